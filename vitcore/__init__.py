@@ -1,0 +1,29 @@
+"""Inside ViT: look inside a Vision Transformer, exactly as the paper does (arXiv 2010.11929).
+
+    vit = vitcore.load()
+    rec = vitcore.record(vit, "photo.jpg")
+    vitcore.figures.rollout(rec)
+
+Nothing heavy is imported until it is used.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["Grid", "ModelError", "PhotoError", "Recording", "Vit", "analysis", "figures", "load", "open_photo", "record"]
+
+_HOME = {
+    "Grid": "grid", "ModelError": "zoo", "Vit": "zoo", "load": "zoo", "PhotoError": "images", "open_photo": "images",
+    "Recording": "recording", "record": "recording", "figures": "", "analysis": "",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'vitcore' has no attribute {name!r}")
+    home = _HOME[name] or name
+    found = importlib.import_module(f"vitcore.{home}")
+    value = getattr(found, name) if _HOME[name] else found
+    globals()[name] = value
+    return value

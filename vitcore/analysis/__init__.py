@@ -1,0 +1,1 @@
+"""Analysis: one idea a file, pure functions of arrays and a Grid; no model, no file, no picture."""

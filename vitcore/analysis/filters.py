@@ -1,0 +1,61 @@
+"""Principal components of the patch-embedding filters (arXiv 2010.11929 Fig. 7 left).
+
+The kernel's D filters are D samples of P·P·C features; they are centred over D and decomposed by SVD. The paper does
+not say how it scaled the picture; here zero is mid-grey and a component's largest absolute value is full scale.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import svd_flip
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """`vectors` (K, P, P, C) are orthonormal, in order of the share of `variance` (K,) they explain."""
+
+    vectors: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+def components(kernel: NDArray) -> Components:
+    """Principal components of a kernel (D, C, P, P), as torch keeps it; K = min(D, P·P·C)."""
+    filters = np.asarray(kernel, np.float64).transpose(0, 2, 3, 1)  # (D, P, P, C)
+    rows = filters.reshape(len(filters), -1)
+    u, s, vt = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
+    _, vt = svd_flip(u, vt, u_based_decision=False)
+    power = s**2
+    return Components(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
+
+
+def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
+    """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range."""
+    flat = vectors.reshape(len(vectors), -1)
+    if scale == "symmetric":
+        unit = 0.5 + 0.5 * flat / np.abs(flat).max(1, keepdims=True).clip(1e-12)
+    elif scale == "minmax":
+        low, high = flat.min(1, keepdims=True), flat.max(1, keepdims=True)
+        unit = (flat - low) / (high - low).clip(1e-12)
+    else:
+        raise ValueError(f"scale is 'symmetric' or 'minmax', not {scale!r}")
+    return np.uint8(np.round(255 * unit)).reshape(vectors.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Rebuilt:
+    """Patches drawn with k components only, and what was lost: RMSE in pixel values 0–255, and share of variance kept."""
+
+    patches: NDArray[np.float64]
+    rmse: float
+    kept: float
+
+
+def rebuild(patches: NDArray, found: Components, k: int) -> Rebuilt:
+    """Project patches (N, P, P, C; 0–255), relative to mid-grey, on the first k components and back."""
+    x = patches.reshape(len(patches), -1).astype(np.float64) - 127.5
+    basis = found.vectors[:k].reshape(k, -1)
+    drawn = (x @ basis.T) @ basis
+    lost = float(((x - drawn) ** 2).mean())
+    kept = 1 - lost / max(float((x**2).mean()), 1e-12)
+    return Rebuilt((drawn + 127.5).reshape(patches.shape), lost**0.5, kept)

@@ -1,0 +1,31 @@
+"""Patch splitting (arXiv 2010.11929 §3.1): x ∈ R^(H×W×C) becomes N rows of P·P·C numbers."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.grid import Grid
+
+
+def cut(pixels: NDArray, grid: Grid) -> NDArray:
+    """(H, W, C) pixels as (N, P, P, C) patches in reading order."""
+    high, wide = grid.step_px
+    channels = pixels.shape[-1]
+    blocks = pixels.reshape(grid.rows, high, grid.cols, wide, channels).swapaxes(1, 2)
+    return blocks.reshape(grid.patches, high, wide, channels)
+
+
+def join(patches: NDArray, grid: Grid) -> NDArray:
+    """(N, P, P, C) patches as the (H, W, C) picture they were cut from."""
+    high, wide = grid.step_px
+    blocks = patches.reshape(grid.rows, grid.cols, high, wide, patches.shape[-1]).swapaxes(1, 2)
+    return blocks.reshape(*grid.image_px, patches.shape[-1])
+
+
+def flatten(patches: NDArray) -> NDArray:
+    """(N, P, P, C) patches as the rows x_p of Eq. 1, (N, P·P·C): row by row, colour by colour."""
+    return patches.reshape(len(patches), -1)
+
+
+def shuffled(count: int, seed: int) -> NDArray[np.int64]:
+    """A seeded order of `count` patches: slot i shows patch order[i]."""
+    return np.random.default_rng(seed).permutation(count)

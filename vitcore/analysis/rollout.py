@@ -1,0 +1,82 @@
+"""Attention rollout (Abnar & Zuidema, arXiv 2005.00928; arXiv 2010.11929 App. D.8): attention carried through blocks.
+
+Heads are fused, the residual connection is a share of the identity, rows are normalised, and the blocks' matrices are
+multiplied with later blocks on the left. One token's rollout is a row vector times L matrices, from the last block down.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fusion = Literal["mean", "max", "min"]
+FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
+
+
+def fuse(weights: NDArray, fusion: Fusion = "mean") -> NDArray:
+    """(…, H, T, T) attention weights of heads as one (…, T, T) matrix."""
+    if fusion not in FUSIONS:
+        raise ValueError(f"fusion is one of {', '.join(FUSIONS)}, not {fusion!r}")
+    return getattr(np, fusion)(weights, axis=-3)
+
+
+def discard(fused: NDArray, ratio: float, prefix: int) -> NDArray:
+    """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
+    if not 0 <= ratio < 1:
+        raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
+    block = fused[..., prefix:, prefix:]
+    drop = int(ratio * block.shape[-1] ** 2)
+    if drop == 0:
+        return fused
+    flat = block.reshape(*block.shape[:-2], -1)
+    limit = np.partition(flat, drop, axis=-1)[..., drop, None, None]
+    out = fused.copy()
+    out[..., prefix:, prefix:] = np.where(block < limit, 0, block)
+    return out
+
+
+def transition(
+    fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5
+) -> NDArray[np.float64]:
+    """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
+    if not 0 <= residual <= 1:
+        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
+    a = np.array(discard(fused, discard_ratio, prefix), np.float64)
+    sums = a.sum(-1, keepdims=True)
+    a /= np.where(sums > 0, sums, 1)
+    a *= 1 - residual
+    diagonal = np.arange(a.shape[-1])
+    a[..., diagonal, diagonal] += np.where(sums[..., 0] > 0, residual, 1)
+    return a
+
+
+def rollout(
+    fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0,
+    residual: float = 0.5, first_block: int = 0,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Rollout (T,) of one token over all tokens; sums to 1.
+
+    `fused` is (L, T, T). `start` is a token's index (0: the class token) or a distribution over tokens (T,), for models
+    that read their answer from a pool of tokens. Blocks before `first_block` are left out.
+    """
+    if not 0 <= first_block < len(fused):
+        raise ValueError(f"the first block is from 0 to {len(fused) - 1}, not {first_block}")
+    row = np.eye(fused.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
+    for matrix in fused[: first_block - 1 if first_block else None : -1]:
+        row = row @ transition(matrix, prefix, discard_ratio, residual)
+    return row
+
+
+def rollout_steps(fused: NDArray, start: int | NDArray = 0, **settings: float) -> NDArray[np.float64]:
+    """(L, T): the rollout through blocks 0…l for each l, the build-up block by block."""
+    return np.stack([rollout(fused[: depth + 1], start, **settings) for depth in range(len(fused))])  # type: ignore[arg-type]
+
+
+def rollout_matrix(
+    fused: NDArray, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5, first_block: int = 0
+) -> NDArray[np.float64]:
+    """Rollout (T, T) of every token at once: the whole matrix product."""
+    product = np.eye(fused.shape[-1])
+    for matrix in fused[first_block:]:
+        product = transition(matrix, prefix, discard_ratio, residual) @ product
+    return product

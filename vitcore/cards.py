@@ -1,0 +1,57 @@
+"""The table of models: one row each, with what a person wants to know before choosing (no torch in this file)."""
+
+from dataclasses import dataclass
+
+DEFAULT = "vit-tiny-patch8-128"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """A row of the menu; `name` is what `load` takes, `download_mb` is 0 for models that ship with the app."""
+
+    name: str
+    title: str
+    params_m: float
+    download_mb: float
+    licence: str
+    good_for: str = ""
+    note: str = ""
+
+    @property
+    def line(self) -> str:
+        """Parameters, download and licence in one line."""
+        size = "ships with the app" if not self.download_mb else f"{self.download_mb:.0f} MB download"
+        return " · ".join(x for x in (f"{self.params_m:.1f} M parameters", size, self.licence) if x)
+
+
+def _hub(name: str, title: str, params_m: float, good_for: str) -> ModelCard:
+    """Every hub row is fp32 (4 bytes a parameter) and, by timm's own configuration, under Apache-2.0."""
+    return ModelCard(name, title, params_m, 4 * params_m, "Apache-2.0", good_for)
+
+
+CARDS = (
+    ModelCard(DEFAULT, "Inside ViT Ti/8 · 128 px", 5.6, 0, "Apache-2.0", "starting: it is here already, 16×16 patches"),
+    _hub("vit_tiny_patch16_224.augreg_in21k_ft_in1k", "ViT-Ti/16", 5.7, "a small, well-trained paper-style model"),
+    _hub("vit_small_patch16_224.augreg_in21k_ft_in1k", "ViT-S/16", 22.1, "six heads, still quick on a laptop"),
+    _hub("vit_base_patch16_224.augreg_in21k_ft_in1k", "ViT-B/16", 86.6, "the paper's Base model, 12 blocks × 12 heads"),
+    _hub("vit_base_patch16_384.augreg_in21k_ft_in1k", "ViT-B/16 · 384 px", 86.9, "fine-tuned at higher resolution: 24×24 patches"),
+    _hub("vit_base_patch32_224.augreg_in21k_ft_in1k", "ViT-B/32", 88.2, "coarse 7×7 grid, few tokens"),
+    _hub("vit_large_patch16_224.augreg_in21k_ft_in1k", "ViT-L/16", 304.3, "Figures 6 and 7 of the paper: 24 blocks × 16 heads"),
+    _hub("vit_base_patch16_224.orig_in21k", "ViT-B/16 · original, ImageNet-21k", 85.8, "the authors' own pre-training, no classes"),
+    _hub("deit_tiny_patch16_224.fb_in1k", "DeiT-Ti/16", 5.7, "ImageNet-1k only: positions form blobs, not crosses"),
+    _hub("deit_small_patch16_224.fb_in1k", "DeiT-S/16", 22.1, "trained on ImageNet-1k only"),
+    _hub("deit_base_distilled_patch16_224.fb_in1k", "DeiT-B/16 distilled", 87.3, "a second prefix token: distillation"),
+    _hub("deit3_small_patch16_224.fb_in1k", "DeiT-III-S/16", 22.1, "a stronger recipe, no class-token position"),
+    _hub("deit3_base_patch16_224.fb_in22k_ft_in1k", "DeiT-III-B/16", 86.6, "ImageNet-22k, then ImageNet-1k"),
+    _hub("vit_small_patch16_224.dino", "DINO S/16", 21.7, "self-supervised: class attention outlines objects"),
+    _hub("vit_small_patch8_224.dino", "DINO S/8", 21.7, "28×28 patches: the finest attention maps"),
+    _hub("vit_base_patch16_224.dino", "DINO B/16", 85.8, "self-supervised, twelve heads"),
+    _hub("vit_small_patch14_dinov2.lvd142m", "DINOv2 S/14", 22.1, "518 px, 37×37 patches; watch for outlier tokens"),
+    _hub("vit_small_patch14_reg4_dinov2.lvd142m", "DINOv2 S/14 + 4 registers", 22.1, "what registers do to outlier tokens"),
+    _hub("vit_base_patch14_reg4_dinov2.lvd142m", "DINOv2 B/14 + 4 registers", 86.6, "five prefix tokens, clean maps"),
+    _hub("vit_base_patch16_clip_224.openai", "CLIP B/16", 86.2, "learned from image and text pairs, no classes"),
+    _hub("vit_base_patch16_clip_224.openai_ft_in1k", "CLIP B/16, fine-tuned", 86.6, "CLIP with ImageNet classes"),
+    _hub("vit_base_patch16_siglip_224.webli", "SigLIP B/16", 92.9, "no class token: an attention pool reads the answer"),
+    _hub("vit_base_r50_s16_384.orig_in21k_ft_in1k", "R50 + ViT-B/16 hybrid", 99.0, "the paper's hybrid, stage 3 of a ResNet-50"),
+    _hub("vit_small_r26_s32_224.augreg_in21k_ft_in1k", "R26 + ViT-S/32 hybrid", 36.4, "a small hybrid, 7×7 grid"),
+)  # fmt: skip

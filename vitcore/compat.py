@@ -1,0 +1,37 @@
+"""Let `import timm` work where torchvision's compiled operators do not load beside torch.
+
+PyPI's torchvision is built for CUDA torch. Next to a CPU-only torch its library fails to load, the operator schemas
+are missing, and `import torchvision` (so `import timm`) stops at `operator torchvision::nms does not exist`. Nothing
+here needs those operators; declaring their two schemas is enough. Where the library loads, nothing is declared.
+"""
+
+import importlib.util
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+
+SCHEMAS = {
+    "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+}
+_declared: list[torch.library.Library] = []  # a Library undeclares its operators when collected
+
+
+def declare_torchvision_ops() -> None:
+    """Declare the schemas `import torchvision` insists on, only when they are missing."""
+    _load_compiled_ops()
+    missing = [schema for name, schema in SCHEMAS.items() if not hasattr(torch.ops.torchvision, name)]
+    if missing:
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for schema in missing:
+            library.define(schema)
+        _declared.append(library)
+
+
+def _load_compiled_ops() -> None:
+    """Load torchvision's own operator library, if this torch can."""
+    spec = importlib.util.find_spec("torchvision")
+    for file in Path(spec.origin).parent.glob("_C.*") if spec and spec.origin else ():
+        with suppress(OSError, RuntimeError):
+            torch.ops.load_library(file)

@@ -1,0 +1,14 @@
+"""Figures: arrays in, `plotly.graph_objects.Figure` out, all in one theme; `print_figure` makes PNG, SVG or HTML of them."""
+
+from vitcore.figures.attention import heads, rollout
+from vitcore.figures.distance import distance
+from vitcore.figures.filters import filters, scree
+from vitcore.figures.patches import patches
+from vitcore.figures.positions import cosine_map, positions, tile
+from vitcore.figures.predictions import predictions
+from vitcore.figures.printing import print_figure
+
+__all__ = [
+    "cosine_map", "distance", "filters", "heads", "patches", "positions", "predictions", "print_figure", "rollout",
+    "scree", "tile",
+]  # fmt: skip

@@ -1,0 +1,78 @@
+"""Attention drawn on the photo: heads of a block as small maps, rollout as heat or as the paper draws it."""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from PIL import Image, ImageFilter
+
+from vitcore.figures.theme import SEQUENTIAL, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
+from vitcore.grid import Grid
+
+SIDE_PX = 768  # the drawing's longer side, before the browser scales it
+
+
+def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: bool = False) -> go.Figure:
+    """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale."""
+    count = len(maps)
+    cols = min(count, 4 if count > 3 else 3)
+    zoom = max(2, round(320 / grid.rows))
+    top = float(maps.max())
+    tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])
+    drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
+    rows = -(-count // cols)
+    size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
+    fig = go.Figure(picture(drawn, size, smooth=False))
+    for head in range(count):
+        x, y = (head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)
+        fig.add_annotation(
+            x=x + 0.4, y=y + 0.3, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.55)",
+            text=f"head {head + 1} · max {maps[head].max():.2g}", font={"size": 12, "color": "#fff"},
+        )  # fmt: skip
+    fig.add_trace(scale_bar(SEQUENTIAL, 0, top if shared else 1, "attention weight" if shared else "share of the head's maximum"))
+    return bare_axes(styled(fig, title, mode, 90 + max(230, round(760 / cols)) * rows), size)
+
+
+def rollout(
+    mask: NDArray, pixels: NDArray[np.uint8], grid: Grid, style: str = "heat", opacity: float = 0.6,
+    mode: Mode = "light", title: str = "Attention rollout: what the class token gathered", start: int | None = None,
+) -> go.Figure:  # fmt: skip
+    """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
+    size = (float(grid.cols), float(grid.rows))
+    text = [[f"row {r}, column {c}: {mask[r, c]:.3%}" for c in range(grid.cols)] for r in range(grid.rows)]
+    photo = fitted(pixels)
+    if style == "paper":
+        alpha = paper_alpha(mask, photo.size, grid)
+        fig = go.Figure([picture(np.uint8(np.asarray(photo) * (alpha[..., None] / 255)), size), hover_cells(text, size)])
+    elif style == "heat":
+        fig = go.Figure([
+            picture(np.asarray(photo), size), picture(heat(mask, photo.size), size, opacity), hover_cells(text, size),
+            scale_bar(SEQUENTIAL, 0, 100 * float(mask.max()), "rollout, % of the total"),
+        ])  # fmt: skip
+    else:
+        raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
+    if start is not None:
+        row, col = grid.row_col(start)
+        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
+    return bare_axes(styled(fig, title, mode, 560), size)
+
+
+def fitted(pixels: NDArray[np.uint8]) -> Image.Image:
+    """The picture with its longer side at SIDE_PX."""
+    image = Image.fromarray(np.asarray(pixels))
+    scale = SIDE_PX / max(image.size)
+    return image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
+
+
+def heat(mask: NDArray, size: tuple[int, int]) -> NDArray[np.uint8]:
+    """(rows, cols) amounts as colours from 0 to their maximum, bilinear to `size` (width, height)."""
+    unit = Image.fromarray((mask / max(float(mask.max()), 1e-12)).astype(np.float32))
+    return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
+
+
+def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
+    """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha."""
+    small = Image.fromarray(np.uint8(255 * mask / max(float(mask.max()), 1e-12)))
+    radius = grid.step_px[0] * size[1] / grid.image_px[0]
+    large = np.asarray(small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64)
+    large = large - large.min()
+    return np.uint8(np.round(255 * large / max(float(large.max()), 1e-12)))

@@ -1,0 +1,39 @@
+"""Mean attention distance drawn (arXiv 2010.11929 Fig. 7 right, Fig. 11): one dot per head over depth, in pixels."""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore.figures.theme import CATEGORICAL, INK, Mode, styled
+from vitcore.grid import Grid
+
+WAYS = {"drop": "class token dropped, as in the paper", "renormalise": "renormalised after dropping the class token"}
+
+
+def distance(
+    px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light"
+) -> go.Figure:
+    """(L, H) mean distances; the dashed line is attention spread evenly over all patches."""
+    blocks, heads = px.shape
+    ink = INK[mode]
+    fig = go.Figure()
+    for head in range(heads):
+        fig.add_scatter(
+            x=np.arange(blocks), y=px[:, head].astype(np.float32), mode="markers", name=f"head {head + 1}",
+            marker={"size": 11, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9,
+                    "symbol": ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3],
+                    "line": {"width": 1, "color": "rgba(255,255,255,.7)"}},
+            hovertemplate=f"layer %{{x}}, head {head + 1}<br>%{{y:.1f}} px<extra></extra>",
+        )  # fmt: skip
+    fig.add_hline(uniform_px, line={"dash": "dash", "color": ink["soft"], "width": 1.5})
+    fig.add_annotation(
+        x=0, xref="paper", xanchor="left", y=uniform_px, yanchor="bottom", showarrow=False,
+        text=f"uniform attention {uniform_px:.1f} px", font={"size": 13},
+    )  # fmt: skip
+    near, far = float(px[0].min()), float(px[0].max())
+    over = "1 image" if images == 1 else f"{images} images"
+    title = f"Mean attention distance: layer 0 reaches {near:.0f} to {far:.0f} px of {grid.image_px[1]}<br><sup>{WAYS[cls]} · {over}</sup>"
+    styled(fig, title, mode, 500)
+    fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
+    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.12 * max(uniform_px, float(px.max()))])
+    return fig.update_layout(margin={"l": 62, "b": 52, "t": 64}, showlegend=heads <= 16, legend={"orientation": "h", "y": -0.16})

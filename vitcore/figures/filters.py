@@ -1,0 +1,42 @@
+"""Principal components of the embedding filters drawn (arXiv 2010.11929 Fig. 7 left), and their scree."""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore.figures.theme import INK, Mode, bare_axes, hover_cells, mosaic, picture, styled
+
+ACROSS = 7  # the paper's 28 components in rows of seven
+
+
+def filters(
+    tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str = "RGB embedding filters"
+) -> go.Figure:
+    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains."""
+    count, high, wide, _ = tiles.shape
+    rows = -(-count // ACROSS)
+    drawn = mosaic(tiles, ACROSS, gutter=4, zoom=max(1, 48 // high))
+    size = (float(drawn.shape[1]), float(drawn.shape[0]))
+    text = [["" for _ in range(ACROSS)] for _ in range(rows)]
+    for i in range(count):
+        text[i // ACROSS][i % ACROSS] = f"component {i + 1}<br>{variance[i]:.1%} of variance"
+    fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(text, size)])
+    title = f"{subject}: first {count} principal components, {variance[:count].sum():.0%} of variance"
+    return bare_axes(styled(fig, title, mode, 110 * rows + 60), size)
+
+
+def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
+    """How much of the filters' variance the first k components explain, in %."""
+    total = 100 * np.cumsum(variance)
+    k = np.arange(1, len(total) + 1)
+    ink = INK[mode]
+    fig = go.Figure([
+        go.Scatter(x=k, y=total.astype(np.float32), mode="lines", line={"color": ink["accent"], "width": 2.5},
+                   hovertemplate="first %{x} components: %{y:.1f} %<extra></extra>"),
+        go.Scatter(x=[shown], y=[total[shown - 1]], mode="markers+text", text=[f"{shown}: {total[shown - 1]:.0f} %"],
+                   textposition="bottom right", marker={"size": 10, "color": ink["accent"]}, hoverinfo="skip"),
+    ])  # fmt: skip
+    styled(fig, "Variance explained by the first k components", mode, 300)
+    fig.update_xaxes(title="k, number of components", range=[0, len(total) + 1])
+    fig.update_yaxes(title="variance explained (%)", range=[0, 104])
+    return fig.update_layout(margin={"l": 60, "b": 50})

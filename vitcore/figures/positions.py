@@ -1,0 +1,64 @@
+"""Position-embedding similarity drawn (arXiv 2010.11929 Fig. 7 centre): one tile of cosines per position."""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore.figures.theme import DIVERGING, INK, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
+from vitcore.grid import Grid
+
+
+def tiles_picture(cosine: NDArray, grid: Grid, zoom: int | None = None) -> NDArray[np.uint8]:
+    """(N, N) cosines as one RGBA picture of rows × cols tiles."""
+    zoom = zoom or max(1, round(900 / (grid.rows * grid.rows)))
+    rgb = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8), zoom=zoom)
+
+
+def positions(cosine: NDArray, grid: Grid, mode: Mode = "light") -> go.Figure:
+    """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
+    size = (float(grid.cols), float(grid.rows))
+    text = [[f"input patch row {r + 1}, column {c + 1}" for c in range(grid.cols)] for r in range(grid.rows)]
+    fig = go.Figure([
+        picture(tiles_picture(cosine, grid), size, smooth=False), hover_cells(text, size),
+        scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, -0.5, 0, 0.5, 1]),
+    ])  # fmt: skip
+    bare_axes(styled(fig, "Position-embedding similarity, one tile per position", mode, 620), size)
+    return _count_axes(fig, grid)
+
+
+def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
+    """One tile enlarged: cosine similarity of one position with all others."""
+    return cosine_map(cosine[patch], grid, title or "Position {} with all others".format(_name(grid, patch)), mode, patch)
+
+
+def cosine_map(values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None) -> go.Figure:
+    """(N,) cosines on the grid, −1 to 1, with the position they belong to outlined."""
+    size = (float(grid.cols), float(grid.rows))
+    cells = grid.to_map(values)
+    text = [[f"row {r + 1}, column {c + 1}: {cells[r, c]:+.3f}" for c in range(grid.cols)] for r in range(grid.rows)]
+    fig = go.Figure([
+        picture(colour(cells, DIVERGING, -1, 1), size, smooth=False), hover_cells(text, size),
+        scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, 0, 1]),
+    ])  # fmt: skip
+    bare_axes(styled(fig, title, mode, 380), size)
+    if patch is not None:
+        row, col = grid.row_col(patch)
+        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": INK["light"]["text"], "width": 2})
+    return _count_axes(fig, grid)
+
+
+def _name(grid: Grid, patch: int) -> str:
+    row, col = grid.row_col(patch)
+    return f"(row {row + 1}, column {col + 1})"
+
+
+def _count_axes(fig: go.Figure, grid: Grid) -> go.Figure:
+    """Axes that count patches from 1, as the paper's."""
+    def ticks(count: int) -> dict[str, list]:
+        every = max(1, count // 7)
+        return {"tickvals": [i + 0.5 for i in range(0, count, every)], "ticktext": [str(i + 1) for i in range(0, count, every)]}
+
+    fig.update_xaxes(visible=True, showgrid=False, title="input patch column", **ticks(grid.cols))
+    fig.update_yaxes(visible=True, showgrid=False, title="input patch row", **ticks(grid.rows))
+    return fig.update_layout(margin={"l": 50, "b": 50})

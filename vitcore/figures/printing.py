@@ -1,0 +1,160 @@
+"""Printing: the figures of this package as PNG, SVG or one self-contained HTML file, with no browser needed.
+
+plotly's own static export starts a Chrome, which servers, notebooks and laptops may not have. Our figures use few kinds
+of trace, so matplotlib draws them from the same `go.Figure`: pictures, points, lines, bars, boxes, a colour bar.
+"""
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from PIL import Image
+
+DPI = 150
+PAPER = {"light": "#FFFFFF", "dark": "#0F1218"}
+
+
+def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
+    """A figure of this package as bytes of a "png", "svg" or "html" file; `note` is printed below it."""
+    if kind == "html":
+        return _html(fig, note)
+    if kind not in ("png", "svg"):
+        raise ValueError(f"kind is 'png', 'svg' or 'html', not {kind!r}")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    wide = _width_in(fig)
+    sheet = Figure(figsize=(wide, fig.layout.height / 100 + (0.3 if note else 0)), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(sheet)  # no pyplot: it is not safe in threads
+    mode = (fig.layout.meta or {}).get("mode", "light")
+    ink = {"text": "#E8E6E1" if mode == "dark" else "#1F2328"}
+    sheet.set_facecolor(PAPER[mode])
+    axes = sheet.add_subplot()
+    _draw_traces(fig, axes, sheet, ink["text"])
+    _draw_axes(fig, axes, ink["text"])
+    if note:
+        sheet.supxlabel(note, fontsize=8, color=ink["text"], ha="left", x=0.01)
+    file = io.BytesIO()
+    sheet.savefig(file, format=kind, facecolor=sheet.get_facecolor())
+    return file.getvalue()
+
+
+def _width_in(fig: go.Figure) -> float:
+    """Pictures get the width their shape asks for; charts 7.5 inches."""
+    x, y = fig.layout.xaxis, fig.layout.yaxis
+    if y.scaleanchor != "x" or not x.range:
+        return 7.5
+    ratio = abs(x.range[1] - x.range[0]) / max(abs(y.range[1] - y.range[0]), 1e-9)
+    return float(np.clip((fig.layout.height / 100 - 0.6) * ratio + 1.2, 4.5, 14))
+
+
+def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
+    for trace in fig.data:
+        if trace.type == "image":
+            pixels = _pixels(trace.source)
+            box = (trace.x0 - trace.dx / 2, trace.x0 + trace.dx * (pixels.shape[1] - 0.5),
+                   trace.y0 + trace.dy * (pixels.shape[0] - 0.5), trace.y0 - trace.dy / 2)  # fmt: skip
+            smooth = "bilinear" if trace.zsmooth == "fast" else "none"
+            axes.imshow(pixels, extent=box, alpha=trace.opacity, interpolation=smooth, aspect="equal")
+        elif trace.type == "bar":
+            axes.barh(list(trace.y), list(trace.x), height=trace.width, color=trace.marker.color)
+        elif trace.type == "scatter" and trace.marker.showscale:
+            _draw_scale(trace, axes, sheet, ink)
+        elif trace.type == "scatter":
+            _draw_points(trace, axes)
+    for shape in fig.layout.shapes:
+        _draw_shape(shape, axes)
+    for note in fig.layout.annotations:
+        transform = axes.get_yaxis_transform() if note.xref == "paper" else axes.transData
+        text = _plain(note.text)
+        box = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if note.bgcolor else None
+        va = {"top": "top", "bottom": "bottom"}.get(note.yanchor, "center")
+        axes.text(note.x, note.y, text, transform=transform, color=note.font.color or ink, fontsize=8, va=va, bbox=box)
+
+
+def _draw_points(trace: Any, axes: Any) -> None:
+    x, y = np.asarray(trace.x), np.asarray(trace.y)
+    if "lines" in trace.mode:
+        axes.plot(x, y, color=trace.line.color, linewidth=trace.line.width or 2)
+    if "markers" in trace.mode:
+        marks = {"circle": "o", "diamond": "D", "square": "s"}
+        axes.scatter(x, y, s=42, color=trace.marker.color, marker=marks.get(trace.marker.symbol or "circle", "o"),
+                     edgecolors="white", linewidths=0.6, label=trace.name, zorder=3)  # fmt: skip
+    for place, text in enumerate(trace.text if trace.text is not None else ()):
+        axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
+
+
+def _draw_scale(trace: Any, axes: Any, sheet: Any, ink: str) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    from vitcore.figures.theme import lut
+
+    colours = _names(trace.marker.colorscale)
+    table = ListedColormap(lut(colours) / 255)
+    bar = sheet.colorbar(ScalarMappable(Normalize(trace.marker.cmin, trace.marker.cmax), table), ax=axes, fraction=0.04)
+    bar.set_label(trace.marker.colorbar.title.text, color=ink)
+    bar.ax.tick_params(colors=ink)
+    bar.outline.set_visible(False)
+
+
+def _names(colorscale: Any) -> str:
+    """plotly expands a scale's name into its stops; ours are told apart by their first colour."""
+    from plotly.colors import get_colorscale
+
+    from vitcore.figures.theme import DIVERGING, SEQUENTIAL
+
+    first = colorscale[0][1]
+    return next(name for name in (SEQUENTIAL, DIVERGING) if get_colorscale(name)[0][1] == first)
+
+
+def _draw_shape(shape: Any, axes: Any) -> None:
+    if shape.type == "line":
+        axes.axhline(shape.y0, color=shape.line.color, linestyle="--", linewidth=1.2)
+    else:
+        from matplotlib.patches import Rectangle
+
+        axes.add_patch(Rectangle((shape.x0, shape.y0), shape.x1 - shape.x0, shape.y1 - shape.y0, fill=False,
+                                 edgecolor=shape.line.color, linewidth=shape.line.width))  # fmt: skip
+
+
+def _draw_axes(fig: go.Figure, axes: Any, ink: str) -> None:
+    x, y = fig.layout.xaxis, fig.layout.yaxis
+    axes.set_title(_plain(fig.layout.title.text), loc="left", fontsize=11, color=ink)
+    axes.set_facecolor("none")
+    for axis, name, spec in ((axes.xaxis, "x", x), (axes.yaxis, "y", y)):
+        if spec.range:
+            getattr(axes, f"set_{name}lim")(*spec.range)
+        if spec.visible is False:
+            axis.set_visible(False)
+            continue
+        if spec.title.text:
+            axis.set_label_text(spec.title.text, color=ink)
+        if spec.tickvals is not None:
+            axis.set_ticks(list(spec.tickvals), [str(t) for t in spec.ticktext])
+        axis.set_tick_params(colors=ink)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    if fig.layout.showlegend:
+        axes.legend(ncols=6, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False, labelcolor=ink)
+
+
+def _pixels(source: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))))
+
+
+def _plain(text: str | None) -> str:
+    for tag, plain in (("<br>", "\n"), ("<sup>", ""), ("</sup>", ""), ("<b>", ""), ("</b>", "")):
+        text = (text or "").replace(tag, plain)
+    return text or ""
+
+
+def _html(fig: go.Figure, note: str) -> bytes:
+    mode = (fig.layout.meta or {}).get("mode", "light")
+    page = fig.to_html(full_html=True, include_plotlyjs=True, config={"displaylogo": False, "responsive": True})
+    style = f"<style>body{{margin:2rem;background:{PAPER[mode]};font-family:sans-serif}}p{{max-width:46rem;color:#777}}</style>"
+    from html import escape
+
+    return page.replace("</head>", f"{style}</head>").replace("</body>", f"<p>{escape(note)}</p></body>").encode()

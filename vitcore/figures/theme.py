@@ -1,0 +1,118 @@
+"""The one theme of every figure: palettes, fonts, light and dark, and the pieces figures are made of."""
+
+import base64
+import io
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from PIL import Image
+from plotly.colors import get_colorscale, sample_colorscale
+
+Mode = Literal["light", "dark"]
+
+SEQUENTIAL = "Inferno"  # amounts: attention, rollout
+DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
+CATEGORICAL = (  # Okabe & Ito's colours, safe for colour-blind readers
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#8A8A8A",
+)  # fmt: skip
+INK: dict[Mode, dict[str, str]] = {
+    "light": {"text": "#1F2328", "soft": "#57606A", "line": "#D9D5CC", "accent": "#0B6E83"},
+    "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
+}
+FONT = "Source Sans 3, Source Sans Pro, Segoe UI, Helvetica, Arial, sans-serif"
+
+
+def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, **layout: Any) -> go.Figure:
+    """Give a figure its title, colours and margins; backgrounds stay transparent so that any page may hold it."""
+    ink = INK[mode]
+    axis = {"gridcolor": ink["line"], "zeroline": False, "linecolor": ink["line"], "tickcolor": ink["line"]}
+    fig.update_layout(
+        title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 17, "color": ink["text"]}},
+        font={"family": FONT, "size": 14, "color": ink["soft"]},
+        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", height=height_px,
+        margin={"l": 8, "r": 8, "t": 48, "b": 8}, showlegend=False, dragmode=False,
+        hoverlabel={"font": {"family": FONT, "size": 14}}, meta={"mode": mode}, **layout,
+    )  # fmt: skip
+    fig.update_xaxes(**axis)
+    fig.update_yaxes(**axis)
+    return fig
+
+
+def colour(values: NDArray, scale: str = SEQUENTIAL, low: float | None = None, high: float | None = None) -> NDArray[np.uint8]:
+    """(…) numbers as (…, 3) bytes of a colour scale, from `low` to `high` (default: the values' own range)."""
+    low = float(np.min(values)) if low is None else low
+    high = float(np.max(values)) if high is None else high
+    unit = (np.asarray(values, np.float64) - low) / max(high - low, 1e-12)
+    return lut(scale)[np.uint8(np.clip(np.round(255 * unit), 0, 255))]
+
+
+def lut(scale: str) -> NDArray[np.uint8]:
+    """(256, 3) bytes of a named colour scale."""
+    if scale not in _LUTS:
+        rgb = sample_colorscale(get_colorscale(scale), np.linspace(0, 1, 256).tolist(), colortype="tuple")
+        _LUTS[scale] = np.uint8(np.round(255 * np.asarray(rgb)))
+    return _LUTS[scale]
+
+
+_LUTS: dict[str, NDArray[np.uint8]] = {}
+
+
+def data_uri(pixels: NDArray[np.uint8]) -> str:
+    """(H, W, 3 or 4) bytes as a PNG a browser can show."""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", compress_level=3)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, zoom: int = 1) -> NDArray[np.uint8]:
+    """(K, h, w, 3) tiles as one RGBA picture in rows of `cols`; gutters and empty places are transparent."""
+    count, h, w, _ = tiles.shape
+    rows = -(-count // cols)
+    h, w = h * zoom, w * zoom
+    out = np.zeros((rows * (h + gutter) - gutter, cols * (w + gutter) - gutter, 4), np.uint8)
+    for i, tile in enumerate(tiles):
+        y, x = (i // cols) * (h + gutter), (i % cols) * (w + gutter)
+        out[y : y + h, x : x + w, :3] = tile.repeat(zoom, 0).repeat(zoom, 1)
+        out[y : y + h, x : x + w, 3] = 255
+    return out
+
+
+def picture(pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True) -> go.Image:
+    """An image trace that covers `size` (width, height) in axis units, its top left corner at 0, 0."""
+    high, wide = pixels.shape[:2]
+    dx, dy = size[0] / wide, size[1] / high
+    return go.Image(
+        source=data_uri(pixels), x0=dx / 2, y0=dy / 2, dx=dx, dy=dy, opacity=opacity, hoverinfo="skip",
+        zsmooth="fast" if smooth else False,
+    )  # fmt: skip
+
+
+def hover_cells(text: list[list[str]], size: tuple[float, float]) -> go.Heatmap:
+    """An invisible grid over a picture of `size`, whose cells answer the pointer with `text`."""
+    rows, cols = len(text), len(text[0])
+    dx, dy = size[0] / cols, size[1] / rows
+    return go.Heatmap(
+        z=np.zeros((rows, cols), np.uint8), x0=dx / 2, dx=dx, y0=dy / 2, dy=dy, text=text, hoverinfo="text",
+        opacity=0, showscale=False, xgap=0, ygap=0,
+    )  # fmt: skip
+
+
+def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> go.Scatter:
+    """A colour bar with its unit, on its own."""
+    bar: dict[str, Any] = {
+        "title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.92, "outlinewidth": 0, "x": 1.01,
+        "tickformat": "~g",
+    }  # fmt: skip
+    if ticks is not None:
+        bar |= {"tickvals": ticks}
+    marker = {"color": [low], "colorscale": scale, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
+    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
+
+
+def bare_axes(fig: go.Figure, size: tuple[float, float]) -> go.Figure:
+    """Axes for a picture of `size` (width, height): square units, no ticks, origin at the top left."""
+    fig.update_xaxes(visible=False, range=[0, size[0]], constrain="domain", fixedrange=True)
+    fig.update_yaxes(visible=False, range=[size[1], 0], scaleanchor="x", constrain="domain", fixedrange=True)
+    return fig

@@ -1,0 +1,70 @@
+"""The token grid: every question of the kind "which pixels is this token?" is answered here and nowhere else.
+
+A sequence is `prefix` tokens (class, distillation, registers) followed by rows·cols patch tokens in reading order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """`rows` × `cols` patches of `patch_px` pixels a side (`patch_w_px` wide, where not square), after `prefix` tokens."""
+
+    rows: int
+    cols: int
+    patch_px: int
+    prefix: int = 1
+    patch_w_px: int = 0  # 0: as high as wide
+
+    @property
+    def patches(self) -> int:
+        """N = HW / P², the paper's sequence length."""
+        return self.rows * self.cols
+
+    @property
+    def tokens(self) -> int:
+        """T = prefix + N."""
+        return self.prefix + self.patches
+
+    @property
+    def step_px(self) -> tuple[int, int]:
+        """Height and width of a patch, in pixels of the model's input."""
+        return self.patch_px, self.patch_w_px or self.patch_px
+
+    @property
+    def image_px(self) -> tuple[int, int]:
+        """Height and width of the model's input."""
+        return self.rows * self.step_px[0], self.cols * self.step_px[1]
+
+    def patch(self, row: int, col: int) -> int:
+        """Index of a patch among the patches, counted from 0."""
+        return row * self.cols + col
+
+    def row_col(self, patch: int) -> tuple[int, int]:
+        """Row and column of a patch."""
+        return divmod(patch, self.cols)
+
+    def box_px(self, patch: int) -> tuple[int, int, int, int]:
+        """Left, top, right, bottom of a patch in the model's input."""
+        (row, col), (high, wide) = self.row_col(patch), self.step_px
+        return col * wide, row * high, (col + 1) * wide, (row + 1) * high
+
+    def centres_px(self) -> NDArray[np.float64]:
+        """(N, 2): y and x of each patch's centre."""
+        row, col = np.divmod(np.arange(self.patches), self.cols)
+        return np.stack([(row + 0.5) * self.step_px[0], (col + 0.5) * self.step_px[1]], 1)
+
+    def distances_px(self) -> NDArray[np.float64]:
+        """(N, N): Euclidean distance between patch centres, in pixels (arXiv 2010.11929 App. D.7)."""
+        c = self.centres_px()
+        return np.hypot(c[:, None, 0] - c[None, :, 0], c[:, None, 1] - c[None, :, 1])
+
+    def to_map(self, values: NDArray) -> NDArray:
+        """(…, N) or (…, T) values over tokens as (…, rows, cols); prefix tokens are dropped."""
+        count = values.shape[-1]
+        if count not in (self.patches, self.tokens):
+            raise ValueError(f"{count} values are neither the {self.patches} patches nor the {self.tokens} tokens")
+        return values[..., count - self.patches :].reshape(*values.shape[:-1], self.rows, self.cols)

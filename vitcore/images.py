@@ -1,0 +1,215 @@
+"""Photographs: opened safely and upright, in sRGB, and cut as the model cuts them.
+
+Nothing here trusts a file: size, pixel count and decoding are bounded, and whatever is wrong is one sentence in a
+`PhotoError`. What was changed on the way in (first frame, 16 bits, CMYK, …) is told in `Photo.notes`.
+"""
+
+import hashlib
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+
+from vitcore.grid import Grid
+
+MAX_BYTES = 25 * 2**20
+MAX_PIXELS = 50_000_000
+MIN_SIDE_PX = 8
+MAX_ASPECT = 50
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF", "MPO")
+
+
+class PhotoError(ValueError):
+    """A photo that can't be shown; the message is one sentence for the person who chose it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Photo:
+    """An upright sRGB picture, what was changed to get it, and a hash of the file that names it in caches."""
+
+    image: Image.Image
+    name: str
+    digest: str
+    notes: tuple[str, ...] = ()
+
+
+def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -> Photo:
+    """Read a photo from a path, bytes or a file object.
+
+    Raises: PhotoError, with one sentence that says what is wrong.
+    """
+    data, name = _read(source, name)
+    if not data:
+        raise PhotoError(f"{name} is empty.")
+    if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
+        raise PhotoError(f"{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image, notes = _decode(data, name)
+    except PhotoError:
+        raise
+    except UnidentifiedImageError:
+        raise PhotoError(f"{name} is not a picture in a format read here ({', '.join(FORMATS[:-1])}).") from None
+    except Image.DecompressionBombError:
+        raise PhotoError(f"{name} has more than {MAX_PIXELS // 10**6} megapixels.") from None
+    except Exception as error:  # decoders raise whatever they like on damaged files
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise PhotoError(f"{name} is damaged and can't be decoded ({reason}).") from None
+    return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
+
+
+def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
+    if isinstance(source, bytes):
+        data, found = source, "The photo"
+    elif isinstance(source, str | Path):
+        found = printable(Path(source).name)
+        try:
+            if Path(source).stat().st_size > MAX_BYTES:
+                raise PhotoError(f"{found} is larger than {MAX_BYTES // 2**20} MB.")
+            data = Path(source).read_bytes()
+        except (OSError, ValueError) as error:
+            if isinstance(error, PhotoError):
+                raise
+            raise PhotoError(f"{found} can't be read: {getattr(error, 'strerror', None) or error}.") from None
+    else:
+        data, found = source.read(MAX_BYTES + 1), printable(getattr(source, "name", "The photo"))
+    name = printable(name) if name else found
+    if len(data) > MAX_BYTES:
+        raise PhotoError(f"{name} is larger than {MAX_BYTES // 2**20} MB.")
+    return data, name
+
+
+def printable(name: str) -> str:
+    """A file name that is safe to show: no control characters, not endless."""
+    return "".join(c if c.isprintable() else "?" for c in str(name))[:80] or "The photo"
+
+
+def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
+    _register_heif()
+    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise PhotoError(f"{name} has {width * height / 1e6:.0f} megapixels; the limit is {MAX_PIXELS // 10**6}.")
+    if min(width, height) < MIN_SIDE_PX:
+        raise PhotoError(f"{name} is {width}×{height} px; both sides need at least {MIN_SIDE_PX} px.")
+    if max(width, height) > MAX_ASPECT * min(width, height):
+        raise PhotoError(f"{name} is {width}×{height} px, more than {MAX_ASPECT} times longer than wide.")
+    notes = []
+    if getattr(image, "n_frames", 1) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
+        notes.append(f"{image.n_frames} frames: the first one is shown.")
+    image.load()
+    upright = ImageOps.exif_transpose(image)
+    if upright.size != image.size or image.getexif().get(0x0112, 1) != 1:
+        notes.append("Turned upright as its EXIF orientation says.")
+    return _to_srgb(upright, name, notes), notes
+
+
+def _to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
+    profile = image.info.get("icc_profile")
+    if image.mode in ("F", "I") or image.mode.startswith("I;"):
+        image = _to_8_bits(image, name, notes)
+    if image.mode in ("LA", "PA", "La") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    if image.mode in ("RGBA", "RGBa"):
+        image = image.convert("RGBA")
+        notes.append("Transparent parts are shown on white.")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    if image.mode == "CMYK":
+        notes.append("CMYK inks were converted to RGB.")
+    if profile and image.mode in ("RGB", "RGBA", "CMYK"):
+        image = _from_profile(image.convert("RGB") if image.mode == "RGBA" else image, profile)
+    return image.convert("RGB")
+
+
+def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
+    values = np.asarray(image).astype(np.float64)
+    if not np.isfinite(values).all():
+        raise PhotoError(f"{name} has pixels that are not numbers (NaN or infinite).")
+    low, high = float(values.min()), float(values.max())
+    if image.mode != "F" and low >= 0 and high <= 65535:
+        low, high = 0.0, 65535.0 if high > 255 else 255.0
+        notes.append("16-bit values are shown with 8 bits.")
+    elif image.mode == "F" and low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    else:
+        notes.append("Values were scaled from their own range to 8 bits.")
+    return Image.fromarray(np.uint8(np.round(255 * (values - low) / max(high - low, 1e-12))))
+
+
+def _from_profile(image: Image.Image, profile: bytes) -> Image.Image:
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB") or image
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image
+
+
+def _register_heif() -> None:
+    if "HEIF" not in Image.OPEN:
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the model sees: `pixels` (H, W, 3) bytes, cut from `box` (left, top, right, bottom) of the original."""
+
+    pixels: NDArray[np.uint8]
+    box: tuple[float, float, float, float]
+
+
+def see(image: Image.Image, transform: Callable, grid: Grid) -> Seen:
+    """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""
+    pixels = geometry(image, transform)
+    return Seen(np.asarray(pixels), crop_box(image.size, transform, grid))
+
+
+def geometry(image: Image.Image, transform: Callable) -> Image.Image:
+    """The transform's resize and crop, as a picture."""
+    for step in transform.transforms:  # type: ignore[attr-defined]
+        image = step(image)
+        if not isinstance(image, Image.Image):
+            raise TypeError("the transform turned the picture into a tensor before it was cropped")
+        if image.size == _output_size(transform):
+            break
+    return image
+
+
+def _output_size(transform: Callable) -> tuple[int, int]:
+    """Width and height after the last resize or crop of a torchvision transform."""
+    sized = [s for s in transform.transforms if getattr(s, "size", None) is not None]  # type: ignore[attr-defined]
+    size = sized[-1].size
+    high, wide = (size, size) if isinstance(size, int) else (size[0], size[-1])
+    return int(wide), int(high)
+
+
+def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:
+    """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
+    wide, high = size
+    steps = [s for s in transform.transforms if getattr(s, "size", None) is not None]  # type: ignore[attr-defined]
+    if len(steps) < 2:  # squashed, not cropped
+        return 0.0, 0.0, float(wide), float(high)
+    scale_h, scale_w = _scales(steps[0], wide, high)
+    crop_h, crop_w = grid.image_px
+    half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
+    return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h
+
+
+def _scales(resize: Callable, wide: int, high: int) -> tuple[float, float]:
+    """What height and width are multiplied by in the first resize of torchvision's or timm's transform."""
+    target = resize.size  # type: ignore[attr-defined]
+    if isinstance(target, int) or len(target) == 1:
+        side = target if isinstance(target, int) else target[0]
+        return (side / min(wide, high),) * 2
+    each = target[0] / high, target[1] / wide
+    if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
+        return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2
+    return each

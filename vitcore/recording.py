@@ -1,0 +1,199 @@
+"""One photograph and one model become one `Recording`; every picture and number reads the recording.
+
+The forward pass happens once, beside the tape. Attention is reduced as it streams by, block by block and head by head
+with reused buffers: mean distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and nothing else
+unless asked for. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+
+from vitcore.analysis.rollout import Fusion, rollout
+from vitcore.grid import Grid
+from vitcore.images import Photo, Seen, open_photo, see
+from vitcore.tape import Call, Softmax, Tape, additive
+from vitcore.zoo import Vit, with_positions_moved
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What one forward pass left behind; arrays are float32 and read-only unless said otherwise."""
+
+    model: str
+    grid: Grid
+    photo: Photo
+    seen: Seen  # the pixels the model saw
+    logits: NDArray[np.float32]  # (classes,), or pooled features of a model without a head
+    labels: tuple[str, ...] = field(repr=False)
+    distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
+    distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
+    fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T)
+    maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
+    readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
+    embeddings: NDArray[np.float32]  # (N, D): patch embeddings before positions
+
+    def top(self, count: int = 5) -> list[tuple[str, float]]:
+        """The likeliest classes with their probabilities; empty for a model without a head."""
+        return top_classes(self.logits, self.labels, count)
+
+    def rollout(self, start: int | None = None, fusion: Fusion = "mean", **settings: float) -> NDArray[np.float64]:
+        """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
+
+        Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block.
+        """
+        begin = self.readout if start is None else start
+        return self.grid.to_map(rollout(self.fused[fusion], begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
+
+
+def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:
+    """(label, softmax probability) of the likeliest classes."""
+    if not labels:
+        return []
+    p = np.exp(logits - logits.max())
+    p /= p.sum()
+    return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]
+
+
+def record(
+    vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
+    maps: Collection[int] = (), fusions: Iterable[Fusion] = ("mean",), fused_kernel: bool = False,
+) -> Recording:  # fmt: skip
+    """Run the model once on one image and keep what the pictures need.
+
+    `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
+    model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
+    without it the weights are computed once and used for both, which is faster (logits within 1e-5).
+    """
+    photo = as_photo(image)
+    seen = see(photo.image, vit.transform, vit.grid)
+    reader = _Reader(vit, frozenset(maps), tuple(fusions), fused_kernel)
+    with torch.inference_mode(), Tape(reader):
+        logits = vit.module(to_input(vit, seen.pixels))
+    reader.check()
+    return Recording(
+        vit.name, vit.grid, photo, seen, logits[0].float().numpy(), vit.labels, reader.distance.numpy(),
+        reader.renormalised.numpy(), {k: v.numpy() for k, v in reader.fused.items()},
+        {k: v.numpy() for k, v in reader.maps.items()}, reader.readout(), embed(vit, seen.pixels),
+    )  # fmt: skip
+
+
+def as_photo(image: Photo | Image.Image | str | Path | bytes | BinaryIO) -> Photo:
+    """Whatever was given, as a Photo."""
+    if isinstance(image, Photo):
+        return image
+    if isinstance(image, Image.Image):
+        return Photo(image.convert("RGB"), "picture", str(hash(image.tobytes())))
+    return open_photo(image)
+
+
+def to_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
+    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes."""
+    x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
+    mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
+    return ((x - mean) / std).unsqueeze(0)
+
+
+@torch.inference_mode()
+def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
+    x = vit.module.patch_embed(to_input(vit, pixels))  # type: ignore[operator]
+    return x.reshape(vit.grid.patches, -1).float().numpy()
+
+
+@torch.inference_mode()
+def predict(
+    vit: Vit, pixels: NDArray[np.uint8], order: NDArray[np.int64] | None = None, move_positions: bool = False
+) -> NDArray[np.float32]:
+    """Logits for pixels; with `move_positions`, slot i is given position order[i], so positions follow their patches."""
+    module: nn.Module = vit.module
+    if move_positions and order is not None:
+        module = with_positions_moved(vit, order)
+    return module(to_input(vit, pixels))[0].float().numpy()
+
+
+class _Reader:
+    """The watcher that reduces each block's attention as it streams by."""
+
+    def __init__(self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool) -> None:
+        grid, shape = vit.grid, (vit.blocks, vit.heads)
+        self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
+        self.block = 0
+        self.blocks = vit.blocks
+        self.distance, self.renormalised = torch.zeros(shape), torch.zeros(shape)
+        tokens = grid.tokens
+        self.fused = {name: torch.zeros(vit.blocks, tokens, tokens) for name in fusions}
+        self.maps: dict[int, Tensor] = {}
+        self.pool: Tensor | None = None
+        self.far = torch.from_numpy(grid.distances_px()).float()
+        self.buffer = torch.empty(tokens, tokens)
+
+    def __call__(self, call: Call | Softmax) -> Tensor | None:
+        if isinstance(call, Softmax):
+            return self._ready_made(call.result)
+        if call.q.shape[-2] != self.grid.tokens:  # an attention pool: its query is not a token
+            self.pool = call.weights().float().mean((0, 1, 2))
+            return None
+        out = None if self.fused_kernel else torch.empty_like(call.v)
+        mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
+        for head in range(call.q.shape[1]):
+            keys = call.k[0, head].float().T
+            p = torch.addmm(self.buffer, call.q[0, head].float(), keys, beta=0, alpha=call.factor, out=self.buffer)
+            if mask is not None:
+                p += mask[0, head]
+            torch.softmax(p, -1, out=p)
+            self._reduce(p, head, call.q.shape[1])
+            if out is not None:
+                torch.mm(p.to(out.dtype), call.v[0, head], out=out[0, head])
+        self.block += 1
+        return out
+
+    def _ready_made(self, weights: Tensor) -> None:
+        if weights.shape[-2:] != (self.grid.tokens, self.grid.tokens):
+            return
+        for head in range(weights.shape[1]):
+            self._reduce(weights[0, head].float().contiguous(), head, weights.shape[1])
+        self.block += 1
+
+    def _reduce(self, p: Tensor, head: int, heads: int) -> None:
+        """Take what is needed from one head's weights p (T, T)."""
+        block, prefix = self.block, self.grid.prefix
+        patches = p[prefix:, prefix:]
+        walked = torch.linalg.vecdot(patches, self.far)
+        left = 1 - p[prefix:, :prefix].sum(1) if prefix else torch.ones(())
+        self.distance[block, head] = walked.mean()
+        self.renormalised[block, head] = (walked / left.clamp(min=1e-12)).mean()
+        for name, into in self.fused.items():
+            if name == "mean":
+                into[block].add_(p, alpha=1 / heads)
+            elif head == 0:
+                into[block].copy_(p)
+            else:
+                (torch.maximum if name == "max" else torch.minimum)(into[block], p, out=into[block])
+        if block in self.keep:
+            if head == 0:
+                self.maps[block] = torch.empty(heads, *p.shape, dtype=torch.float16)
+            self.maps[block][head] = p
+
+    def readout(self) -> NDArray[np.float32]:
+        """Where the model reads its answer, as a distribution over tokens (T,)."""
+        if self.pool is not None:
+            return self.pool.numpy()
+        row = np.zeros(self.grid.tokens, np.float32)
+        if self.kind == "class token":
+            row[0] = 1
+        else:
+            row[self.grid.prefix :] = 1 / self.grid.patches
+        return row
+
+    def check(self) -> None:
+        """Every block must have been seen once."""
+        if self.block != self.blocks:
+            raise RuntimeError(f"the tape saw the attention of {self.block} blocks, the model has {self.blocks}")

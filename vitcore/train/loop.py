@@ -1,0 +1,199 @@
+"""The distillation loop: a generator of records that saves what it needs to go on after a crash."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from timm.models.vision_transformer import VisionTransformer
+from timm.optim import param_groups_weight_decay
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from vitcore.tape import Call, Softmax, Tape
+from vitcore.train.recipe import Distil
+from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, normalise
+
+FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
+MEAN_STD = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+
+
+class KeepPatches(nn.Module):
+    """Keep a random share of the patches of each image, and remember which; in the place of timm's PatchDropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.share = 1.0
+        self.kept: Tensor = torch.empty(0)  # (B, kept) patch indices of the last batch
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, patches = x.shape[0], x.shape[1] - 1
+        count = max(1, round(patches * self.share)) if self.training else patches
+        self.kept = torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
+        rows = (self.kept + 1).unsqueeze(-1).expand(-1, -1, x.shape[-1])
+        return torch.cat([x[:, :1], x.gather(1, rows)], 1)
+
+
+class Student(nn.Module):
+    """A timm ViT and the linear layer that compares its tokens with the teacher's."""
+
+    def __init__(self, recipe: Distil) -> None:
+        super().__init__()
+        self.vit = VisionTransformer(
+            img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
+            num_heads=recipe.heads, num_classes=recipe.classes,
+        )  # fmt: skip
+        self.vit.patch_drop = KeepPatches()
+        self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pixels and what the teachers said about them, mirrored consistently."""
+
+    pixels: Tensor  # (B, 3, px, px)
+    targets: Tensor  # (B, classes)
+    tokens: Tensor  # (B, patches, COMPONENTS)
+    attention: Tensor  # (B, patches)
+    dense: Tensor  # (B,)
+
+
+@dataclass
+class Run:
+    """The state that a checkpoint holds."""
+
+    recipe: Distil
+    folder: Path
+    student: Student
+    average: AveragedModel
+    optimiser: torch.optim.Optimizer
+    step: int = 0
+    lost: list[float] = field(default_factory=list)
+
+
+def learning_rate(recipe: Distil, step: int) -> float:
+    """Linear warm-up, then cosine to zero at the last step."""
+    if step < recipe.warmup_steps:
+        return recipe.lr_peak * (step + 1) / recipe.warmup_steps
+    done = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)
+    return recipe.lr_peak * 0.5 * (1 + float(np.cos(np.pi * done)))
+
+
+def draw(lessons: Lessons, recipe: Distil, step: int) -> Batch:
+    """The batch of a step; the step alone decides it, so a resumed run sees what an unbroken one sees."""
+    rng = np.random.default_rng((recipe.seed, step))
+    pick = np.sort(rng.choice(len(lessons.dense), recipe.batch, replace=False))
+    mirror = torch.from_numpy(rng.random(recipe.batch) < 0.5)
+    pixels = normalise(lessons.pixels[pick], MEAN_STD)
+    probabilities = torch.from_numpy(lessons.probabilities[pick]).float()
+    targets = torch.zeros(recipe.batch, recipe.classes)
+    targets.scatter_(1, torch.from_numpy(lessons.classes[pick]).long(), probabilities)
+    side = recipe.image_px // recipe.patch_px
+    tokens = torch.from_numpy(lessons.tokens[pick]).float().mul_(TOKEN_STEP).view(-1, side, side, COMPONENTS)
+    attention = torch.from_numpy(lessons.attention[pick]).float().view(-1, side, side)
+    batch = Batch(
+        torch.where(mirror.view(-1, 1, 1, 1), pixels.flip(3), pixels),
+        targets / targets.sum(1, keepdim=True),
+        torch.where(mirror.view(-1, 1, 1, 1), tokens.flip(2), tokens).flatten(1, 2),
+        torch.where(mirror.view(-1, 1, 1), attention.flip(2), attention).flatten(1),
+        torch.from_numpy(lessons.dense[pick]).float(),
+    )
+    return mixed(batch, rng.beta(recipe.mixup_alpha, recipe.mixup_alpha)) if recipe.mixup_alpha else batch
+
+
+def mixed(b: Batch, share: float) -> Batch:
+    """Mixup (arXiv 1710.09412) of the batch with itself reversed, in pixels and in every target."""
+    mix = [share * x + (1 - share) * x.flip(0) for x in (b.pixels, b.targets, b.tokens, b.attention)]
+    return Batch(*mix, b.dense * b.dense.flip(0))
+
+
+def losses(student: Student, batch: Batch, recipe: Distil) -> dict[str, Tensor]:
+    """Cross-entropy to the labels; squared error to the tokens; cross-entropy to the class token's attention."""
+    rows: list[Tensor] = []
+
+    def attend(call: Call | Softmax) -> Tensor | None:
+        if call.q.shape[2] > FUSED_ABOVE:
+            rows[:] = [call.weights(slice(0, 1))[:, :, 0]]
+            return None
+        with torch.autocast("cpu", enabled=False):  # keep softmax in bf16: memory traffic is what costs here
+            weights = call.weights()
+        rows[:] = [weights[:, :, 0]]
+        return weights @ call.v
+
+    with Tape(attend):
+        tokens = student.vit.forward_features(batch.pixels)
+    logits = student.vit.forward_head(tokens).float()
+    kept = student.vit.patch_drop.kept
+    seen = student.to_teacher(tokens[:, 1:]).float()
+    taught = batch.tokens.gather(1, kept.unsqueeze(-1).expand(-1, -1, COMPONENTS))
+    row = F.normalize(rows[-1].float().mean(1)[:, 1:], p=1, dim=-1)
+    wanted = F.normalize(batch.attention.gather(1, kept), p=1, dim=-1)
+    dense = batch.dense / batch.dense.sum().clamp(min=1)
+    return {
+        "label": F.cross_entropy(logits, batch.targets),
+        "token": ((seen - taught) ** 2).mean((1, 2)) @ dense,
+        "attention": F.kl_div(row.clamp(min=1e-6).log(), wanted, reduction="none").sum(1) @ dense,
+    }
+
+
+def start(recipe: Distil, folder: Path) -> Run:
+    """A fresh run, or the one in `folder` where it stopped."""
+    torch.manual_seed(recipe.seed)
+    student = Student(recipe)
+    groups = param_groups_weight_decay(student, recipe.weight_decay, no_weight_decay_list=("vit.pos_embed", "vit.cls_token"))
+    run = Run(
+        recipe, folder, student, AveragedModel(student, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay)),
+        torch.optim.AdamW(groups, lr=recipe.lr_peak),
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "last.pt").exists():
+        saved = torch.load(folder / "last.pt")
+        student.load_state_dict(saved["student"])
+        run.average.load_state_dict(saved["average"])
+        run.optimiser.load_state_dict(saved["optimiser"])
+        run.step = saved["step"]
+    else:
+        (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
+    return run
+
+
+def save(run: Run) -> None:
+    """Write the checkpoint and a snapshot of the averaged weights, each in one atomic step."""
+    state = {"student": run.student, "average": run.average, "optimiser": run.optimiser}
+    torch.save({"step": run.step} | {k: v.state_dict() for k, v in state.items()}, run.folder / "last.tmp")
+    os.replace(run.folder / "last.tmp", run.folder / "last.pt")
+    weights = {k: v.half().contiguous() for k, v in run.average.module.vit.state_dict().items()}
+    save_file(weights, run.folder / "snapshot.tmp")
+    os.replace(run.folder / "snapshot.tmp", run.folder / f"snapshot-{run.step:06d}.safetensors")
+
+
+def train(run: Run, lessons: Lessons) -> Iterator[dict[str, float]]:
+    """Train to the recipe's last step, yielding a record a step."""
+    recipe = run.recipe
+    while run.step < recipe.steps:
+        begun = time.perf_counter()
+        run.student.train()
+        run.student.vit.patch_drop.share = recipe.keep_start if run.step < recipe.sparse_share * recipe.steps else 1.0
+        torch.manual_seed(recipe.seed + run.step)
+        for group in run.optimiser.param_groups:
+            group["lr"] = learning_rate(recipe, run.step)
+        with torch.autocast("cpu", torch.bfloat16):
+            part = losses(run.student, draw(lessons, recipe, run.step), recipe)
+        loss = part["label"] + recipe.token_weight * part["token"] + recipe.attention_weight * part["attention"]
+        run.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(run.student.parameters(), recipe.clip_norm)
+        run.optimiser.step()
+        run.average.update_parameters(run.student)
+        run.step += 1
+        if run.step % recipe.snapshot_every_steps == 0 or run.step == recipe.steps:
+            save(run)
+        yield {"step": run.step, "loss": loss.item(), "seconds": time.perf_counter() - begun} | {
+            k: v.item() for k, v in part.items()
+        }

@@ -1,0 +1,134 @@
+"""Lessons: what the teachers say about one seeded crop of every photo, computed once and kept in files.
+
+Asking a teacher costs more than a training step of a small student, so each photo gets one inception crop, and the
+crop, the label teacher's probabilities and the token teacher's tokens and class attention are stored side by side
+(after Shen & Xing, "A Fast Knowledge Distillation Framework for Visual Recognition", arXiv 2112.01528).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+from timm.models.vision_transformer import checkpoint_filter_fn
+from torch import Tensor, nn
+
+from vitcore.tape import Tape
+from vitcore.train.data import crop, decode, random_box
+
+TOP = 20  # classes kept per photo
+COMPONENTS = 64  # principal components kept of a teacher token
+TOKEN_STEP = 6 / 127  # int8 quantum of a standardised component
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Memory-mapped arrays over N photos; `tokens` and `attention` are zero where `dense` is False."""
+
+    pixels: NDArray[np.uint8]  # (N, px, px, 3)
+    classes: NDArray[np.int16]  # (N, TOP)
+    probabilities: NDArray[np.float16]  # (N, TOP)
+    tokens: NDArray[np.int8]  # (N, patches, COMPONENTS)
+    attention: NDArray[np.float16]  # (N, patches)
+    dense: NDArray[np.bool_]  # (N,)
+
+
+def open_lessons(folder: Path, photos: int = 0, px: int = 0, patches: int = 0) -> Lessons:
+    """Open the arrays of `folder`; with `photos`, create those that are missing."""
+    shapes = {
+        "pixels": ((photos, px, px, 3), np.uint8), "classes": ((photos, TOP), np.int16),
+        "probabilities": ((photos, TOP), np.float16), "tokens": ((photos, patches, COMPONENTS), np.int8),
+        "attention": ((photos, patches), np.float16), "dense": ((photos,), np.bool_),
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {}
+    for name, (shape, dtype) in shapes.items():
+        file = folder / f"{name}.npy"
+        if photos and not file.exists():
+            np.lib.format.open_memmap(file, "w+", dtype, shape).flush()
+        arrays[name] = np.load(file, mmap_mode="r+" if photos else "r")
+    return Lessons(**arrays)
+
+
+def load_teacher(name: str, weights: Path, **kwargs: object) -> nn.Module:
+    """A frozen timm model with weights from a safetensors file, positions resampled to fit."""
+    model = timm.create_model(name, **kwargs)
+    state = {k: v.float() for k, v in load_file(weights).items()}
+    model.load_state_dict(checkpoint_filter_fn(state, model))
+    return model.eval().requires_grad_(False)
+
+
+@torch.inference_mode()
+def token_lesson(teacher: nn.Module, pixels: Tensor) -> tuple[Tensor, Tensor]:
+    """Normalised tokens (B, patches, D) and the last block's class-token attention over patches, mean of heads."""
+    rows: list[Tensor] = []
+    prefix = teacher.num_prefix_tokens
+    with torch.autocast("cpu", torch.bfloat16), Tape(lambda call: rows.append(call.weights(slice(0, 1)))):
+        tokens = teacher.forward_features(pixels)
+    attention = rows[-1].float().mean(1)[:, 0, prefix:]
+    return tokens[:, prefix:].float(), attention / attention.sum(-1, keepdim=True)
+
+
+def fit_components(tokens: Tensor) -> dict[str, Tensor]:
+    """Principal components of tokens (…, D): mean (D,), basis (D, COMPONENTS), scale (): the largest spread."""
+    flat = tokens.reshape(-1, tokens.shape[-1])
+    mean = flat.mean(0)
+    _, vectors = torch.linalg.eigh((flat - mean).T @ (flat - mean))
+    basis = vectors.flip(-1)[:, :COMPONENTS]
+    return {"mean": mean, "basis": basis, "scale": ((flat - mean) @ basis).std()}
+
+
+def normalise(pixels: NDArray[np.uint8], config: dict[str, tuple[float, ...]]) -> Tensor:
+    """(B, px, px, 3) bytes to (B, 3, px, px), with a timm config's mean and standard deviation."""
+    x = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float() / 255
+    return (x - torch.tensor(config["mean"]).view(3, 1, 1)) / torch.tensor(config["std"]).view(3, 1, 1)
+
+
+def teach(
+    folder: Path, photos: list[tuple[bytes, bool]], labeller: nn.Module, looker: nn.Module, px: int, patches: int,
+    seed: int = 0, chunk: int = 64,
+) -> Iterator[int]:  # fmt: skip
+    """Fill `folder` with lessons for (encoded photo, ask the token teacher?) pairs; yields photos done; resumes."""
+    out = open_lessons(folder, len(photos), px, patches)
+    progress = folder / "done.json"
+    start = json.loads(progress.read_text()) if progress.exists() else 0
+    for first in range(start, len(photos), chunk):
+        part = photos[first : first + chunk]
+        s = slice(first, first + len(part))
+        images = list(decode(p for p, _ in part))
+        boxes = [random_box(im.size, np.random.default_rng((seed, first + i))) for i, im in enumerate(images)]
+        out.pixels[s] = np.stack([crop(im, box, px) for im, box in zip(images, boxes, strict=True)])
+        large = np.stack([crop(im, box, 224) for im, box in zip(images, boxes, strict=True)])
+        _label(out, s, labeller, large)
+        _look(out, s, looker, large, np.array([dense for _, dense in part]), folder / "components.pt")
+        progress.write_text(json.dumps(first + len(part)))
+        yield first + len(part)
+
+
+@torch.inference_mode()
+def _label(out: Lessons, s: slice, teacher: nn.Module, large: NDArray[np.uint8]) -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = teacher(normalise(large, teacher.pretrained_cfg)).float()
+    top = logits.softmax(-1).topk(TOP)
+    out.classes[s], out.probabilities[s] = top.indices.short().numpy(), top.values.half().numpy()
+
+
+def _look(
+    out: Lessons, s: slice, teacher: nn.Module, large: NDArray[np.uint8], ask: NDArray[np.bool_], file: Path
+) -> None:
+    out.dense[s] = ask
+    if not ask.any():
+        return
+    tokens, attention = token_lesson(teacher, normalise(large[ask], teacher.pretrained_cfg))
+    if not file.exists():
+        torch.save(fit_components(tokens), file)
+    fit = torch.load(file)
+    small = ((tokens - fit["mean"]) @ fit["basis"]) / fit["scale"]
+    where = np.flatnonzero(ask) + s.start
+    out.tokens[where] = (small / TOKEN_STEP).round().clamp(-127, 127).to(torch.int8).numpy()
+    out.attention[where] = attention.half().numpy()

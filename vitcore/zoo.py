@@ -1,0 +1,296 @@
+"""The models: a table of cards, and `load`, which turns a name or a file into a `Vit` every other room can use.
+
+Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
+"""
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitcore.cards import CARDS, DEFAULT, ModelCard
+from vitcore.compat import declare_torchvision_ops
+from vitcore.grid import Grid
+
+declare_torchvision_ops()
+
+SHIPPED = Path(__file__).parent.parent / "assets" / "models"
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+
+
+class ModelError(ValueError):
+    """A model that can't be had or can't be shown; the message says what to do about it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vit:
+    """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
+
+    card: ModelCard
+    module: nn.Module
+    grid: Grid
+    transform: Callable
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    labels: tuple[str, ...] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name that `load` takes."""
+        return self.card.name
+
+    @property
+    def blocks(self) -> int:
+        """L, the number of blocks."""
+        return len(self.module.blocks)  # type: ignore[arg-type]
+
+    @property
+    def heads(self) -> int:
+        """H, the number of heads of a block."""
+        return int(self.module.blocks[0].attn.num_heads)  # type: ignore[index, union-attr]
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether a convolutional backbone reads the pixels before the patches are embedded."""
+        return hasattr(self.module.patch_embed, "backbone")
+
+    @property
+    def readout(self) -> str:
+        """Where the answer is read: "class token", "attention pool" or "mean of patches"."""
+        if getattr(self.module, "attn_pool", None) is not None:
+            return "attention pool"
+        return "class token" if getattr(self.module, "cls_token", None) is not None else "mean of patches"
+
+
+def load(name: str | Path = DEFAULT, image_px: int | tuple[int, int] | None = None, progress: Progress | None = None) -> Vit:
+    """Load a model by name (shipped, or any ViT of timm's on the hub) or from a .safetensors file with its .json card.
+
+    `image_px` asks for another input size (height, width); positions are then resampled by timm.
+    Raises: ModelError, with a sentence that says what to do.
+    """
+    file = _own_file(name)
+    if file is not None:
+        return _load_own(file, image_px)
+    return _load_hub(str(name), image_px, progress)
+
+
+def available() -> list[ModelCard]:
+    """Cards of every model offered in menus: shipped ones first."""
+    return list(CARDS)
+
+
+def _own_file(name: str | Path) -> Path | None:
+    path = Path(name)
+    if path.suffix == ".safetensors":
+        if not path.is_file():
+            raise ModelError(f"{path.name} does not exist.")
+        return path
+    if path.is_dir() and (path / "model.json").is_file():
+        return path / "model.safetensors"
+    shipped = SHIPPED / f"{path.name}.safetensors"
+    return shipped if path.name == str(name) and shipped.is_file() else None
+
+
+def _load_own(file: Path, image_px: int | tuple[int, int] | None) -> Vit:
+    from safetensors.torch import load_file
+    from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
+
+    card_file = file.with_suffix(".json")
+    try:
+        facts = json.loads(card_file.read_text())
+        size = image_px or facts["architecture"]["img_size"]
+        module = VisionTransformer(**{**facts["architecture"], "img_size": size})
+        state = {k: v.float() for k, v in load_file(file).items()}
+        module.load_state_dict(checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True))
+        card = ModelCard(file.stem, **facts["card"])
+        return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))})
+    except FileNotFoundError:
+        raise ModelError(f"{file.name} needs its card {card_file.name} beside it (see CONTRIBUTING.md).") from None
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(f"{file.name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
+
+
+def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
+def by_hand() -> Path:
+    """The folder where people may place weights themselves: `NAME.safetensors`."""
+    return Path(os.environ.get("VITCORE_MODELS", Path.home() / ".cache" / "inside-vit" / "models"))
+
+
+def fetch(name: str, progress: Progress | None = None) -> Path:
+    """The weights of a hub model as a local file, downloaded if need be.
+
+    Raises: ModelError, when the hub does not have it or can't be reached; it says how to place the file by hand.
+    """
+    placed = by_hand() / f"{name}.safetensors"
+    if placed.is_file():
+        return placed
+    import timm
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    config = timm.models.get_pretrained_cfg(name, allow_unregistered=False) if timm.is_model(name) else None
+    if config is None or not (config.hf_hub_id or config.url):
+        raise ModelError(f"timm knows no trained model named {name!r}; its names look like {CARDS[1].name}.")
+    repo = config.hf_hub_id or f"timm/{name}"
+    hint = f"or save model.safetensors from huggingface.co/{repo} as {placed}"
+    try:
+        return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
+    except RepositoryNotFoundError:
+        raise ModelError(f"The hub has no model {repo}.") from None
+    except (OSError, HfHubHTTPError, ValueError) as error:
+        raise ModelError(
+            f"{name} could not be downloaded: the hub can't be reached ({type(error).__name__}). Try again when online, {hint}."
+        ) from None
+
+
+def _bar(progress: Progress | None) -> type:
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[type-arg]
+        """tqdm that tells a callback how far the download is."""
+
+        def update(self, n: float | None = 1) -> bool | None:
+            shown = super().update(n)
+            if progress and self.total:
+                progress(int(self.n), int(self.total))
+            return shown
+
+    return Bar
+
+
+def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None) -> Vit:
+    import timm
+    from timm.data import resolve_model_data_config
+
+    file = fetch(name, progress)
+    size = {"img_size": _pair(image_px)} if image_px else {}
+    try:
+        module = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(f"{name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
+    known = {card.name: card for card in CARDS}
+    count = sum(p.numel() for p in module.parameters()) / 1e6
+    card = known.get(name) or ModelCard(name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub"))
+    return _assemble(card, module, resolve_model_data_config(module))
+
+
+def wrap(module: nn.Module, name: str = "model") -> Vit:
+    """A Vit from a timm module of your own (its `pretrained_cfg` gives the transform).
+
+    Raises: ModelError, when it is not a ViT whose every block attends over one grid of patches.
+    """
+    from timm.data import resolve_model_data_config
+
+    count = sum(p.numel() for p in module.parameters()) / 1e6
+    config = resolve_model_data_config(module)
+    return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
+
+
+def _assemble(card: ModelCard, module: nn.Module, config: dict[str, Any]) -> Vit:
+    from timm.data import create_transform
+
+    embed = getattr(module, "patch_embed", None)
+    if not hasattr(embed, "grid_size") or not hasattr(getattr(module, "blocks", [None])[0], "attn"):
+        raise ModelError(
+            f"{card.name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
+            "so these pictures are not defined for it."
+        )
+    rows, cols = embed.grid_size
+    high, wide = getattr(embed, "img_size", None) or config["input_size"][1:]
+    grid = Grid(rows, cols, high // rows, module.num_prefix_tokens, 0 if high // rows == wide // cols else wide // cols)
+    config = {**config, "input_size": (3, high, wide)}
+    transform = create_transform(**config, is_training=False)
+    module.eval().requires_grad_(False)
+    return Vit(card, module, grid, transform, tuple(config["mean"]), tuple(config["std"]), _labels(module))
+
+
+def _labels(module: nn.Module) -> tuple[str, ...]:
+    """Class names that timm carries for ImageNet-1k and -21k heads; none for models without a head."""
+    from timm.data import ImageNetInfo, infer_imagenet_subset
+
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    subset = "imagenet-1k" if classes == 1000 else (infer_imagenet_subset(module) if classes > 1000 else None)
+    if not subset:
+        return tuple(f"class {i}" for i in range(classes))
+    info = ImageNetInfo(subset)
+    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+
+
+def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels (hybrids)."""
+    weight = getattr(getattr(vit.module.patch_embed, "proj", None), "weight", None)
+    if vit.hybrid or weight is None or weight.ndim != 4 or weight.shape[1] != 3:
+        return None
+    return weight.detach().float().numpy()
+
+
+def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """A hybrid's first convolution (filters, 3, k, k), weight-standardised as it is applied; None for other models."""
+    first = next((m for m in vit.module.patch_embed.modules() if isinstance(m, nn.Conv2d)), None)
+    if not vit.hybrid or first is None or first.in_channels != 3:
+        return None
+    w = first.weight.detach().float()
+    if "Std" in type(first).__name__:
+        flat = w.flatten(1)
+        w = ((flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()).view_as(w)  # type: ignore[operator]
+    return w.numpy()
+
+
+def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
+    """The learned absolute positions (1, prefix + N, D) and how many of them belong to prefix tokens."""
+    table = getattr(vit.module, "pos_embed", None)
+    if not isinstance(table, Tensor) or table.ndim != 3:
+        return None
+    prefix = table.shape[1] - vit.grid.patches
+    return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
+
+
+def positions(vit: Vit) -> NDArray[np.float32] | None:
+    """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
+    found = _all_positions(vit)
+    return None if found is None else found[0][0, found[1] :].numpy()
+
+
+def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") -> NDArray[np.float32]:
+    """Patch positions interpolated to another grid, (rows·cols, D), both ways through timm's own function.
+
+    "paper": bilinear with aligned corners, as the authors' checkpoint.py (scipy.ndimage.zoom, order 1).
+    "timm": bicubic, antialiased, corners not aligned, what timm does when it loads a checkpoint.
+    """
+    from timm.layers import resample_abs_pos_embed
+
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(f"{vit.name} has no learned absolute position embeddings.")
+    ways: dict[str, dict[str, Any]] = {
+        "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
+        "timm": {"interpolation": "bicubic", "antialias": True},
+    }
+    if method not in ways:
+        raise ValueError(f"method is 'paper' or 'timm', not {method!r}")
+    table = found[0][:, found[1] :]
+    old = [vit.grid.rows, vit.grid.cols]
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **ways[method])[0].numpy()
+
+
+def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
+    """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(f"{vit.name} has no learned absolute position embeddings to move.")
+    table, prefix = found
+    moved = torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1)
+    clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
+    clone._parameters = {**vit.module._parameters, "pos_embed": nn.Parameter(moved, requires_grad=False)}
+    return clone
