@@ -11,7 +11,18 @@ import importlib
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Grid", "ModelError", "PhotoError", "Recording", "Vit", "analysis", "figures", "load", "open_photo", "record"]
+__all__ = [
+    "Grid",
+    "ModelError",
+    "PhotoError",
+    "Recording",
+    "Vit",
+    "analysis",
+    "figures",
+    "load",
+    "open_photo",
+    "record",
+]
 
 _HOME = {
     "Grid": "grid", "ModelError": "zoo", "Vit": "zoo", "load": "zoo", "PhotoError": "images", "open_photo": "images",

@@ -213,3 +213,25 @@ def _scales(resize: Callable, wide: int, high: int) -> tuple[float, float]:
     if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
         return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2
     return each
+
+
+def sharp(photo: Photo, seen: Seen, side_px: int = 768) -> NDArray[np.uint8]:
+    """The part the model sees at the photo's own sharpness, for showing: longer side at most `side_px`."""
+    high, wide = seen.pixels.shape[:2]
+    scale = side_px / max(high, wide)
+    size = round(wide * scale), round(high * scale)
+    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=seen.box))
+
+
+def outlined(photo: Photo, seen: Seen, side_px: int = 768) -> Image.Image:
+    """The whole photo with what the model does not see dimmed and the crop outlined."""
+    from PIL import ImageDraw
+
+    scale = side_px / max(photo.image.size)
+    size = round(photo.image.width * scale) or 1, round(photo.image.height * scale) or 1
+    whole = photo.image.resize(size, Image.Resampling.BICUBIC)
+    box = tuple(round(edge * scale) for edge in seen.box)
+    dim = Image.blend(whole, Image.new("RGB", size, "#808080"), 0.6)
+    dim.paste(whole.crop(box), box[:2])
+    ImageDraw.Draw(dim).rectangle((box[0], box[1], box[2] - 1, box[3] - 1), outline="#FFB000", width=3)
+    return dim

@@ -37,7 +37,9 @@ class Call:
         """Attention weights softmax(QKᵀ·factor + mask), (B, H, queries, T); `query` limits the rows."""
         scores = (self.q[:, :, query] * self.factor) @ self.k.transpose(-2, -1)
         if self.mask is not None:
-            scores = scores + additive(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
+            scores = (
+                scores + additive(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
+            )
         return scores.softmax(dim=-1)
 
 
@@ -90,8 +92,15 @@ class Tape(TorchFunctionMode):
 
 
 def _call(  # the signature of F.scaled_dot_product_attention
-    index: int, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    index: int,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Call:
     if is_causal:
         attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()

@@ -70,7 +70,9 @@ class Vit:
         return "class token" if getattr(self.module, "cls_token", None) is not None else "mean of patches"
 
 
-def load(name: str | Path = DEFAULT, image_px: int | tuple[int, int] | None = None, progress: Progress | None = None) -> Vit:
+def load(
+    name: str | Path = DEFAULT, image_px: int | tuple[int, int] | None = None, progress: Progress | None = None
+) -> Vit:
     """Load a model by name (shipped, or any ViT of timm's on the hub) or from a .safetensors file with its .json card.
 
     `image_px` asks for another input size (height, width); positions are then resampled by timm.
@@ -181,7 +183,9 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
         raise ModelError(f"{name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
-    card = known.get(name) or ModelCard(name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub"))
+    card = known.get(name) or ModelCard(
+        name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub")
+    )
     return _assemble(card, module, resolve_model_data_config(module))
 
 
@@ -243,7 +247,9 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     w = first.weight.detach().float()
     if "Std" in type(first).__name__:
         flat = w.flatten(1)
-        w = ((flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()).view_as(w)  # type: ignore[operator]
+        w = (
+            (flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()
+        ).view_as(w)  # type: ignore[operator]
     return w.numpy()
 
 

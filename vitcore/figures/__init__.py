@@ -3,12 +3,12 @@
 from vitcore.figures.attention import heads, rollout
 from vitcore.figures.distance import distance
 from vitcore.figures.filters import filters, scree
-from vitcore.figures.patches import patches
+from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.positions import cosine_map, positions, tile
 from vitcore.figures.predictions import predictions
 from vitcore.figures.printing import print_figure
 
 __all__ = [
-    "cosine_map", "distance", "filters", "heads", "patches", "positions", "predictions", "print_figure", "rollout",
+    "cosine_map", "distance", "filters", "heads", "one_patch", "patches", "positions", "predictions", "print_figure", "rollout",
     "scree", "tile",
 ]  # fmt: skip

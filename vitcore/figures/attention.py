@@ -28,7 +28,9 @@ def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: b
             x=x + 0.4, y=y + 0.3, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.55)",
             text=f"head {head + 1} · max {maps[head].max():.2g}", font={"size": 12, "color": "#fff"},
         )  # fmt: skip
-    fig.add_trace(scale_bar(SEQUENTIAL, 0, top if shared else 1, "attention weight" if shared else "share of the head's maximum"))
+    fig.add_trace(
+        scale_bar(SEQUENTIAL, 0, top if shared else 1, "attention weight" if shared else "share of the head's maximum")
+    )
     return bare_axes(styled(fig, title, mode, 90 + max(230, round(760 / cols)) * rows), size)
 
 
@@ -41,8 +43,7 @@ def rollout(
     text = [[f"row {r}, column {c}: {mask[r, c]:.3%}" for c in range(grid.cols)] for r in range(grid.rows)]
     photo = fitted(pixels)
     if style == "paper":
-        alpha = paper_alpha(mask, photo.size, grid)
-        fig = go.Figure([picture(np.uint8(np.asarray(photo) * (alpha[..., None] / 255)), size), hover_cells(text, size)])
+        fig = go.Figure([picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)])
     elif style == "heat":
         fig = go.Figure([
             picture(np.asarray(photo), size), picture(heat(mask, photo.size), size, opacity), hover_cells(text, size),
@@ -69,10 +70,17 @@ def heat(mask: NDArray, size: tuple[int, int]) -> NDArray[np.uint8]:
     return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
 
 
+def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
+    """The photo over black, as visible as it was attended to (Fig. 6)."""
+    return np.uint8(np.asarray(photo) * (paper_alpha(mask, photo.size, grid)[..., None] / 255))
+
+
 def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
     """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha."""
     small = Image.fromarray(np.uint8(255 * mask / max(float(mask.max()), 1e-12)))
     radius = grid.step_px[0] * size[1] / grid.image_px[0]
-    large = np.asarray(small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64)
+    large = np.asarray(
+        small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64
+    )
     large = large - large.min()
     return np.uint8(np.round(255 * large / max(float(large.max()), 1e-12)))

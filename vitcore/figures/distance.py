@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, styled
 from vitcore.grid import Grid
 
-WAYS = {"drop": "class token dropped, as in the paper", "renormalise": "renormalised after dropping the class token"}
+WAYS = {"drop": "class token dropped", "renormalise": "renormalised"}
 
 
 def distance(
@@ -32,8 +32,13 @@ def distance(
     )  # fmt: skip
     near, far = float(px[0].min()), float(px[0].max())
     over = "1 image" if images == 1 else f"{images} images"
-    title = f"Mean attention distance: layer 0 reaches {near:.0f} to {far:.0f} px of {grid.image_px[1]}<br><sup>{WAYS[cls]} · {over}</sup>"
-    styled(fig, title, mode, 500)
+    span = f"layer 0: {near:.0f} to {far:.0f} of {grid.image_px[1]} px"
+    title = f"Mean attention distance<br><sup>{span} · {WAYS[cls]} · {over}</sup>"
+    styled(fig, title, mode, 520)
     fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
     fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.12 * max(uniform_px, float(px.max()))])
-    return fig.update_layout(margin={"l": 62, "b": 52, "t": 64}, showlegend=heads <= 16, legend={"orientation": "h", "y": -0.16})
+    return fig.update_layout(
+        margin={"l": 62, "b": 52, "t": 92},
+        showlegend=1 < heads <= 16,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
+    )

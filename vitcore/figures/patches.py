@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import Mode, bare_axes, hover_cells, mosaic, picture, styled
+from vitcore.figures.theme import DIVERGING, Mode, bare_axes, colour, hover_cells, mosaic, picture, styled
 from vitcore.grid import Grid
 
 
@@ -35,3 +35,42 @@ def _labels(grid: Grid) -> list[list[str]]:
         return f"patch {index} · row {row}, column {col}<br>x {left}–{right} px, y {top}–{bottom} px"
 
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
+
+
+def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: int, mode: Mode = "light") -> go.Figure:
+    """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line."""
+    wide = 24.0
+    high = wide * patch.shape[0] / patch.shape[1] * 0.62
+    enlarged = picture(patch, (high * patch.shape[1] / patch.shape[0], high), smooth=False)
+    numbers = _strip(colour(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
+    limit = float(np.abs(embedding).max()) or 1.0
+    strip = _strip(colour(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
+    fig = go.Figure([enlarged, numbers, strip])
+    place = grid.prefix + index
+    labels = (
+        (high + 2.3, f"x_p: its {patch.size} numbers, flattened"),
+        (high + 5.7, f"x_p·E: its embedding, {embedding.size} numbers, ±{limit:.2g}"),
+        (high + 9.1, f"its place in the sequence: token {place} of {grid.tokens}, after {grid.prefix} prefix"),
+    )
+    for y, text in labels:
+        fig.add_annotation(x=0, y=y, xanchor="left", yanchor="bottom", showarrow=False, text=text, font={"size": 13})
+    _sequence(fig, grid, place, wide, high + 9.4)
+    return bare_axes(
+        styled(fig, f"{patch.shape[0]}×{patch.shape[1]}×3 pixels become one token", mode, 470), (wide, high + 11)
+    )
+
+
+def _strip(row: NDArray[np.uint8], wide: float, top: float) -> go.Image:
+    trace = picture(row.repeat(8, 0), (wide, 1.6), smooth=False)
+    trace.y0 += top
+    return trace
+
+
+def _sequence(fig: go.Figure, grid: Grid, place: int, wide: float, top: float) -> None:
+    """All tokens as a row of cells: prefix tokens first, the chosen one marked."""
+    row = np.full((1, grid.tokens, 3), 205, np.uint8)
+    row[:, : grid.prefix] = (0, 114, 178)
+    row[:, place] = (213, 94, 0)
+    fig.add_trace(_strip(row, wide, top))
+    x = (place + 0.5) * wide / grid.tokens
+    fig.add_annotation(x=x, y=top, yanchor="bottom", showarrow=False, text="▾", font={"size": 16, "color": "#D55E00"})

@@ -4,15 +4,26 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import DIVERGING, INK, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
+from vitcore.figures.theme import (
+    DIVERGING,
+    INK,
+    Mode,
+    bare_axes,
+    colour,
+    hover_cells,
+    mosaic,
+    picture,
+    scale_bar,
+    styled,
+)
 from vitcore.grid import Grid
 
 
-def tiles_picture(cosine: NDArray, grid: Grid, zoom: int | None = None) -> NDArray[np.uint8]:
+def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True) -> NDArray[np.uint8]:
     """(N, N) cosines as one RGBA picture of rows × cols tiles."""
-    zoom = zoom or max(1, round(900 / (grid.rows * grid.rows)))
+    zoom = max(1, round(900 / (grid.rows * grid.rows)))
     rgb = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
-    return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8), zoom=zoom)
+    return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
 def positions(cosine: NDArray, grid: Grid, mode: Mode = "light") -> go.Figure:
@@ -23,13 +34,13 @@ def positions(cosine: NDArray, grid: Grid, mode: Mode = "light") -> go.Figure:
         picture(tiles_picture(cosine, grid), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, -0.5, 0, 0.5, 1]),
     ])  # fmt: skip
-    bare_axes(styled(fig, "Position-embedding similarity, one tile per position", mode, 620), size)
+    bare_axes(styled(fig, "Position-embedding similarity", mode, 620), size)
     return _count_axes(fig, grid)
 
 
 def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
     """One tile enlarged: cosine similarity of one position with all others."""
-    return cosine_map(cosine[patch], grid, title or "Position {} with all others".format(_name(grid, patch)), mode, patch)
+    return cosine_map(cosine[patch], grid, title or f"Position {_name(grid, patch)}", mode, patch)
 
 
 def cosine_map(values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None) -> go.Figure:
@@ -44,7 +55,9 @@ def cosine_map(values: NDArray, grid: Grid, title: str, mode: Mode = "light", pa
     bare_axes(styled(fig, title, mode, 380), size)
     if patch is not None:
         row, col = grid.row_col(patch)
-        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": INK["light"]["text"], "width": 2})
+        fig.add_shape(
+            type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": INK["light"]["text"], "width": 2}
+        )
     return _count_axes(fig, grid)
 
 
@@ -55,9 +68,13 @@ def _name(grid: Grid, patch: int) -> str:
 
 def _count_axes(fig: go.Figure, grid: Grid) -> go.Figure:
     """Axes that count patches from 1, as the paper's."""
+
     def ticks(count: int) -> dict[str, list]:
         every = max(1, count // 7)
-        return {"tickvals": [i + 0.5 for i in range(0, count, every)], "ticktext": [str(i + 1) for i in range(0, count, every)]}
+        return {
+            "tickvals": [i + 0.5 for i in range(0, count, every)],
+            "ticktext": [str(i + 1) for i in range(0, count, every)],
+        }
 
     fig.update_xaxes(visible=True, showgrid=False, title="input patch column", **ticks(grid.cols))
     fig.update_yaxes(visible=True, showgrid=False, title="input patch row", **ticks(grid.rows))

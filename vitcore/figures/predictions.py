@@ -5,7 +5,9 @@ import plotly.graph_objects as go
 from vitcore.figures.theme import INK, Mode, styled
 
 
-def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str = "Top 5 of the model's classes") -> go.Figure:
+def predictions(
+    top: list[tuple[str, float]], mode: Mode = "light", title: str = "Top 5 of the model's classes"
+) -> go.Figure:
     """(label, probability) pairs as bars, 0 to 100 %, the likeliest on top."""
     ink = INK[mode]
     names, values = [n for n, _ in top], [100 * p for _, p in top]

@@ -101,13 +101,11 @@ def _draw_scale(trace: Any, axes: Any, sheet: Any, ink: str) -> None:
 
 
 def _names(colorscale: Any) -> str:
-    """plotly expands a scale's name into its stops; ours are told apart by their first colour."""
-    from plotly.colors import get_colorscale
-
-    from vitcore.figures.theme import DIVERGING, SEQUENTIAL
+    """Which of our scales a list of stops is; they are told apart by their first colour."""
+    from vitcore.figures.theme import DIVERGING, SEQUENTIAL, lut
 
     first = colorscale[0][1]
-    return next(name for name in (SEQUENTIAL, DIVERGING) if get_colorscale(name)[0][1] == first)
+    return next(name for name in (SEQUENTIAL, DIVERGING) if "rgb({},{},{})".format(*lut(name)[0]) == first)
 
 
 def _draw_shape(shape: Any, axes: Any) -> None:

@@ -14,33 +14,35 @@ Mode = Literal["light", "dark"]
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
-CATEGORICAL = (  # Okabe & Ito's colours, safe for colour-blind readers
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#8A8A8A",
+CATEGORICAL = (  # told apart by colour-blind readers, at least 3:1 on light and on dark pages
+    "#0B7BC1", "#D55E00", "#0B9A68", "#CC5FA3", "#B98A10", "#7A6BD8", "#8A8A8A", "#A0522D",
 )  # fmt: skip
 INK: dict[Mode, dict[str, str]] = {
     "light": {"text": "#1F2328", "soft": "#57606A", "line": "#D9D5CC", "accent": "#0B6E83"},
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
 }
-FONT = "Source Sans 3, Source Sans Pro, Segoe UI, Helvetica, Arial, sans-serif"
+FONT = "Inter, Source Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
-def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, **layout: Any) -> go.Figure:
+def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, margin_top: int = 48) -> go.Figure:
     """Give a figure its title, colours and margins; backgrounds stay transparent so that any page may hold it."""
     ink = INK[mode]
     axis = {"gridcolor": ink["line"], "zeroline": False, "linecolor": ink["line"], "tickcolor": ink["line"]}
     fig.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 17, "color": ink["text"]}},
+        title={"text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8}, "font": {"size": 16, "color": ink["text"], "weight": 600}},
         font={"family": FONT, "size": 14, "color": ink["soft"]},
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", height=height_px,
-        margin={"l": 8, "r": 8, "t": 48, "b": 8}, showlegend=False, dragmode=False,
-        hoverlabel={"font": {"family": FONT, "size": 14}}, meta={"mode": mode}, **layout,
+        margin={"l": 8, "r": 8, "t": margin_top, "b": 8}, showlegend=False, dragmode=False,
+        hoverlabel={"font": {"family": FONT, "size": 14}}, meta={"mode": mode},
     )  # fmt: skip
     fig.update_xaxes(**axis)
     fig.update_yaxes(**axis)
     return fig
 
 
-def colour(values: NDArray, scale: str = SEQUENTIAL, low: float | None = None, high: float | None = None) -> NDArray[np.uint8]:
+def colour(
+    values: NDArray, scale: str = SEQUENTIAL, low: float | None = None, high: float | None = None
+) -> NDArray[np.uint8]:
     """(…) numbers as (…, 3) bytes of a colour scale, from `low` to `high` (default: the values' own range)."""
     low = float(np.min(values)) if low is None else low
     high = float(np.max(values)) if high is None else high
@@ -79,7 +81,9 @@ def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, 
     return out
 
 
-def picture(pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True) -> go.Image:
+def picture(
+    pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True
+) -> go.Image:
     """An image trace that covers `size` (width, height) in axis units, its top left corner at 0, 0."""
     high, wide = pixels.shape[:2]
     dx, dy = size[0] / wide, size[1] / high
@@ -102,12 +106,13 @@ def hover_cells(text: list[list[str]], size: tuple[float, float]) -> go.Heatmap:
 def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> go.Scatter:
     """A colour bar with its unit, on its own."""
     bar: dict[str, Any] = {
-        "title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.92, "outlinewidth": 0, "x": 1.01,
+        "title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.9, "outlinewidth": 0, "x": 1.01, "ticks": "",
         "tickformat": "~g",
     }  # fmt: skip
     if ticks is not None:
         bar |= {"tickvals": ticks}
-    marker = {"color": [low], "colorscale": scale, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
+    stops = [[i / 16, "rgb({},{},{})".format(*lut(scale)[min(16 * i, 255)])] for i in range(17)]
+    marker = {"color": [low], "colorscale": stops, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
     return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
 
 

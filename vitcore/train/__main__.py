@@ -38,7 +38,9 @@ def main() -> None:
     labeller = teach.load_teacher("vit_tiny_patch16_224", args.labels_from)
     looker = teach.load_teacher("vit_small_patch14_dinov2", args.tokens_from, img_size=224, num_classes=0)
     patches = (recipe.image_px // recipe.patch_px) ** 2
-    for done in teach.teach(lessons, [photos[i] for i in order], labeller, looker, recipe.image_px, patches, recipe.seed):
+    for done in teach.teach(
+        lessons, [photos[i] for i in order], labeller, looker, recipe.image_px, patches, recipe.seed
+    ):
         print(json.dumps({"taught": done, "of": len(photos)}), flush=True)
     run = loop.start(recipe, args.out)
     with (args.out / "log.jsonl").open("a") as log:

@@ -25,7 +25,9 @@ def decode(photos: Iterable[bytes]) -> Iterable[Image.Image]:
     return (Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos)
 
 
-def random_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)) -> tuple[int, ...]:
+def random_box(
+    size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)
+) -> tuple[int, ...]:
     """An inception crop (left, top, right, bottom): a share `area` of the picture, aspect ratio in [3/4, 4/3]."""
     width, height = size
     for _ in range(10):

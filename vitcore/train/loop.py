@@ -49,6 +49,7 @@ class Student(nn.Module):
             img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
             num_heads=recipe.heads, num_classes=recipe.classes,
         )  # fmt: skip
+        nn.init.trunc_normal_(self.vit.patch_embed.proj.weight, std=recipe.patch_init_std)
         self.vit.patch_drop = KeepPatches()
         self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
 
@@ -146,7 +147,9 @@ def start(recipe: Distil, folder: Path) -> Run:
     """A fresh run, or the one in `folder` where it stopped."""
     torch.manual_seed(recipe.seed)
     student = Student(recipe)
-    groups = param_groups_weight_decay(student, recipe.weight_decay, no_weight_decay_list=("vit.pos_embed", "vit.cls_token"))
+    groups = param_groups_weight_decay(
+        student, recipe.weight_decay, no_weight_decay_list=("vit.pos_embed", "vit.cls_token")
+    )
     run = Run(
         recipe, folder, student, AveragedModel(student, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay)),
         torch.optim.AdamW(groups, lr=recipe.lr_peak),

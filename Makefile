@@ -1,0 +1,59 @@
+# The verbs of the project. `make` alone lists them. GNU make 3.81 and newer.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8501
+
+PY := $(VENV)/bin/python
+APP_READY := $(VENV)/.app-ready
+DEV_READY := $(VENV)/.dev-ready
+
+# An environment made by uv has no pip of its own.
+install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -r $(1); \
+	else uv pip install --python $(PY) -r $(1); fi
+
+.DEFAULT_GOAL := help
+.PHONY: help app test test-slow lint bench clean browser
+
+help: ## list these verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo "  Variables: PYTHON=$(PYTHON) VENV=$(VENV) PORT=$(PORT)"
+
+app: $(APP_READY) ## install what is missing, then open the app on http://localhost:PORT
+	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT) --server.fileWatcherType none
+
+test: $(DEV_READY) browser ## every test but the slow ones
+	$(PY) -m pytest -m "not slow"
+
+test-slow: $(DEV_READY) browser ## the slow tests
+	$(PY) -m pytest -m slow
+
+lint: $(DEV_READY) ## style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: $(DEV_READY) ## time what is claimed to be fast
+	@for file in tests/benchmarks/*.py; do \
+		case $$file in */_*) continue ;; esac; \
+		echo "== $$file"; $(PY) $$file || exit 1; done
+
+clean: ## remove caches and builds; keep .venv and runs
+	rm -rf build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find app tests vitcore -name __pycache__ -type d -prune -exec rm -rf {} +
+
+browser: $(DEV_READY)
+	@PYTHON=$(PY) sh tests/browser/install.sh
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed: make app PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(APP_READY): requirements.txt pyproject.toml | $(PY)
+	$(call install,requirements.txt)
+	@touch $@
+
+$(DEV_READY): requirements-dev.txt $(APP_READY)
+	$(call install,requirements-dev.txt)
+	@touch $@

@@ -1,0 +1,23 @@
+"""The pages of the app, as rows of data."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page: its file in `views/` is `<slug>.py`, its prose `text/<lang>/<slug>.md`, its address `/<slug>`."""
+
+    slug: str
+    title: str
+    icon: str
+    help: str
+
+
+PAGES = (
+    PageRow("overview", "Inside ViT", ":material/visibility:", "The paper's five pictures of your photo, side by side."),
+    PageRow("patches", "Patches", ":material/grid_view:", "The photo cut into its patches; touch one, shuffle them."),
+    PageRow("filters", "Embedding filters", ":material/blur_on:", "Principal components of the filters that read a patch."),
+    PageRow("positions", "Position embeddings", ":material/grid_on:", "Where the model thinks each patch sits."),
+    PageRow("distance", "Attention distance", ":material/straighten:", "How far each head looks, in pixels, over depth."),
+    PageRow("attention", "Attention and rollout", ":material/center_focus_strong:", "What every head looks at, and what was gathered."),
+)  # fmt: skip

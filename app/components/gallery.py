@@ -1,0 +1,20 @@
+"""The gallery: small pictures as buttons; the chosen one's id goes to the session."""
+
+import streamlit as st
+
+from app.components import source
+
+_GALLERY = st.components.v2.component(
+    "inside_vit_gallery", html="<div role='group' aria-label='Sample photos'>\n</div>", css=source("gallery.css"),
+    js=source("gallery.js"),
+)  # fmt: skip
+
+
+def gallery(rows: list[dict[str, str]], chosen: str, *, key: str, target: str) -> None:
+    """Show rows of {id, title, alt, image}; a click puts the id in st.session_state[target]."""
+
+    def pick() -> None:
+        if st.session_state[key].picked:
+            st.session_state[target] = st.session_state[key].picked
+
+    _GALLERY(data={"rows": rows, "chosen": chosen}, key=key, on_picked_change=pick)

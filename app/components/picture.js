@@ -1,0 +1,144 @@
+// The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
+
+const states = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const canvas = parentElement.querySelector("canvas")
+  const caption = parentElement.querySelector("figcaption")
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { pictures: new Map(), hover: null, cursor: null }
+    states.set(parentElement, s)
+    s.observer = new ResizeObserver(() => draw(canvas, s))
+    s.observer.observe(canvas)
+  }
+  s.data = data
+  canvas.setAttribute("aria-label", data.label + ". Arrow keys move, Enter chooses a patch.")
+  for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
+  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.overlay) s.pictures.delete(old)
+
+  const show = (slot, fromKeys) => {
+    if (slot === s.hover) return
+    s.hover = slot
+    if (fromKeys) s.cursor = slot
+    caption.textContent = describe(slot ?? s.data.selected, s.data)
+    draw(canvas, s)
+  }
+  canvas.onpointermove = e => show(slotAt(e, canvas, s), false)
+  canvas.onpointerleave = () => show(null, false)
+  canvas.onclick = e => {
+    const slot = slotAt(e, canvas, s)
+    if (slot !== null) choose(slot)
+  }
+  canvas.onkeydown = e => {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
+    if (step) {
+      e.preventDefault()
+      const from = s.cursor ?? s.data.selected ?? 0
+      const row = clamp(Math.floor(from / s.data.cols) + step[0], s.data.rows)
+      const col = clamp((from % s.data.cols) + step[1], s.data.cols)
+      show(row * s.data.cols + col, true)
+    } else if ((e.key === "Enter" || e.key === " ") && s.cursor !== null) {
+      e.preventDefault()
+      choose(s.cursor)
+    }
+  }
+  const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
+  caption.textContent = describe(s.hover ?? data.selected, data) || "\u00a0"
+  draw(canvas, s)
+  return () => s.observer.disconnect()
+}
+
+const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
+const patchIn = (slot, data) => (data.order ? data.order[slot] : slot)
+
+function load(source, s, done) {
+  if (!source || s.pictures.has(source)) return
+  const image = new Image()
+  image.onload = done
+  image.src = source
+  s.pictures.set(source, image)
+}
+
+function layout(canvas, s) {
+  const { rows, cols, cell, gutter } = s.data
+  const units = cols * cell[1] + (cols - 1) * gutter
+  const scale = canvas.clientWidth / units
+  return { scale, w: cell[1] * scale, h: cell[0] * scale, gap: gutter * scale, high: (rows * cell[0] + (rows - 1) * gutter) * scale }
+}
+
+function slotAt(event, canvas, s) {
+  const { w, h, gap } = layout(canvas, s)
+  const box = canvas.getBoundingClientRect()
+  const col = Math.floor((event.clientX - box.left) / (w + gap))
+  const row = Math.floor((event.clientY - box.top) / (h + gap))
+  const inside = row >= 0 && col >= 0 && row < s.data.rows && col < s.data.cols
+  return inside ? row * s.data.cols + col : null
+}
+
+function describe(slot, data) {
+  if (slot === null || slot === undefined) return "\u00a0"
+  const patch = patchIn(slot, data)
+  const row = Math.floor(patch / data.cols)
+  const col = patch % data.cols
+  const [h, w] = data.cell
+  const place = `patch ${patch} · row ${row}, column ${col} · x ${col * w}–${(col + 1) * w}, y ${row * h}–${(row + 1) * h} px`
+  const value = data.values ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
+  return (data.order && patch !== slot ? `slot ${slot}: ` : "") + place + value
+}
+
+function draw(canvas, s) {
+  const { rows, cols, order, gutter, overlay, opacity, selected, lines, smooth } = s.data
+  const { w, h, gap, high } = layout(canvas, s)
+  if (!canvas.clientWidth) return
+  const dpr = window.devicePixelRatio || 1
+  canvas.style.height = high + "px"
+  canvas.width = Math.round(canvas.clientWidth * dpr)
+  canvas.height = Math.round(high * dpr)
+  const ctx = canvas.getContext("2d")
+  ctx.scale(dpr, dpr)
+  ctx.imageSmoothingEnabled = smooth
+  ctx.imageSmoothingQuality = "high"
+  const at = slot => [(slot % cols) * (w + gap), Math.floor(slot / cols) * (h + gap)]
+  const image = s.pictures.get(s.data.image)
+  if (image?.complete && image.naturalWidth) {
+    if (!order && !gutter) ctx.drawImage(image, 0, 0, canvas.clientWidth, high)
+    else {
+      const sw = image.naturalWidth / cols
+      const sh = image.naturalHeight / rows
+      for (let slot = 0; slot < rows * cols; slot++) {
+        const patch = patchIn(slot, s.data)
+        const [x, y] = at(slot)
+        ctx.drawImage(image, (patch % cols) * sw, Math.floor(patch / cols) * sh, sw, sh, x, y, w, h)
+      }
+    }
+  }
+  const heat = overlay && s.pictures.get(overlay)
+  if (heat?.complete && heat.naturalWidth) {
+    ctx.globalAlpha = opacity
+    ctx.drawImage(heat, 0, 0, canvas.clientWidth, high)
+    ctx.globalAlpha = 1
+  }
+  if (lines && !gutter) grid(ctx, rows, cols, w, h)
+  const shown = order ? order.indexOf(selected) : selected
+  if (shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
+  if (s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)
+}
+
+function grid(ctx, rows, cols, w, h) {
+  ctx.strokeStyle = "rgba(255,255,255,.28)"
+  ctx.lineWidth = 0.75
+  ctx.beginPath()
+  for (let r = 1; r < rows; r++) { ctx.moveTo(0, r * h); ctx.lineTo(cols * w, r * h) }
+  for (let c = 1; c < cols; c++) { ctx.moveTo(c * w, 0); ctx.lineTo(c * w, rows * h) }
+  ctx.stroke()
+}
+
+function outline(ctx, [x, y], w, h, colour, width) {
+  ctx.strokeStyle = "rgba(0,0,0,.75)"
+  ctx.lineWidth = width + 2
+  ctx.strokeRect(x, y, w, h)
+  ctx.strokeStyle = colour
+  ctx.lineWidth = width
+  ctx.strokeRect(x, y, w, h)
+}

@@ -1,0 +1,47 @@
+"""A picture a person can point at: hover a patch to read it, click (or arrow keys and Enter) to choose it."""
+
+from typing import Any
+
+import streamlit as st
+
+from app.components import source
+
+_PICTURE = st.components.v2.component(
+    "inside_vit_picture", html=source("picture.html"), css=source("picture.css"), js=source("picture.js")
+)
+
+
+def picture(
+    image: str, rows: int, cols: int, cell_px: tuple[int, int], *, key: str, label: str, target: str,
+    selected: int | None = None, gutter_px: float = 0, order: list[int] | None = None, overlay: str | None = None,
+    opacity: float = 1.0, values: list[float] | None = None, unit: str = "", lines: bool = True, smooth: bool = True, also: tuple[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Draw `image` (a data address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
+
+    `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values` are read out
+    with `unit` under the pointer; `also` is a (key, value) that a choice sets too.
+    """
+    data: dict[str, Any] = {
+        "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
+        "gutter": gutter_px, "order": order, "overlay": overlay, "opacity": opacity, "values": values, "unit": unit,
+        "lines": lines, "smooth": smooth,
+    }  # fmt: skip
+
+    def pick() -> None:
+        chosen = st.session_state[key].picked
+        if chosen is not None:
+            st.session_state[target] = int(chosen)
+            st.session_state.update([also] if also else [])
+
+    _PICTURE(data=data, key=key, on_picked_change=pick)
+
+
+_SCALE = st.components.v2.component(
+    "inside_vit_scale", html="<div class='row'><span></span><div class='bar'></div><span></span><b></b>\n</div>",
+    css=source("scale.css"), js=source("scale.js"),
+)  # fmt: skip
+
+
+def scale_bar(colours: list[str], low: str, high: str, unit: str, *, key: str) -> None:
+    """A colour bar with its ends and its unit, for a picture drawn on a canvas."""
+    _SCALE(data={"colours": colours, "low": low, "high": high, "unit": unit}, key=key)

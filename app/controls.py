@@ -1,0 +1,135 @@
+"""The pickers pages share, each bound to the address bar: photo, model, and numbers that stay in range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import session
+from app.components.gallery import gallery
+from app.components.picture import scale_bar
+
+if TYPE_CHECKING:
+    from vitcore.images import Photo
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+TYPES = ["jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp", "heic", "heif"]
+
+
+def sidebar() -> None:
+    """The photo and the model, on every page."""
+    with st.sidebar:
+        _photo_picker()
+        _model_picker()
+
+
+def _photo_picker() -> None:
+    rows = session.samples()
+    titles = {row["id"]: row["title"] for row in rows}
+    if session.upload():
+        titles[session.UPLOAD] = session.upload()[1]  # type: ignore[index]
+    if st.session_state.get("photo", rows[0]["id"]) not in titles:
+        st.session_state["photo"] = rows[0]["id"]  # a shared link can't carry somebody's upload
+    chosen = st.selectbox("Photo", list(titles), format_func=titles.__getitem__, key="photo", bind="query-params")
+    look, own, camera = st.tabs(["Gallery", "Upload", "Camera"])
+    with look:
+        gallery(
+            [{k: row[k] for k in ("id", "title", "alt")} | {"image": session.thumbnail(row["id"])} for row in rows],
+            chosen, key="gallery", target="photo",
+        )  # fmt: skip
+    with own:
+        st.file_uploader("Drop in a photo", TYPES, key="file", on_change=_take, args=("file",), max_upload_size=25)
+    with camera:
+        if st.toggle("Use the camera", key="camera_on"):
+            st.camera_input("Take a picture", key="camera", on_change=_take, args=("camera",))
+    if problem := st.session_state.get("_photo_problem"):
+        st.error(problem, icon=":material/broken_image:")
+
+
+def _take(key: str) -> None:
+    """A file or a snapshot has come in: show it if it can be shown, else say why not and change nothing."""
+    given = st.session_state[key]
+    st.session_state["_photo_problem"] = None
+    if given is not None:
+        name = "Your snapshot" if key == "camera" else given.name
+        st.session_state["_photo_problem"] = session.choose_upload(given.getvalue(), name)
+        if st.session_state["_photo_problem"] is None:
+            st.session_state["photo"] = session.UPLOAD
+
+
+def _model_picker() -> None:
+    cards = session.menu()
+    name = st.selectbox(
+        "Model", list(cards), format_func=lambda n: cards[n].title if n in cards else n, key="model",
+        bind="query-params", accept_new_options=True, on_change=session.forget_model_errors,
+        help="Or type the name of any Vision Transformer of timm's.",
+    )  # fmt: skip
+    if card := cards.get(name):
+        st.caption(f"{card.line}  \nGood for {card.good_for}.")
+    st.container(key="model_status")
+
+
+def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
+    """The model, the photo and the recording the page shows; says on the page what went wrong and what was done."""
+    waiting = st.empty()
+
+    def progress(done: int, total: int) -> None:
+        waiting.progress(done / max(total, 1), f"Downloading the model: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+
+    vit = session.vit(progress)
+    waiting.empty()
+    if problem := session.model_error():
+        st.warning(problem, icon=":material/cloud_off:")
+        st.button("Try again", on_click=session.forget_model_errors, icon=":material/refresh:")
+    photo = session.photo()
+    for note in photo.notes:
+        st.caption(f":material/info: {note}")
+    return vit, photo, session.recording(vit, photo, min(block, vit.blocks - 1))
+
+
+def theme() -> Any:
+    """ "light" or "dark", as the visitor sees the page."""
+    return st.context.theme.type or "light"
+
+
+def number(label: str, key: str, count: int, **options: Any) -> int:
+    """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
+    if st.session_state.get(key, 0) is None or not 0 <= st.session_state.get(key, 0) < count:
+        st.session_state[key] = 0
+    return int(st.number_input(label, 0, count - 1, key=key, step=1, bind="query-params", **options))
+
+
+def slider(label: str, key: str, low: int, high: int, start: int, **options: Any) -> int:
+    """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
+    if low >= high:
+        return low
+    if key in st.session_state and not low <= st.session_state[key] <= high:
+        st.session_state[key] = start
+    return int(st.slider(label, low, high, start, key=key, bind="query-params", **options))
+
+
+def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> session.Average | None:
+    """Mean distances over photos, with a progress bar and a way to stop; None while there are none."""
+    if not photos:
+        return None
+    mean = session.average(vit, photos)
+    if mean.stopped:
+        st.button("Go on", icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
+    elif mean.done < mean.photos:
+        bar, stop = st.progress(mean.done / mean.photos, "Looking at photos"), st.empty()
+        stop.button("Stop", icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
+        for done in session.go_on(vit, photos, mean):
+            bar.progress(done / mean.photos, f"{done} of {mean.photos} photos")
+        bar.empty()
+        stop.empty()
+    return mean if mean.images else None
+
+
+def scale_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:
+    """A colour bar under a picture, with numbers at its ends and a unit."""
+    from vitcore.figures.theme import lut
+
+    stops = ["#" + bytes(rgb).hex() for rgb in lut(scale)[::32]] + ["#" + bytes(lut(scale)[255]).hex()]
+    scale_bar(stops, f"{low:.3g}", f"{high:.3g}", unit, key=key)

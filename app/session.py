@@ -1,0 +1,260 @@
+"""The only place that caches and the only place that holds state: models, photos, recordings, prose, last good choices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from vitcore.cards import CARDS, DEFAULT, ModelCard
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.analysis.filters import Components
+    from vitcore.images import Photo
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+ROOT = Path(__file__).parent
+SAMPLES = ROOT.parent / "assets" / "samples"
+UPLOAD = "your-photo"
+KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
+LANGUAGE = "en"
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def samples() -> list[dict[str, str]]:
+    """The gallery's rows, from its credits file: id, title, alt, author, licence, source."""
+    return json.loads((SAMPLES / "credits.json").read_text())
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def thumbnail(sample: str, side_px: int = 132) -> str:
+    """A small square of a sample photo as a data address."""
+    import base64
+    import io
+
+    from PIL import Image, ImageOps
+
+    file = io.BytesIO()
+    ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def prose(page: str) -> dict[str, str]:
+    """The Markdown of a page, by heading; what stands before the first heading is under "intro"."""
+    parts: dict[str, str] = {}
+    for block in ("## intro\n" + (ROOT / "text" / LANGUAGE / f"{page}.md").read_text()).split("\n## "):
+        name, _, body = block.removeprefix("## ").partition("\n")
+        parts[name.strip()] = body.strip()
+    return parts
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _vit(name: str) -> Vit:
+    from vitcore import zoo
+
+    return zoo.load(name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _photo(digest: str, name: str, _data: bytes) -> Photo:
+    from vitcore.images import open_photo
+
+    return open_photo(_data, name)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _recording(model: str, digest: str, block: int | None, _photo: Photo) -> Recording:
+    from vitcore.recording import record
+
+    vit = _vit(model)
+    blocks = range(vit.blocks) if block is None else [block]
+    return record(vit, _photo, maps=blocks, fusions=("mean", "max", "min"))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def components(model: str) -> Components | None:
+    """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
+    from vitcore import zoo
+    from vitcore.analysis import filters
+
+    vit = _vit(model)
+    kernel = zoo.root_kernel(vit) if vit.hybrid else zoo.patch_kernel(vit)
+    return None if kernel is None else filters.components(kernel)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
+    """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
+    from vitcore import zoo
+    from vitcore.analysis import positions
+
+    vit = _vit(model)
+    found = zoo.positions(vit)
+    if found is None:
+        return None
+    return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else found)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def shuffled_answers(model: str, digest: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
+    """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
+    from vitcore import zoo
+    from vitcore.analysis import patches
+    from vitcore.recording import predict, top_classes
+
+    vit = _vit(model)
+    order = patches.shuffled(vit.grid.patches, seed)
+    mixed = patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid)
+    answers = [_rec.logits, predict(vit, mixed)]
+    if zoo.positions(vit) is not None:
+        answers.append(predict(vit, mixed, order, move_positions=True))
+    return [top_classes(logits, vit.labels) for logits in answers]
+
+
+@dataclass
+class Average:
+    """Mean distances over photos, in progress or done: `total` is (2, L, H), dropped and renormalised."""
+
+    photos: int
+    done: int = 0
+    images: int = 0
+    total: Any = 0
+    problems: list[str] = field(default_factory=list)
+    stopped: bool = False
+
+    @property
+    def px(self) -> Any:
+        """(2, L, H) mean distances over the photos so far."""
+        return self.total / max(self.images, 1)
+
+
+def average(model: Vit, photos: list[tuple[str, bytes]]) -> Average:
+    """This visitor's average over these photos, as far as it has got."""
+    key = (model.name, tuple(_digest(data) for _, data in photos))
+    kept = st.session_state.setdefault("_averages", {})
+    if key not in kept:
+        kept.clear()  # one at a time: it is an array and a list of sentences
+        kept[key] = Average(len(photos))
+    return kept[key]
+
+
+def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterator[int]:
+    """Add one photo after another to `mean`; yields how many are done."""
+    import numpy as np
+
+    from vitcore.images import PhotoError, open_photo
+    from vitcore.recording import record
+
+    for name, data in photos[mean.done :]:
+        try:
+            rec = record(model, open_photo(data, name), fusions=())
+            mean.total = mean.total + np.stack([rec.distance_px, rec.distance_renormalised_px])
+            mean.images += 1
+        except PhotoError as error:
+            mean.problems.append(str(error))
+        mean.done += 1
+        yield mean.done
+
+
+def sample_files() -> list[tuple[str, bytes]]:
+    """The gallery's photos: (name, bytes)."""
+    return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
+
+
+def head_maps(rec: Recording, block: int, token: int | None) -> NDArray[np.float32]:
+    """(H, rows, cols) attention of a token (default: where the answer is read) in a block."""
+    import numpy as np
+
+    weights = rec.maps[block].astype(np.float32)  # (H, T, T)
+    rows = np.einsum("t,htk->hk", rec.readout, weights) if token is None else weights[:, token]
+    return rec.grid.to_map(rows)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def menu() -> dict[str, ModelCard]:
+    """The models of the menu, by name."""
+    return {card.name: card for card in CARDS}
+
+
+def choose_upload(data: bytes, name: str) -> str | None:
+    """Try a photo someone brought; on success it becomes the photo, on failure the sentence that says why not."""
+    from vitcore.images import PhotoError
+
+    try:
+        _photo(_digest(data), name, data)
+    except PhotoError as error:
+        return str(error)
+    st.session_state["_upload"] = (data, name)
+    return None
+
+
+def upload() -> tuple[bytes, str] | None:
+    """The photo this visitor brought, if any."""
+    return st.session_state.get("_upload")
+
+
+def photo() -> Photo:
+    """The chosen photo: a sample, or the visitor's own."""
+    chosen, own = st.session_state.get("photo"), upload()
+    if chosen == UPLOAD and own:
+        return _photo(_digest(own[0]), own[1], own[0])
+    known = [row["id"] for row in samples()]
+    name = chosen if chosen in known else known[0]
+    data = (SAMPLES / f"{name}.jpg").read_bytes()
+    return _photo(_digest(data), f"{name}.jpg", data)
+
+
+def vit(progress: Callable[[int, int], None]) -> Vit:
+    """The chosen model, downloaded if need be; when it can't be had, the one there was (`model_error` says why)."""
+    name = st.session_state.get("model") or DEFAULT
+    last = st.session_state.get("_model", DEFAULT)
+    errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
+    if name in errors:
+        return _vit(last)
+    from vitcore.zoo import ModelError, fetch
+
+    try:
+        if name != last and name != DEFAULT:
+            if not NAME.fullmatch(name):
+                raise ModelError(f"{name[:60]!r} is not a model name.")
+            fetch(name, progress)
+        found = _vit(name)
+    except ModelError as error:
+        errors.clear()
+        errors[name] = str(error)
+        return _vit(last)
+    st.session_state["_model"] = name
+    return found
+
+
+def model_error() -> str | None:
+    """Why the chosen model is not the one shown, and which one is."""
+    message = st.session_state.get("_model_errors", {}).get(st.session_state.get("model"))
+    last = st.session_state.get("_model", DEFAULT)
+    return f"{message} The app stays on {menu()[last].title if last in menu() else last}." if message else None
+
+
+def forget_model_errors() -> None:
+    """Let the next run try again."""
+    st.session_state["_model_errors"] = {}
+
+
+def recording(model: Vit, image: Photo, block: int = 0) -> Recording:
+    """What one forward pass left behind, with the maps of `block` among it."""
+    size = 2 * model.blocks * model.heads * model.grid.tokens**2 / 2**20
+    return _recording(model.name, image.digest, None if size <= KEEP_MAPS_MB else block, image)

@@ -1,0 +1,51 @@
+"""Position embeddings: one tile of cosine similarities per position (Fig. 7 centre), and their interpolation (§3.2)."""
+
+import streamlit as st
+
+from app import controls, session
+from app.components.figure import downloads, explain, figure
+from app.components.picture import picture
+
+text = session.prose("positions")
+st.markdown(text["intro"])
+vit, photo, rec = controls.current()
+
+from vitcore import figures  # noqa: E402
+from vitcore.analysis.positions import correlation_with_distance  # noqa: E402
+from vitcore.figures.positions import tiles_picture  # noqa: E402
+from vitcore.figures.theme import DIVERGING, data_uri  # noqa: E402
+from vitcore.grid import Grid  # noqa: E402
+
+grid, mode = rec.grid, controls.theme()
+cosine = session.similarity(vit.name)
+if cosine is None:
+    st.info(text["none"])
+    st.stop()
+left, right = st.columns([3, 2], gap="large")
+with right:
+    chosen = controls.number("Position", "position", grid.patches)
+    figure(figures.tile(cosine, grid, chosen, mode), "tile", "One tile enlarged", text["tile"], cosine=cosine[chosen])
+    st.metric("Correlation of cosine with 2-D distance", f"{correlation_with_distance(cosine, grid):.2f}",
+              help="Pearson, over all pairs of different positions; negative: near positions are alike.")  # fmt: skip
+with left:
+    st.markdown("##### Position-embedding similarity, one tile per position")
+    picture(
+        data_uri(tiles_picture(cosine, grid, gutter=False)), grid.rows, grid.cols, grid.step_px, key="touch",
+        target="position", label="Similarity tiles", selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
+    )  # fmt: skip
+    controls.scale_strip(DIVERGING, -1, 1, "cosine similarity", "positions_scale")
+    explain(text["how"], text["limits"])
+    downloads(lambda: figures.positions(cosine, grid, mode), "positions", text["how"], cosine=cosine)
+
+st.markdown(f"#### {text['other title']}")
+st.markdown(text["other"])
+side = controls.slider("Patches a side", "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
+new = Grid(side, side, grid.patch_px, grid.prefix)
+at = new.patch(side // 3, side // 2)
+ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
+titles = {"paper": "Paper: bilinear, aligned", "timm": "timm: bicubic, antialiased", "": "Difference"}
+for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
+    values = ways[way] if way else ways["paper"] - ways["timm"]
+    fig = figures.cosine_map(values, new, title, mode, at)
+    place.plotly_chart(fig, theme=None, config={"displayModeBar": False}, key=f"resampled_{way}", alt=title)
+explain(text["other how"].format(largest=abs(ways["paper"] - ways["timm"]).max()))

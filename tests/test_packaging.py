@@ -1,0 +1,220 @@
+"""What is around the code: pins, licence, verbs, and a configuration that keeps to itself and can be read."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][\w.]*)")
+IMPORTED_AS = {"PIL": "pillow", "sklearn": "scikit-learn"}  # where a package's import is not its name
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def lines_of(name: str) -> list[str]:
+    return [line for line in read(name).splitlines() if line and not line.startswith("#")]
+
+
+def pins(name: str) -> dict[str, str]:
+    return {canonical(m[1]): m[2] for line in lines_of(name) if (m := PIN.fullmatch(line))}
+
+
+@cache
+def config() -> dict:
+    return tomllib.loads(read(".streamlit/config.toml"))
+
+
+def text_files() -> dict[str, str]:
+    """Every file git keeps, or would, that is text."""
+    ask = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(ask, cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
+    raw = {name: (ROOT / name).read_bytes() for name in names}
+    return {name: data.decode("utf-8", "ignore") for name, data in raw.items() if b"\0" not in data[:4096]}
+
+
+# Requirements
+
+
+def test_requirements_are_pinned_and_end_with_the_package():
+    first, *rest = read("requirements.txt").splitlines()
+    assert first.startswith("# ")
+    *pinned, last = rest
+    assert last == "-e ."
+    assert [line for line in pinned if not PIN.fullmatch(line)] == []
+    assert len(pins("requirements.txt")) == len(pinned), "a package is pinned twice"
+
+
+def test_dev_requirements_add_pins_to_the_users():
+    first, *rest = lines_of("requirements-dev.txt")
+    assert first == "-r requirements.txt"
+    assert [line for line in rest if not PIN.fullmatch(line)] == []
+    assert not pins("requirements-dev.txt").keys() & pins("requirements.txt").keys()
+
+
+def test_the_package_names_its_dependencies_and_leaves_pins_to_requirements():
+    dependencies = tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]
+    assert [name for name in dependencies if not re.fullmatch(r"[\w-]+", name)] == []
+    assert {canonical(name) for name in dependencies} <= pins("requirements.txt").keys()
+
+
+def test_everything_imported_is_required():
+    imported = {}
+    for path in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            imported |= {name.partition(".")[0]: path.relative_to(ROOT) for name in names}
+    ours = sys.stdlib_module_names | {"vitcore", "app"}
+    foreign = {name: path for name, path in imported.items() if name not in ours}
+    missing = {n: p for n, p in foreign.items() if canonical(IMPORTED_AS.get(n, n)) not in pins("requirements.txt")}
+    assert missing == {}
+
+
+def test_versions_written_twice_agree():
+    version = tomllib.loads(read("pyproject.toml"))["project"]["version"]
+    assert re.search(rf"^version: {re.escape(version)}$", read("CITATION.cff"), re.M)
+    ruff = re.search(r"ruff-pre-commit\n\s+rev: v([\d.]+)", read(".pre-commit-config.yaml"))
+    assert ruff and ruff[1] == pins("requirements-dev.txt")["ruff"]
+
+
+def test_no_file_names_a_package_index():
+    index = re.compile("index" + "-url|find" + "-links|/simp" + r"le/?[\s\"'`]", re.I)
+    assert [name for name, text in text_files().items() if index.search(text)] == []
+
+
+# Verbs
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_make_lists_its_verbs():
+    makefile = read("Makefile")
+    targets = set(re.findall(r"^([a-z][a-z-]*):(?!=)", makefile, re.M))
+    phony = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
+    assert targets == phony
+    env = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+    said = subprocess.run(["make"], cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout
+    listed = set(re.findall(r"^  make ([a-z-]+) +\S", said, re.M))
+    assert listed == {"help", "app", "test", "test-slow", "lint", "bench", "clean"}
+    assert listed <= phony
+
+
+def test_continuous_integration_runs_what_a_person_runs():
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+    assert read(".ci/run").rstrip().endswith("exec make test")
+    assert "run: .ci/run" in read(".github/workflows/ci.yml")
+
+
+# Licences
+
+
+def test_the_licence_is_apache_2():
+    text = read("LICENSE")
+    assert text.split()[:4] == ["Apache", "License", "Version", "2.0,"]
+    assert "END OF TERMS AND CONDITIONS" in text and len(text) > 11_000
+    assert tomllib.loads(read("pyproject.toml"))["project"]["license"] == "Apache-2.0"
+    assert re.search(r"^license: Apache-2.0$", read("CITATION.cff"), re.M)
+
+
+def test_fonts_are_here_with_their_licence():
+    faces = config()["theme"]["fontFaces"]
+    assert {face["family"] for face in faces} == {config()["theme"]["font"]}
+    files = {ROOT / face["url"] for face in faces}
+    assert [file for file in files if file.read_bytes()[:4] != b"wOF2"] == []
+    assert {file.parent for file in files} == {ROOT / "app/static/fonts"}
+    assert set((ROOT / "app/static/fonts").glob("*.woff2")) == files, "a font nobody asks for"
+    assert "SIL OPEN FONT LICENSE Version 1.1" in read("app/static/fonts/Inter-OFL.txt")
+
+
+# Streamlit's configuration
+
+
+def flat(table: dict, prefix: str = ""):
+    """`a.b.c` and its value, for every leaf of a table."""
+    for key, value in table.items():
+        yield from flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+
+
+def test_streamlit_knows_every_option():
+    from streamlit import config as streamlit_config
+
+    known = streamlit_config.get_config_options(force_reparse=False)
+    assert [key for key, _ in flat(config()) if key not in known] == []
+
+
+def test_the_app_keeps_to_itself():
+    settings = dict(flat(config()))
+    assert settings["browser.gatherUsageStats"] is False
+    assert settings["browser.serverAddress"] == "localhost"
+    assert settings["server.enableXsrfProtection"] is True
+    assert settings["server.maxUploadSize"] == 25
+    assert [key for key, value in settings.items() if re.search(r"//|https?:", str(value))] == []
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(a: str, b: str) -> float:
+    """WCAG 2.2 contrast ratio of two `#RRGGBB` colours."""
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def mixed(top: str, bottom: str, share: float) -> str:
+    """`top` over `bottom` at an opacity of `share`."""
+    pairs = [(int(top[i : i + 2], 16), int(bottom[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(share * t + (1 - share) * b):02X}" for t, b in pairs)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_can_be_read(mode):
+    theme = config()["theme"][mode]
+    side = theme | theme["sidebar"]
+    text, accent = theme["textColor"], theme["primaryColor"]
+    pages = [theme["backgroundColor"], side["backgroundColor"]]
+    pairs = [(text, page) for page in [*pages, theme["secondaryBackgroundColor"], side["secondaryBackgroundColor"]]]
+    pairs += [(mixed(text, page, 0.6), page) for page in pages]  # captions
+    pairs += [(accent, page) for page in pages]  # tabs, slider values
+    pairs += [(accent, mixed(accent, page, 0.1)) for page in pages]  # chosen pills
+    pairs += [(theme["linkColor"], page) for page in pages]
+    pairs += [(theme["codeTextColor"], theme["codeBackgroundColor"])]
+    hues = [key.removesuffix("TextColor") for key in theme if key.endswith("TextColor") and key != "codeTextColor"]
+    assert len(hues) == 7
+    pairs += [(theme[f"{hue}TextColor"], theme[f"{hue}BackgroundColor"]) for hue in hues]
+    pairs += [(theme[f"{hue}TextColor"], theme["backgroundColor"]) for hue in hues]
+    assert [(a, b, round(contrast(a, b), 2)) for a, b in pairs if contrast(a, b) < 4.5] == []
+    # The label of a primary button. Nothing reaches 4.5:1 both ways on the dark page, so there 3:1 is asked for.
+    assert contrast("#FFFFFF", accent) >= {"light": 4.5, "dark": 3.0}[mode]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_chart_colours_stand_out_and_have_their_number(mode):
+    theme = config()["theme"]
+    ramps = theme["chartSequentialColors"], theme["chartDivergingColors"]
+    assert [len(ramp) for ramp in ramps] == [10, 10]  # Streamlit ignores any other length
+    sequential = [luminance(c) for c in ramps[0]]
+    assert sequential == sorted(sequential), "more is not lighter"
+    diverging = [luminance(c) for c in ramps[1]]
+    assert diverging[:5] == sorted(diverging[:5]) and diverging[5:] == sorted(diverging[5:], reverse=True)
+    page = theme[mode]["backgroundColor"]
+    assert [c for c in theme[mode]["chartCategoricalColors"] if contrast(c, page) < 3] == []

@@ -1,0 +1,279 @@
+"""The shell: `python -m vitcore VERB`, one verb a picture, writing PNG and NPZ into a folder, or JSON to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.cards import CARDS, DEFAULT
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
+
+
+class UsageError(ValueError):
+    """Something in the command that can't be done; the message is one sentence."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
+    args = _parser().parse_args(argv)
+    try:
+        args.run(args)
+    except KeyboardInterrupt:
+        print("vitcore: stopped.", file=sys.stderr)
+        return 130
+    except (UsageError, ValueError, OSError) as error:  # PhotoError and ModelError are ValueErrors
+        print(f"vitcore: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
+        "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
+    )
+    _verb(verbs, "filters", filters, "principal components of the embedding filters").add_argument(
+        "--components", type=int, default=28, help="how many (default 28, as the paper)"
+    )
+    _verb(verbs, "positions", positions, "similarity of the position embeddings")
+    far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
+    far.add_argument("--images", type=Path, help="a folder of photos to average over")
+    far.add_argument(
+        "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
+    )
+    _rollout_flags(_verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True))
+    listing = verbs.add_parser("models", help="the models of the menu")
+    listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    listing.set_defaults(run=models)
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = False) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = verbs.add_parser(name, help=about, description=about)
+    if photo:
+        verb.add_argument("photo", nargs="*" if photo == "*" else None, type=Path)
+    verb.add_argument(
+        "--model", default=DEFAULT, help=f"a name of `models`, any ViT of timm's, or a file (default {DEFAULT})"
+    )
+    verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
+    verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    verb.set_defaults(run=run)
+    return verb
+
+
+def _rollout_flags(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--fusion", choices=("mean", "max", "min"), default="mean", help="how heads are fused")
+    verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
+    verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
+    verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
+    verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
+    verb.add_argument("--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it")
+
+
+def _load(args: argparse.Namespace) -> Vit:
+    from vitcore.zoo import load
+
+    with _bar("Downloading") as progress:
+        return load(args.model, progress=progress)
+
+
+class _bar:
+    """A download bar on standard error that appears only when something is downloaded."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.bar = title, None
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        return self.show
+
+    def show(self, done: int, total: int) -> None:
+        from tqdm import tqdm
+
+        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
+        self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
+    from vitcore.recording import record
+
+    rec = record(vit, photo, **kwargs)
+    for note in rec.photo.notes:
+        print(f"{rec.photo.name}: {note}", file=sys.stderr)
+    return rec
+
+
+def _give(
+    args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any
+) -> None:
+    """Print the JSON object, or write NAME.png and NAME.npz."""
+    if args.json:
+        grid = vit.grid
+        facts = {
+            "model": vit.name,
+            "grid": [grid.rows, grid.cols],
+            "patch_px": grid.patch_px,
+            "prefix_tokens": grid.prefix,
+        }
+        print(json.dumps(facts | answer, ensure_ascii=False))
+        return
+    import numpy as np
+
+    from vitcore.figures import print_figure
+
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / f"{name}.png").write_bytes(print_figure(fig(), "png"))
+    np.savez_compressed(args.out / f"{name}.npz", **arrays)
+    print(f"{args.out / name}.png  {args.out / name}.npz")
+
+
+def patches(args: argparse.Namespace) -> None:
+    """The photo cut into its grid."""
+    from vitcore import figures
+    from vitcore.analysis.patches import cut
+
+    vit = _load(args)
+    rec = _record(vit, args.photo, fusions=())
+    if args.gutter < 0:
+        raise UsageError("the gutter can't be negative.")
+    blocks = cut(rec.seen.pixels, rec.grid)
+    fig = lambda: figures.patches(rec.seen.pixels, rec.grid, args.gutter)  # noqa: E731
+    _give(args, vit, "patches", fig, {"patches": blocks, "embeddings": rec.embeddings}, patches=len(blocks))
+
+
+def filters(args: argparse.Namespace) -> None:
+    """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
+    from vitcore import figures, zoo
+    from vitcore.analysis.filters import as_picture, components
+
+    vit = _load(args)
+    kernel = zoo.root_kernel(vit) if vit.hybrid else zoo.patch_kernel(vit)
+    if kernel is None:
+        raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
+    if vit.hybrid:
+        print(
+            f"{vit.name} is a hybrid: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr
+        )
+    found = components(kernel)
+    if not 1 <= args.components <= len(found.variance):
+        raise UsageError(f"--components is from 1 to {len(found.variance)}.")
+    shown = as_picture(found.vectors[: args.components])
+    subject = "Root convolution" if vit.hybrid else "RGB embedding filters"
+    fig = lambda: figures.filters(shown, found.variance, subject=subject)  # noqa: E731
+    arrays = {"components": found.vectors, "variance": found.variance}
+    _give(args, vit, "filters", fig, arrays, variance=found.variance[: args.components].tolist())
+
+
+def positions(args: argparse.Namespace) -> None:
+    """Cosine similarity of all position embeddings."""
+    from vitcore import figures, zoo
+    from vitcore.analysis.positions import correlation_with_distance, similarity
+
+    vit = _load(args)
+    table = zoo.positions(vit)
+    if table is None:
+        raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
+    cosine = similarity(table)
+    fig = lambda: figures.positions(cosine, vit.grid)  # noqa: E731
+    near = correlation_with_distance(cosine, vit.grid)
+    _give(
+        args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near
+    )
+
+
+def distance(args: argparse.Namespace) -> None:
+    """Mean attention distance over one photo or many; damaged photos are named and left out."""
+    from vitcore import figures
+    from vitcore.analysis.distance import uniform_distance_px
+
+    files = list(args.photo) + list(_folder(args.images))
+    if not files:
+        raise UsageError("name a photo, or a folder with --images.")
+    vit = _load(args)
+    total, images = 0, 0
+    for rec in _many(vit, files):
+        total = total + (rec.distance_px if args.cls == "drop" else rec.distance_renormalised_px)
+        images += 1
+    if not images:
+        raise UsageError("none of the photos could be read.")
+    px = total / images
+    fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
+    answer = {
+        "distance_px": px.tolist(),
+        "images": images,
+        "cls": args.cls,
+        "uniform_px": uniform_distance_px(vit.grid),
+    }
+    _give(args, vit, "distance", fig, {"distance_px": px}, **answer)
+
+
+def _folder(folder: Path | None) -> list[Path]:
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder.")
+    found = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
+    if not found:
+        raise UsageError(f"{folder} holds no photos.")
+    return found
+
+
+def _many(vit: Vit, files: list[Path]) -> Iterator[Recording]:
+    from tqdm import tqdm
+
+    from vitcore.images import PhotoError
+
+    for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
+        try:
+            yield _record(vit, file, fusions=())
+        except PhotoError as error:
+            if len(files) == 1:
+                raise
+            print(error, file=sys.stderr)
+
+
+def rollout(args: argparse.Namespace) -> None:
+    """Rollout of the class token, or of a patch."""
+    from vitcore import figures
+    from vitcore.images import sharp
+
+    vit = _load(args)
+    grid = vit.grid
+    if args.patch is not None and not 0 <= args.patch < grid.patches:
+        raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
+    rec = _record(vit, args.photo, fusions=(args.fusion,))
+    start = None if args.patch is None else grid.prefix + args.patch
+    mask = rec.rollout(
+        start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
+    )
+    who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
+    title = f"Attention rollout: what {who} gathered"
+    fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, title=title, start=args.patch)  # noqa: E731
+    arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
+    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()])
+
+
+def models(args: argparse.Namespace) -> None:
+    """The menu, one model a row."""
+    if args.json:
+        fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
+        print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in CARDS]}, ensure_ascii=False))
+        return
+    wide = max(len(card.name) for card in CARDS)
+    for card in CARDS:
+        print(f"{card.name:<{wide}}  {card.line} · good for {card.good_for}")

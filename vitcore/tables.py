@@ -1,0 +1,22 @@
+"""Numbers as CSV: one long table of array name, indices and value, whatever the arrays' shapes."""
+
+import csv
+import io
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def csv_of(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """Every number of every array as a row: name, up to four indices from 0, value."""
+    file = io.StringIO()
+    out = csv.writer(file, lineterminator="\n")
+    out.writerow(["array", "i", "j", "k", "l", "value"])
+    for name, given in arrays.items():
+        values = np.asarray(given)
+        for index, value in np.ndenumerate(values):
+            out.writerow(
+                [name, *index, *[""] * (4 - len(index)), f"{value:.7g}" if values.dtype.kind == "f" else value]
+            )
+    return file.getvalue().encode()
