@@ -94,11 +94,11 @@ def theme() -> Any:
     return st.context.theme.type or "light"
 
 
-def number(label: str, key: str, count: int, **options: Any) -> int:
+def number(label: str, key: str, count: int, start: int = 0, **options: Any) -> int:
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
-    if st.session_state.get(key, 0) is None or not 0 <= st.session_state.get(key, 0) < count:
-        st.session_state[key] = 0
-    return int(st.number_input(label, 0, count - 1, key=key, step=1, bind="query-params", **options))
+    if key in st.session_state and not 0 <= (st.session_state[key] or 0) < count:
+        st.session_state[key] = start
+    return int(st.number_input(label, 0, count - 1, start, key=key, step=1, bind="query-params", **options))
 
 
 def slider(label: str, key: str, low: int, high: int, start: int, **options: Any) -> int:

@@ -262,8 +262,8 @@ def rollout(args: argparse.Namespace) -> None:
         start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
     )
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
-    title = f"Attention rollout: what {who} gathered"
-    fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, title=title, start=args.patch)  # noqa: E731
+    about = f"what {who} gathered"
+    fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()])
 

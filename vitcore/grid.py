@@ -43,6 +43,11 @@ class Grid:
         """Index of a patch among the patches, counted from 0."""
         return row * self.cols + col
 
+    @property
+    def middle(self) -> int:
+        """Index of the patch just below and right of the centre."""
+        return self.patch(self.rows // 2, self.cols // 2)
+
     def row_col(self, patch: int) -> tuple[int, int]:
         """Row and column of a patch."""
         return divmod(patch, self.cols)

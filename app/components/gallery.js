@@ -1,7 +1,7 @@
 // The gallery: one button per sample photo.
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const root = parentElement.querySelector("div")
+  const root = parentElement.querySelector(".photos")
   if (root.childElementCount !== data.rows.length) {
     root.replaceChildren(...data.rows.map(row => {
       const button = document.createElement("button")

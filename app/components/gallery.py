@@ -5,7 +5,7 @@ import streamlit as st
 from app.components import source
 
 _GALLERY = st.components.v2.component(
-    "inside_vit_gallery", html="<div role='group' aria-label='Sample photos'>\n</div>", css=source("gallery.css"),
+    "inside_vit_gallery", html="<div class='photos' role='group' aria-label='Sample photos'>\n</div>", css=source("gallery.css"),
     js=source("gallery.js"),
 )  # fmt: skip
 

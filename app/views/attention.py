@@ -20,7 +20,7 @@ from vitcore.images import sharp  # noqa: E402
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
-    query = controls.number("Patch", "query", grid.patches, width=140) if asks_patch else None
+    query = controls.number("Patch", "query", grid.patches, grid.middle, width=140) if asks_patch else None
     if vit.readout != "class token":
         st.caption(text["no class"].format(readout=vit.readout))
 who = f"patch {query}" if asks_patch else f"the {vit.readout}"
@@ -55,7 +55,7 @@ with left:
     if style == "heat":
         controls.scale_strip(SEQUENTIAL, 0, 100 * float(mask.max()), "rollout, % of the total", "rollout_scale")
     explain(text["how"], text["limits"])
-    downloads(lambda: figures.rollout(mask, np.asarray(seen), grid, style, opacity / 100, mode, title, query),
+    downloads(lambda: figures.rollout(mask, np.asarray(seen), grid, style, opacity / 100, mode, title.partition(": ")[2], query),
               "rollout", text["how"], rollout=mask)  # fmt: skip
 
 st.markdown("#### All heads of one block")

@@ -17,12 +17,12 @@ from vitcore.images import sharp  # noqa: E402
 mode, grid = controls.theme(), rec.grid
 found, cosine = session.components(vit.name), session.similarity(vit.name)
 seen = sharp(photo, rec.seen)
-left, right = st.columns(2, gap="large")
+rows = [st.columns(2, gap="medium") for _ in range(3)]
 
 
 def door(place, slug: str, fig, alt: str) -> None:  # type: ignore[no-untyped-def]
     """A small figure, its one line, and the link to its page."""
-    with place, st.container(border=True):
+    with place, st.container(border=True, height="stretch"):
         if fig is None:
             st.info(text[f"{slug} none"])
         else:
@@ -32,15 +32,15 @@ def door(place, slug: str, fig, alt: str) -> None:  # type: ignore[no-untyped-de
         st.page_link(f"views/{slug}.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
-door(left, "patches", figures.patches(rec.seen.pixels, grid, mode=mode), "The photo cut into patches")
-door(right, "attention", figures.rollout(rec.rollout(), seen, grid, mode=mode), "Attention rollout on the photo")
+door(rows[0][0], "patches", figures.patches(rec.seen.pixels, grid, mode=mode), "The photo cut into patches")
+door(rows[0][1], "attention", figures.rollout(rec.rollout(), seen, grid, mode=mode), "Attention rollout on the photo")
 filters = found and figures.filters(as_picture(found.vectors[:28]), found.variance, mode)
-door(left, "filters", filters, "Principal components of the embedding filters")
+door(rows[1][0], "filters", filters, "Principal components of the embedding filters")
 tiles = None if cosine is None else figures.positions(cosine, grid, mode)
-door(right, "positions", tiles, "Position-embedding similarity tiles")
+door(rows[1][1], "positions", tiles, "Position-embedding similarity tiles")
 far = figures.distance(rec.distance_px, grid, uniform_distance_px(grid), mode=mode)
-door(left, "distance", far, "Mean attention distance of every head over depth")
-with right, st.container(border=True):
+door(rows[2][0], "distance", far, "Mean attention distance of every head over depth")
+with rows[2][1], st.container(border=True, height="stretch"):
     if rec.top():
         st.plotly_chart(figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, alt="Top 5")
     explain(text["answer"])

@@ -20,7 +20,7 @@ high, wide = grid.image_px
 cuts = patches.cut(rec.seen.pixels, grid)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider("Gutter, model pixels", "gutter", 0, 8, 1, width=220)
-    chosen = controls.number("Patch", "patch", grid.patches, width=140)
+    chosen = controls.number("Patch", "patch", grid.patches, grid.middle, width=140)
     mixed = st.toggle("Shuffle the patches", key="shuffle", bind="query-params")
     seed = controls.number("Shuffle number", "seed", 100, width=140) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None

@@ -23,7 +23,7 @@ if cosine is None:
     st.stop()
 left, right = st.columns([3, 2], gap="large")
 with right:
-    chosen = controls.number("Position", "position", grid.patches)
+    chosen = controls.number("Position", "position", grid.patches, grid.middle)
     figure(figures.tile(cosine, grid, chosen, mode), "tile", "One tile enlarged", text["tile"], cosine=cosine[chosen])
     st.metric("Correlation of cosine with 2-D distance", f"{correlation_with_distance(cosine, grid):.2f}",
               help="Pearson, over all pairs of different positions; negative: near positions are alike.")  # fmt: skip

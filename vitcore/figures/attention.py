@@ -8,6 +8,7 @@ from PIL import Image, ImageFilter
 from vitcore.figures.theme import SEQUENTIAL, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
 from vitcore.grid import Grid
 
+MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
 SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
 
@@ -19,24 +20,37 @@ def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: b
     top = float(maps.max())
     tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
-    rows = -(-count // cols)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     fig = go.Figure(picture(drawn, size, smooth=False))
     for head in range(count):
         x, y = (head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)
         fig.add_annotation(
-            x=x + 0.4, y=y + 0.3, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.55)",
-            text=f"head {head + 1} · max {maps[head].max():.2g}", font={"size": 12, "color": "#fff"},
+            x=x, y=y, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.6)",
+            text=f"head {head + 1}", font={"size": 11, "color": "#fff"},
         )  # fmt: skip
-    fig.add_trace(
-        scale_bar(SEQUENTIAL, 0, top if shared else 1, "attention weight" if shared else "share of the head's maximum")
-    )
-    return bare_axes(styled(fig, title, mode, 90 + max(230, round(760 / cols)) * rows), size)
+    if count * grid.patches <= MOST_CELLS:
+        fig.add_trace(hover_cells(_head_text(maps, cols, size), size))
+    unit = "attention weight" if shared else "share of the head's maximum"
+    fig.add_trace(scale_bar(SEQUENTIAL, 0, top if shared else 1, unit))
+    about = f"largest weight {top:.2g}, smallest maximum {maps.max((1, 2)).min():.2g}"
+    return bare_axes(styled(fig, title, mode, 100 + max(230, round(760 / cols)) * -(-count // cols), about), size)
+
+
+def _head_text(maps: NDArray, cols: int, size: tuple[float, float]) -> list[list[str]]:
+    """What the pointer is told, one cell of the mosaic each; gutters say nothing."""
+    count, high, wide = maps.shape
+    text = [["" for _ in range(round(size[0]))] for _ in range(round(size[1]))]
+    for head, row, col in np.ndindex(maps.shape):
+        place = text[(head // cols) * (high + 1) + row]
+        place[(head % cols) * (wide + 1) + col] = (
+            f"head {head + 1} · row {row}, column {col}: {maps[head, row, col]:.2g}"
+        )
+    return text
 
 
 def rollout(
     mask: NDArray, pixels: NDArray[np.uint8], grid: Grid, style: str = "heat", opacity: float = 0.6,
-    mode: Mode = "light", title: str = "Attention rollout: what the class token gathered", start: int | None = None,
+    mode: Mode = "light", about: str = "what the class token gathered", start: int | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
     size = (float(grid.cols), float(grid.rows))
@@ -54,7 +68,7 @@ def rollout(
     if start is not None:
         row, col = grid.row_col(start)
         fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
-    return bare_axes(styled(fig, title, mode, 560), size)
+    return bare_axes(styled(fig, "Attention rollout", mode, 580, about), size)
 
 
 def fitted(pixels: NDArray[np.uint8]) -> Image.Image:

@@ -33,12 +33,12 @@ def distance(
     near, far = float(px[0].min()), float(px[0].max())
     over = "1 image" if images == 1 else f"{images} images"
     span = f"layer 0: {near:.0f} to {far:.0f} of {grid.image_px[1]} px"
-    title = f"Mean attention distance<br><sup>{span} · {WAYS[cls]} · {over}</sup>"
-    styled(fig, title, mode, 520)
+    about = f"{span} · {WAYS[cls]} · {over}"
+    styled(fig, "Mean attention distance", mode, 520, about)
     fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
     fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.12 * max(uniform_px, float(px.max()))])
     return fig.update_layout(
-        margin={"l": 62, "b": 52, "t": 92},
+        margin={"l": 62, "b": 52, "t": 96},
         showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )

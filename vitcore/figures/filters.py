@@ -21,8 +21,8 @@ def filters(
     for i in range(count):
         text[i // ACROSS][i % ACROSS] = f"component {i + 1}<br>{variance[i]:.1%} of variance"
     fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(text, size)])
-    title = f"{subject}, first {count} components<br><sup>{variance[:count].sum():.0%} of the filters' variance</sup>"
-    return bare_axes(styled(fig, title, mode, 110 * rows + 70, margin_top=64), size)
+    about = f"first {count} principal components, {variance[:count].sum():.0%} of variance"
+    return bare_axes(styled(fig, subject, mode, 110 * rows + 80, about), size)
 
 
 def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:

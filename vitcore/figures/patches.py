@@ -20,8 +20,8 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
     mixed = split_picture(pixels, grid, gutter_px)
     high, wide = grid.image_px
     fig = go.Figure([picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))])
-    title = f"{grid.patches} patches: N = {high}·{wide} / {_area(grid)} = {grid.rows}×{grid.cols}"
-    return bare_axes(styled(fig, title, mode, 560), (wide, high))
+    about = f"N = HW/P² = {high}·{wide} / {_area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
+    return bare_axes(styled(fig, "The photo as patches", mode, 580, about), (wide, high))
 
 
 def _area(grid: Grid) -> str:

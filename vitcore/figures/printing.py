@@ -120,7 +120,8 @@ def _draw_shape(shape: Any, axes: Any) -> None:
 
 def _draw_axes(fig: go.Figure, axes: Any, ink: str) -> None:
     x, y = fig.layout.xaxis, fig.layout.yaxis
-    axes.set_title(_plain(fig.layout.title.text), loc="left", fontsize=11, color=ink)
+    about = fig.layout.title.subtitle.text
+    axes.set_title(_plain(fig.layout.title.text) + (f"\n{about}" if about else ""), loc="left", fontsize=11, color=ink)
     axes.set_facecolor("none")
     for axis, name, spec in ((axes.xaxis, "x", x), (axes.yaxis, "y", y)):
         if spec.range:

@@ -24,15 +24,19 @@ INK: dict[Mode, dict[str, str]] = {
 FONT = "Inter, Source Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
-def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, margin_top: int = 48) -> go.Figure:
+def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, subtitle: str = "") -> go.Figure:
     """Give a figure its title, colours and margins; backgrounds stay transparent so that any page may hold it."""
     ink = INK[mode]
     axis = {"gridcolor": ink["line"], "zeroline": False, "linecolor": ink["line"], "tickcolor": ink["line"]}
     fig.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8}, "font": {"size": 16, "color": ink["text"], "weight": 600}},
+        title={
+            "text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8, "t": 14}, "y": 1, "yanchor": "top",
+            "yref": "container", "font": {"size": 16, "color": ink["text"], "weight": 600}, "automargin": False,
+            "subtitle": {"text": subtitle, "font": {"size": 13, "color": ink["soft"], "weight": 400}},
+        },
         font={"family": FONT, "size": 14, "color": ink["soft"]},
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", height=height_px,
-        margin={"l": 8, "r": 8, "t": margin_top, "b": 8}, showlegend=False, dragmode=False,
+        margin={"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8}, showlegend=False, dragmode=False,
         hoverlabel={"font": {"family": FONT, "size": 14}}, meta={"mode": mode},
     )  # fmt: skip
     fig.update_xaxes(**axis)
