@@ -173,6 +173,14 @@ def sample_files() -> list[tuple[str, bytes]]:
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
 
 
+@st.cache_resource(max_entries=8, show_spinner=False)
+def embeddings(model: str, digest: str, _rec: Recording) -> NDArray[np.float32]:
+    """Patch embeddings (N, D) of what the model sees."""
+    from vitcore.recording import embed
+
+    return embed(_vit(model), _rec.seen.pixels)
+
+
 def head_maps(rec: Recording, block: int, token: int | None) -> NDArray[np.float32]:
     """(H, rows, cols) attention of a token (default: where the answer is read) in a block."""
     import numpy as np

@@ -146,6 +146,7 @@ def patches(args: argparse.Namespace) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
     from vitcore.analysis.patches import cut
+    from vitcore.recording import embed
 
     vit = _load(args)
     rec = _record(vit, args.photo, fusions=())
@@ -153,7 +154,9 @@ def patches(args: argparse.Namespace) -> None:
         raise UsageError("the gutter can't be negative.")
     blocks = cut(rec.seen.pixels, rec.grid)
     fig = lambda: figures.patches(rec.seen.pixels, rec.grid, args.gutter)  # noqa: E731
-    _give(args, vit, "patches", fig, {"patches": blocks, "embeddings": rec.embeddings}, patches=len(blocks))
+    _give(
+        args, vit, "patches", fig, {"patches": blocks, "embeddings": embed(vit, rec.seen.pixels)}, patches=len(blocks)
+    )
 
 
 def filters(args: argparse.Namespace) -> None:

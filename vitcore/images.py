@@ -22,7 +22,7 @@ MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
 MIN_SIDE_PX = 8
 MAX_ASPECT = 50
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF", "MPO")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
 
 
 class PhotoError(ValueError):
@@ -51,12 +51,12 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
         raise PhotoError(f"{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            warnings.simplefilter("ignore")  # the limits are ours, and damage is told once
             image, notes = _decode(data, name)
     except PhotoError:
         raise
     except UnidentifiedImageError:
-        raise PhotoError(f"{name} is not a picture in a format read here ({', '.join(FORMATS[:-1])}).") from None
+        raise PhotoError(f"{name} is not a picture in a format read here ({', '.join(FORMATS)}).") from None
     except Image.DecompressionBombError:
         raise PhotoError(f"{name} has more than {MAX_PIXELS // 10**6} megapixels.") from None
     except Exception as error:  # decoders raise whatever they like on damaged files
@@ -71,12 +71,9 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
     elif isinstance(source, str | Path):
         found = printable(Path(source).name)
         try:
-            if Path(source).stat().st_size > MAX_BYTES:
-                raise PhotoError(f"{found} is larger than {MAX_BYTES // 2**20} MB.")
-            data = Path(source).read_bytes()
+            with Path(source).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
-            if isinstance(error, PhotoError):
-                raise
             raise PhotoError(f"{found} can't be read: {getattr(error, 'strerror', None) or error}.") from None
     else:
         data, found = source.read(MAX_BYTES + 1), printable(getattr(source, "name", "The photo"))
@@ -104,9 +101,10 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     notes = []
     if getattr(image, "n_frames", 1) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(f"{image.n_frames} frames: the first one is shown.")
+    turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
     image.load()
     upright = ImageOps.exif_transpose(image)
-    if upright.size != image.size or image.getexif().get(0x0112, 1) != 1:
+    if turned:
         notes.append("Turned upright as its EXIF orientation says.")
     return _to_srgb(upright, name, notes), notes
 

@@ -5,6 +5,7 @@ with reused buffers: mean distance of every head (arXiv 2010.11929 App. D.7), he
 unless asked for. Shapes: L blocks, H heads, T tokens = prefix + N patches.
 """
 
+import functools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,9 @@ from vitcore.tape import Call, Softmax, Tape, additive
 from vitcore.zoo import Vit, with_positions_moved
 
 
+AT_ONCE_BYTES = 4 * 2**20  # of attention weights, as many heads as fit: measured best from 224 to 512 px on 2 cores
+
+
 @dataclass(frozen=True, eq=False)
 class Recording:
     """What one forward pass left behind; arrays are float32 and read-only unless said otherwise."""
@@ -38,7 +42,6 @@ class Recording:
     fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T)
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
-    embeddings: NDArray[np.float32]  # (N, D): patch embeddings before positions
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""
@@ -81,7 +84,7 @@ def record(
     return Recording(
         vit.name, vit.grid, photo, seen, logits[0].float().numpy(), vit.labels, reader.distance.numpy(),
         reader.renormalised.numpy(), {k: v.numpy() for k, v in reader.fused.items()},
-        {k: v.numpy() for k, v in reader.maps.items()}, reader.readout(), embed(vit, seen.pixels),
+        {k: v.numpy() for k, v in reader.maps.items()}, reader.readout(),
     )  # fmt: skip
 
 
@@ -119,6 +122,11 @@ def predict(
     return module(to_input(vit, pixels))[0].float().numpy()
 
 
+@functools.lru_cache(maxsize=8)
+def _far(grid: Grid) -> Tensor:
+    return torch.from_numpy(grid.distances_px()).float()
+
+
 class _Reader:
     """The watcher that reduces each block's attention as it streams by."""
 
@@ -126,61 +134,60 @@ class _Reader:
         grid, shape = vit.grid, (vit.blocks, vit.heads)
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
         self.block = 0
-        self.blocks = vit.blocks
+        self.blocks, self.heads = vit.blocks, vit.heads
         self.distance, self.renormalised = torch.zeros(shape), torch.zeros(shape)
         tokens = grid.tokens
-        self.fused = {name: torch.zeros(vit.blocks, tokens, tokens) for name in fusions}
+        start = {"mean": 0.0, "max": 0.0, "min": 1.0}
+        self.fused = {name: torch.full((vit.blocks, tokens, tokens), start[name]) for name in fusions}
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
-        self.far = torch.from_numpy(grid.distances_px()).float()
-        self.buffer = torch.empty(tokens, tokens)
+        self.far = _far(grid)
+        at_once = max(1, min(vit.heads, AT_ONCE_BYTES // (4 * tokens**2)))
+        self.buffer = torch.empty(at_once, tokens, tokens)
 
     def __call__(self, call: Call | Softmax) -> Tensor | None:
         if isinstance(call, Softmax):
-            return self._ready_made(call.result)
-        if call.q.shape[-2] != self.grid.tokens:  # an attention pool: its query is not a token
+            if call.result.shape[-2:] == self.buffer.shape[-2:]:
+                self._count(call)
+                self._reduce(call.result[0].float(), slice(0, self.heads))
+            elif call.result.shape[-2] != self.tokens:
+                self.pool = call.weights().float().mean((0, 1, 2))
+            return None
+        if call.q.shape[-2] != self.tokens:  # an attention pool: its query is not a token
             self.pool = call.weights().float().mean((0, 1, 2))
             return None
+        self._count(call)
         out = None if self.fused_kernel else torch.empty_like(call.v)
         mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
-        for head in range(call.q.shape[1]):
-            keys = call.k[0, head].float().T
-            p = torch.addmm(self.buffer, call.q[0, head].float(), keys, beta=0, alpha=call.factor, out=self.buffer)
+        queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
+        for first in range(0, self.heads, len(self.buffer)):
+            heads = slice(first, min(first + len(self.buffer), self.heads))
+            p = self.buffer[: heads.stop - first]
+            torch.baddbmm(p, queries[heads], keys[heads], beta=0, alpha=call.factor, out=p)
             if mask is not None:
-                p += mask[0, head]
+                p += mask[0, heads]
             torch.softmax(p, -1, out=p)
-            self._reduce(p, head, call.q.shape[1])
+            self._reduce(p, heads)
             if out is not None:
-                torch.mm(p.to(out.dtype), call.v[0, head], out=out[0, head])
+                torch.bmm(p.to(out.dtype), call.v[0, heads], out=out[0, heads])
         self.block += 1
         return out
 
-    def _ready_made(self, weights: Tensor) -> None:
-        if weights.shape[-2:] != (self.grid.tokens, self.grid.tokens):
-            return
-        for head in range(weights.shape[1]):
-            self._reduce(weights[0, head].float().contiguous(), head, weights.shape[1])
-        self.block += 1
-
-    def _reduce(self, p: Tensor, head: int, heads: int) -> None:
-        """Take what is needed from one head's weights p (T, T)."""
+    def _reduce(self, p: Tensor, heads: slice) -> None:
+        """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
         block, prefix = self.block, self.grid.prefix
-        patches = p[prefix:, prefix:]
-        walked = torch.linalg.vecdot(patches, self.far)
-        left = 1 - p[prefix:, :prefix].sum(1) if prefix else torch.ones(())
-        self.distance[block, head] = walked.mean()
-        self.renormalised[block, head] = (walked / left.clamp(min=1e-12)).mean()
+        walked = torch.linalg.vecdot(p[:, prefix:, prefix:], self.far)
+        left = 1 - p[:, prefix:, :prefix].sum(-1) if prefix else torch.ones(())
+        self.distance[block, heads] = walked.mean(-1)
+        self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
         for name, into in self.fused.items():
             if name == "mean":
-                into[block].add_(p, alpha=1 / heads)
-            elif head == 0:
-                into[block].copy_(p)
+                into[block].add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
             else:
-                (torch.maximum if name == "max" else torch.minimum)(into[block], p, out=into[block])
+                most = (torch.amax if name == "max" else torch.amin)(p, 0)
+                (torch.maximum if name == "max" else torch.minimum)(into[block], most, out=into[block])
         if block in self.keep:
-            if head == 0:
-                self.maps[block] = torch.empty(heads, *p.shape, dtype=torch.float16)
-            self.maps[block][head] = p
+            self.maps.setdefault(block, torch.empty(self.heads, *p.shape[1:], dtype=torch.float16))[heads] = p
 
     def readout(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""

@@ -64,10 +64,12 @@ class Vit:
 
     @property
     def readout(self) -> str:
-        """Where the answer is read: "class token", "attention pool" or "mean of patches"."""
+        """Where the answer is read: "class token", "class and distillation tokens", "attention pool", "mean of patches"."""
         if getattr(self.module, "attn_pool", None) is not None:
             return "attention pool"
-        return "class token" if getattr(self.module, "cls_token", None) is not None else "mean of patches"
+        if getattr(self.module, "cls_token", None) is None or "avg" in getattr(self.module, "global_pool", ""):
+            return "mean of patches"
+        return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
 
 
 def load(
@@ -205,7 +207,8 @@ def _assemble(card: ModelCard, module: nn.Module, config: dict[str, Any]) -> Vit
     from timm.data import create_transform
 
     embed = getattr(module, "patch_embed", None)
-    if not hasattr(embed, "grid_size") or not hasattr(getattr(module, "blocks", [None])[0], "attn"):
+    first = next(iter(getattr(module, "blocks", ())), None)
+    if not (hasattr(embed, "grid_size") and hasattr(first, "attn") and hasattr(module, "num_prefix_tokens")):
         raise ModelError(
             f"{card.name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
             "so these pictures are not defined for it."

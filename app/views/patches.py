@@ -17,7 +17,7 @@ from vitcore.images import outlined, sharp  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 high, wide = grid.image_px
-cuts = patches.cut(rec.seen.pixels, grid)
+cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.digest, rec)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider("Gutter, model pixels", "gutter", 0, 8, 1, width=220)
     chosen = controls.number("Patch", "patch", grid.patches, grid.middle, width=140)
@@ -35,16 +35,16 @@ with left:
     explain(text["how"])
     downloads(
         lambda: figures.patches(rec.seen.pixels, grid, gutter, mode), "patches", text["how"],
-        patches=cuts, embeddings=rec.embeddings,
+        patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)
     st.markdown(f"##### Patch {chosen}: row {row}, column {col}")
     st.plotly_chart(
-        figures.one_patch(cuts[chosen], rec.embeddings[chosen], grid, chosen, mode), theme=None,
+        figures.one_patch(cuts[chosen], embeddings[chosen], grid, chosen, mode), theme=None,
         config={"displayModeBar": False}, alt=f"Patch {chosen} enlarged, its numbers and its embedding",
     )  # fmt: skip
-    st.caption(text["one"].format(n=cuts[chosen].size, d=rec.embeddings.shape[1], place=grid.prefix + chosen,
+    st.caption(text["one"].format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen,
                                   patch=chosen, prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
     with st.expander(f"All {cuts[chosen].size} numbers of x_p, flattened"):
         st.code(" ".join(map(str, cuts[chosen].ravel())), wrap_lines=True, language=None)

@@ -59,8 +59,7 @@ def rollout(
     `fused` is (L, T, T). `start` is a token's index (0: the class token) or a distribution over tokens (T,), for models
     that read their answer from a pool of tokens. Blocks before `first_block` are left out.
     """
-    if not 0 <= first_block < len(fused):
-        raise ValueError(f"the first block is from 0 to {len(fused) - 1}, not {first_block}")
+    _check_first(first_block, len(fused))
     row = np.eye(fused.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
         row = row @ transition(matrix, prefix, discard_ratio, residual)
@@ -76,7 +75,13 @@ def rollout_matrix(
     fused: NDArray, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5, first_block: int = 0
 ) -> NDArray[np.float64]:
     """Rollout (T, T) of every token at once: the whole matrix product."""
+    _check_first(first_block, len(fused))
     product = np.eye(fused.shape[-1])
     for matrix in fused[first_block:]:
         product = transition(matrix, prefix, discard_ratio, residual) @ product
     return product
+
+
+def _check_first(first_block: int, blocks: int) -> None:
+    if not 0 <= first_block < blocks:
+        raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")

@@ -1,0 +1,126 @@
+"""Benchmark: `record` against a plain fused forward pass of the same timm model, and against transformers' eager attentions.
+
+Run `python tests/benchmarks/record.py [--pairs 7]`. Each row times the ways in turn, A B C A B C …, and reports medians
+of the ratios pair by pair; memory is the peak of a process of its own beyond that of the plain pass.
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from PIL import Image
+
+from vitcore import zoo
+from vitcore.recording import record
+
+MODELS = (
+    ("B/16", "vit_base_patch16_224", 224, 1.08),
+    ("B/16", "vit_base_patch16_384", 384, 1.20),
+    ("L/16", "vit_large_patch16_224", 512, 1.15),
+)
+
+
+def build(name: str, px: int) -> zoo.Vit:
+    """A random model: speed does not depend on the weights."""
+    import timm
+
+    torch.manual_seed(0)
+    return zoo.wrap(timm.create_model(name, img_size=px), name)
+
+
+def picture(px: int) -> Image.Image:
+    """Noise of the model's size, so that nothing is spent on resizing."""
+    return Image.fromarray(np.random.default_rng(0).integers(0, 256, (px, px, 3), np.uint8))
+
+
+def plain(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
+    """What `record` does without the instrument: the same preprocessing and one fused pass."""
+    from vitcore.images import see
+    from vitcore.recording import to_input
+
+    def run() -> object:
+        with torch.inference_mode():
+            return vit.module(to_input(vit, see(image, vit.transform, vit.grid).pixels))
+
+    return run
+
+
+def eager(vit: zoo.Vit) -> Callable[[], object]:
+    """transformers' ViT of the same shape with output_attentions, and the rollout computed from them."""
+    from transformers import ViTConfig, ViTModel
+
+    from vitcore.analysis.rollout import rollout
+
+    m = vit.module
+    config = ViTConfig(
+        hidden_size=m.embed_dim, num_hidden_layers=vit.blocks, num_attention_heads=vit.heads, image_size=vit.grid.image_px[0],
+        patch_size=vit.grid.patch_px, intermediate_size=4 * m.embed_dim, attn_implementation="eager",
+    )  # fmt: skip
+    model = ViTModel(config, add_pooling_layer=False).eval()
+    x = torch.randn(1, 3, *vit.grid.image_px)
+
+    def run() -> object:
+        with torch.inference_mode():
+            maps = model(x, output_attentions=True).attentions
+            return rollout(torch.stack([a[0].mean(0) for a in maps]).numpy())
+
+    return run
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """One run."""
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def recorded(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
+    """Distances of all heads, head-averaged attention of all blocks, and the rollout."""
+    return lambda: record(vit, image).rollout()
+
+
+def peak_mb(name: str, px: int, way: str) -> float:
+    """Peak resident memory of a process that builds the model and runs one way twice."""
+    code = f"import runpy; runpy.run_path({__file__!r})['alone']({name!r}, {px}, {way!r})"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(out.stdout)
+
+
+def alone(name: str, px: int, way: str) -> None:
+    """The process of `peak_mb`."""
+    torch.set_num_threads(2)
+    vit, image = build(name, px), picture(px)
+    run = plain(vit, image) if way == "plain" else recorded(vit, image)
+    run(), run()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=7)
+    args = parser.parse_args()
+    torch.set_num_threads(2)
+    print("| model | px | plain, ms | record / plain | bar | eager + rollout / its plain | extra memory, MB | three blocks, MB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for title, name, px, bar in MODELS:
+        vit, image = build(name, px), picture(px)
+        ways = (plain(vit, image), recorded(vit, image), eager(vit))
+        for way in ways:
+            way()
+        times = [[seconds(way) for way in ways] for _ in range(args.pairs)]
+        base = statistics.median(t[0] for t in times)
+        ours, theirs = (statistics.median(t[i] / t[0] for t in times) for i in (1, 2))
+        extra = peak_mb(name, px, "record") - peak_mb(name, px, "plain")
+        three = 3 * 4 * vit.heads * vit.grid.tokens**2 / 2**20
+        print(f"| {title} | {px} | {1e3 * base:.0f} | {ours:.3f} | {bar} | {theirs:.3f} | {extra:.0f} | {three:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What tests share: the shipped model, a photo, and small random ViTs of every kind.
+
+`tests/vitcore` must never hold an `__init__.py`: it would hide the package of the same name.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import vitcore
+from vitcore import zoo  # before timm: it makes `import timm` work beside a CPU-only torch
+from vitcore.images import Photo
+
+torch.set_num_threads(2)
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "assets" / "samples"
+TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
+
+
+def lively(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
+    """Random weights large enough that heads differ (timm's own start out almost uniform)."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            fan = p[0].numel() if p.ndim > 1 else 25
+            p.copy_(torch.randn(p.shape, generator=generator) * (1.5 / fan**0.5))
+    return module.eval()
+
+
+def timm_vit(seed: int = 0, **changes) -> torch.nn.Module:
+    """A small timm ViT with random weights; `changes` override TINY."""
+    from timm.models.vision_transformer import VisionTransformer
+
+    return lively(VisionTransformer(**TINY | changes), seed)
+
+
+@pytest.fixture(scope="session")
+def make_module() -> Callable[..., torch.nn.Module]:
+    return timm_vit
+
+
+@pytest.fixture(scope="session")
+def make_vit() -> Callable[..., vitcore.Vit]:
+    """`make_vit(reg_tokens=4, …)`: a small random ViT, wrapped."""
+    return lambda seed=0, **changes: zoo.wrap(timm_vit(seed, **changes), "tiny")
+
+
+@pytest.fixture(scope="session")
+def tiny(make_vit) -> vitcore.Vit:
+    return make_vit()
+
+
+@pytest.fixture(scope="session")
+def shipped() -> vitcore.Vit:
+    return vitcore.load()
+
+
+@pytest.fixture(scope="session")
+def hybrid() -> vitcore.Vit:
+    """The smallest hybrid timm has, with random weights."""
+    import timm
+
+    return zoo.wrap(timm.create_model("vit_small_r26_s32_224", pretrained=False).eval(), "hybrid")
+
+
+@pytest.fixture(scope="session")
+def photo_file() -> Path:
+    return SAMPLES / "astronaut.jpg"
+
+
+@pytest.fixture(scope="session")
+def photo(photo_file) -> Photo:
+    return vitcore.open_photo(photo_file)
+
+
+@pytest.fixture(scope="session")
+def rec(shipped, photo) -> vitcore.Recording:
+    """The shipped model's recording of the photo, with everything there is to keep."""
+    return vitcore.record(shipped, photo, maps=range(shipped.blocks), fusions=("mean", "max", "min"))
+
+
+@pytest.fixture(scope="session")
+def noise() -> Callable[..., Image.Image]:
+    """`noise(seed, (wide, high))`: a picture of random pixels."""
+
+    def make(seed: int = 0, size: tuple[int, int] = (48, 40)) -> Image.Image:
+        return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), np.uint8))
+
+    return make

@@ -1,0 +1,150 @@
+"""Principal components of the embedding filters: an orthonormal basis, the same as scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from vitcore import zoo
+from vitcore.analysis.filters import as_picture, components, rebuild
+
+SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
+
+
+def kernel(shape, seed=0):
+    scale = np.linspace(3, 0.2, int(np.prod(shape[1:]))).reshape(shape[1:])  # so that components have an order
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)
+
+
+def rows_of(given):
+    """(D, C, P, P) as samples of P·P·C numbers."""
+    return given.transpose(0, 2, 3, 1).reshape(len(given), -1)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_components_are_an_orthonormal_basis(shape):
+    found = components(kernel(shape))
+    count = min(shape[0], int(np.prod(shape[1:])))
+    assert found.vectors.shape == (count, shape[2], shape[3], shape[1])
+    basis = found.vectors.reshape(count, -1)
+    assert np.allclose(basis @ basis.T, np.eye(count), atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_variance_is_shared_out(shape):
+    share = components(kernel(shape)).variance
+    assert share.sum() == pytest.approx(1, abs=1e-12)
+    assert (np.diff(share) <= 1e-15).all() and share.min() >= 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_they_are_scikit_learns_up_to_sign(shape):
+    found, rows = components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
+    count = min(shape[0] - 1, rows.shape[1])  # centred samples have one dimension less
+    theirs = PCA(count, svd_solver="full").fit(rows)
+    ours = found.vectors.reshape(len(found.vectors), -1)[:count]
+    alike = abs((ours * theirs.components_).sum(1))
+    assert np.allclose(alike, 1, atol=1e-8)
+    assert np.allclose(found.variance[:count], theirs.explained_variance_ratio_, atol=1e-10)
+
+
+def test_signs_do_not_depend_on_the_sign_of_the_kernel():
+    given = kernel((64, 3, 4, 4))
+    assert np.allclose(components(given).vectors, components(-given).vectors, atol=1e-8)
+
+
+def test_a_known_colour_ramp_is_found_the_right_way_up():
+    ramp = np.zeros((3, 4, 6))  # as torch keeps it: colour, row, column
+    ramp[0] = np.linspace(-1, 1, 6)  # red rises from left to right
+    ramp[2] = np.linspace(-0.5, 0.5, 4)[:, None]  # blue rises from top to bottom
+    amounts = np.random.default_rng(0).standard_normal((50, 1, 1, 1))
+    found = components(amounts * ramp)
+    assert found.variance[0] == pytest.approx(1)
+    expected = ramp.transpose(1, 2, 0) / np.linalg.norm(ramp)
+    sign = np.sign(found.vectors[0, 0, -1, 0])
+    assert np.allclose(sign * found.vectors[0], expected, atol=1e-12)
+    drawn = sign * (as_picture(found.vectors[:1])[0].astype(int) - 127.5)
+    assert (np.diff(drawn[..., 0], axis=1) > 0).all() and (np.diff(drawn[..., 2], axis=0) > 0).all()
+    assert (abs(drawn[..., 1]) <= 0.5).all(), "green is absent, so mid-grey"
+
+
+# Pictures
+
+
+def test_zero_is_mid_grey_and_the_largest_is_full_scale():
+    vectors = np.array([[-2.0, 0, 1, 2], [0, 0, 0.5, 0.1]]).reshape(2, 2, 2, 1)
+    drawn = as_picture(vectors).reshape(2, 4)
+    assert drawn.dtype == np.uint8
+    assert drawn.tolist() == [[0, 128, 191, 255], [128, 128, 255, 153]]
+
+
+def test_minmax_stretches_each_to_its_own_range():
+    vectors = np.array([[1.0, 2, 3, 5], [-4, -4, 0, 0]]).reshape(2, 2, 2, 1)
+    assert as_picture(vectors, "minmax").reshape(2, 4).tolist() == [[0, 64, 128, 255], [0, 0, 255, 255]]
+
+
+@pytest.mark.parametrize("scale", ["symmetric", "minmax"])
+def test_a_component_of_zeros_is_no_trouble(scale):
+    assert np.ptp(as_picture(np.zeros((1, 2, 2, 3)), scale)) == 0
+
+
+def test_an_unknown_scale_is_refused():
+    with pytest.raises(ValueError, match="'symmetric' or 'minmax'"):
+        as_picture(np.zeros((1, 2, 2, 3)), "log")
+
+
+# Rebuilding
+
+
+@pytest.fixture(scope="module")
+def cuts():
+    return np.random.default_rng(5).integers(0, 256, (30, 4, 4, 3)).astype(np.uint8)
+
+
+def test_all_components_of_a_full_rank_kernel_rebuild_exactly(cuts):
+    found = components(kernel((64, 3, 4, 4)))
+    assert len(found.variance) == 48
+    drawn = rebuild(cuts, found, 48)
+    assert np.allclose(drawn.patches, cuts, atol=1e-8)
+    assert drawn.rmse == pytest.approx(0, abs=1e-8) and drawn.kept == pytest.approx(1)
+
+
+def test_error_falls_with_every_component(cuts):
+    found = components(kernel((64, 3, 4, 4)))
+    drawn = [rebuild(cuts, found, k) for k in range(1, 49)]
+    assert (np.diff([d.rmse for d in drawn]) < 0).all()
+    assert (np.diff([d.kept for d in drawn]) > 0).all()
+
+
+def test_the_error_is_that_of_the_picture_drawn(cuts):
+    drawn = rebuild(cuts, components(kernel((64, 3, 4, 4))), 7)
+    assert drawn.patches.shape == cuts.shape
+    assert drawn.rmse == pytest.approx(np.sqrt(((drawn.patches - cuts) ** 2).mean()))
+    assert 0 < drawn.kept < 1
+
+
+def test_mid_grey_needs_no_component(cuts):
+    drawn = rebuild(np.full((2, 4, 4, 3), 127.5), components(kernel((64, 3, 4, 4))), 1)
+    assert np.array_equal(drawn.patches, np.full((2, 4, 4, 3), 127.5))
+
+
+# Models
+
+
+def test_the_shipped_models_filters(shipped):
+    given = zoo.patch_kernel(shipped)
+    assert given.shape == (192, 3, 8, 8)
+    found = components(given)
+    assert found.vectors.shape == (192, 8, 8, 3)
+    assert 28 / 192 < found.variance[:28].sum() < 1
+
+
+def test_a_hybrid_shows_its_root_convolution_as_it_is_applied(hybrid):
+    assert zoo.patch_kernel(hybrid) is None
+    root = zoo.root_kernel(hybrid)
+    assert root.shape == (64, 3, 7, 7)
+    assert np.allclose(root.mean((1, 2, 3)), 0, atol=1e-5) and np.allclose(root.var((1, 2, 3)), 1, atol=1e-3)
+    assert components(root).vectors.shape == (64, 7, 7, 3)
+
+
+def test_plain_models_have_no_root_convolution(shipped):
+    assert zoo.root_kernel(shipped) is None

@@ -1,0 +1,73 @@
+"""Patch splitting: nothing is lost, the order is reading order, and it is the order timm embeds."""
+
+import numpy as np
+import pytest
+
+from vitcore import zoo
+from vitcore.analysis.patches import cut, flatten, join, shuffled
+from vitcore.grid import Grid
+from vitcore.recording import embed
+
+GRIDS = [Grid(4, 4, 8), Grid(2, 3, 8, 0), Grid(3, 2, 5, 5, patch_w_px=7), Grid(1, 1, 16)]
+each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
+
+
+def pixels_of(grid, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (*grid.image_px, 3), np.uint8)
+
+
+@each_grid
+def test_cut_and_join_undo_each_other(grid):
+    pixels = pixels_of(grid)
+    blocks = cut(pixels, grid)
+    assert blocks.shape == (grid.patches, *grid.step_px, 3)
+    assert np.array_equal(join(blocks, grid), pixels)
+
+
+@each_grid
+def test_a_patch_is_the_pixels_of_its_box(grid):
+    pixels = pixels_of(grid)
+    for i, block in enumerate(cut(pixels, grid)):
+        left, top, right, bottom = grid.box_px(i)
+        assert np.array_equal(block, pixels[top:bottom, left:right])
+
+
+@each_grid
+def test_flat_rows_are_row_by_row_colour_by_colour(grid):
+    blocks = cut(pixels_of(grid), grid)
+    rows = flatten(blocks)
+    assert rows.shape == (grid.patches, blocks[0].size)
+    high, wide = grid.step_px
+    for y, x, c in [(0, 0, 0), (0, 0, 2), (0, wide - 1, 1), (high - 1, 0, 0), (high - 1, wide - 1, 2)]:
+        assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
+
+
+KINDS = [{}, {"img_size": (32, 48)}, {"img_size": (40, 48), "patch_size": (8, 16)}, {"reg_tokens": 4, "no_embed_class": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
+    """Eq. 1 by hand: row i of x_p·E is what the model's own patch embedding gives patch i."""
+    vit = make_vit(**kind)
+    pixels = pixels_of(vit.grid, 1)
+    normal = (pixels / 255 - vit.mean) / vit.std
+    kernel = zoo.patch_kernel(vit).transpose(2, 3, 1, 0).reshape(-1, vit.module.embed_dim)
+    by_hand = flatten(cut(normal, vit.grid)) @ kernel + vit.module.patch_embed.proj.bias.numpy()
+    found = embed(vit, pixels)
+    assert found.shape == by_hand.shape == (vit.grid.patches, vit.module.embed_dim)
+    assert np.abs(found - by_hand).max() <= 1e-4
+    assert np.abs(found - by_hand[::-1]).max() > 0.1, "all patches are alike: nothing is compared"
+
+
+def test_embeddings_of_the_shipped_model(shipped, rec):
+    normal = (rec.seen.pixels / 255 - shipped.mean) / shipped.std
+    kernel = zoo.patch_kernel(shipped).transpose(2, 3, 1, 0).reshape(192, 192)
+    by_hand = flatten(cut(normal, rec.grid)) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
+    assert np.abs(embed(shipped, rec.seen.pixels) - by_hand).max() <= 1e-4
+
+
+def test_shuffles_are_seeded_orders():
+    order = shuffled(196, 7)
+    assert sorted(order) == list(range(196))
+    assert np.array_equal(order, shuffled(196, 7))
+    assert not np.array_equal(order, shuffled(196, 8))

@@ -1,0 +1,148 @@
+"""Position embeddings: cosines without the class token, and interpolation as the authors' and timm's code do it."""
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import torch
+
+from vitcore import zoo
+from vitcore.analysis.positions import correlation_with_distance, similarity, tiles
+from vitcore.grid import Grid
+
+KINDS = {
+    "class token": {},
+    "class token without a position": {"no_embed_class": True},
+    "registers with positions": {"reg_tokens": 4},
+    "registers without positions": {"reg_tokens": 4, "no_embed_class": True},
+    "no prefix": {"class_token": False, "global_pool": "avg"},
+    "rectangle": {"img_size": (32, 56)},
+}
+each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+# Cosines
+
+
+def test_cosines_by_hand():
+    cosine = similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
+    half = 0.5**0.5
+    expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
+    assert np.allclose(cosine, expected, atol=1e-12)
+
+
+@each_kind
+def test_cosines_of_a_model(make_vit, kind):
+    vit = make_vit(**kind)
+    cosine = similarity(zoo.positions(vit))
+    assert cosine.shape == (vit.grid.patches,) * 2
+    assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
+    assert abs(cosine).max() <= 1
+    patches = vit.module.pos_embed[0, -vit.grid.patches :]
+    for i, j in [(0, 0), (0, 1), (3, 9), (15, 2)]:
+        expected = torch.cosine_similarity(patches[i], patches[j], dim=0)
+        assert cosine[i, j] == pytest.approx(float(expected), abs=1e-6)
+
+
+@each_kind
+def test_prefix_tokens_are_left_out(make_vit, kind):
+    vit = make_vit(**kind)
+    table = vit.module.pos_embed[0]
+    own = 0 if kind.get("no_embed_class") else vit.grid.prefix
+    assert len(table) == own + vit.grid.patches
+    assert np.array_equal(zoo.positions(vit), table[own:].numpy())
+
+
+def test_models_without_learned_positions_say_so(make_vit):
+    vit = make_vit(pos_embed="none")
+    assert zoo.positions(vit) is None
+    with pytest.raises(zoo.ModelError, match="no learned absolute position"):
+        zoo.resample_positions(vit, 5, 5)
+
+
+def test_tiles_are_in_reading_order():
+    grid = Grid(2, 3, 8)
+    cosine = np.arange(36).reshape(6, 6)
+    cut = tiles(cosine, grid)
+    assert cut.shape == (2, 3, 2, 3)
+    for patch in range(6):
+        row, col = grid.row_col(patch)
+        assert (cut[row, col] == cosine[patch].reshape(2, 3)).all()
+
+
+# Correlation with distance
+
+
+@pytest.mark.parametrize("grid", [Grid(6, 6, 16), Grid(3, 8, 16), Grid(5, 4, 8, patch_w_px=20)], ids=str)
+def test_cosines_that_fall_or_rise_with_distance(grid):
+    far = grid.distances_px() / grid.distances_px().max()
+    assert correlation_with_distance(1 - far, grid) == pytest.approx(-1)
+    assert correlation_with_distance(far, grid) == pytest.approx(1)
+
+
+def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
+    grid = Grid(8, 8, 16)
+    row, col = np.divmod(np.arange(64), 8)
+    waves = np.arange(1, 9)[:, None] / 16
+    smooth = np.concatenate([f(waves * x) for f in (np.sin, np.cos) for x in (row, col)]).T
+    assert correlation_with_distance(similarity(smooth), grid) < -0.9
+    random = np.random.default_rng(0).standard_normal((64, 256))
+    assert abs(correlation_with_distance(similarity(random), grid)) < 0.1
+
+
+def test_the_shipped_model_knows_where_its_patches_sit(shipped):
+    cosine = similarity(zoo.positions(shipped))
+    assert cosine.shape == (256, 256)
+    assert correlation_with_distance(cosine, shipped.grid) <= -0.4
+
+
+# Interpolation
+
+
+SIZES = [((32, 32), 7, 7), ((32, 32), 3, 3), ((112, 112), 24, 24), ((48, 48), 4, 9), ((32, 56), 12, 5), ((56, 32), 14, 8)]
+each_size = pytest.mark.parametrize("image, rows, cols", SIZES)
+
+
+@each_size
+@pytest.mark.parametrize("kind", [{}, {"no_embed_class": True}, {"reg_tokens": 2}], ids=str)
+def test_the_papers_interpolation_is_scipys(make_vit, image, rows, cols, kind):
+    vit = make_vit(img_size=image, **kind)
+    grid = zoo.positions(vit).reshape(vit.grid.rows, vit.grid.cols, -1).astype(np.float64)
+    # vit_jax/checkpoint.py: scipy.ndimage.zoom(posemb_grid, (new/old, new/old, 1), order=1)
+    zoom = rows / vit.grid.rows, cols / vit.grid.cols, 1
+    expected = scipy.ndimage.zoom(grid, zoom, order=1, mode="nearest", grid_mode=False)
+    assert expected.shape[:2] == (rows, cols)
+    found = zoo.resample_positions(vit, rows, cols, "paper")
+    assert np.abs(found - expected.reshape(rows * cols, -1)).max() <= 1e-5
+
+
+@each_size
+def test_timms_interpolation_is_timms(make_vit, image, rows, cols):
+    from timm.layers import resample_abs_pos_embed
+
+    vit = make_vit(img_size=image)
+    old = [vit.grid.rows, vit.grid.cols]
+    expected = resample_abs_pos_embed(vit.module.pos_embed, [rows, cols], old, num_prefix_tokens=1)[0, 1:]
+    assert np.array_equal(zoo.resample_positions(vit, rows, cols, "timm"), expected.numpy())
+
+
+@pytest.mark.parametrize("method", ["paper", "timm"])
+def test_the_same_size_changes_nothing(tiny, method):
+    assert np.array_equal(zoo.resample_positions(tiny, 4, 4, method), zoo.positions(tiny))
+
+
+def test_the_two_ways_differ_and_only_the_papers_keeps_corners(tiny):
+    paper, timms = (zoo.resample_positions(tiny, 7, 7, way) for way in ("paper", "timm"))
+    corners, old = [0, 6, 42, 48], zoo.positions(tiny)[[0, 3, 12, 15]]
+    assert np.allclose(paper[corners], old, atol=1e-6)
+    assert not np.allclose(timms[corners], old, atol=1e-3)
+
+
+def test_an_unknown_method_is_refused(tiny):
+    with pytest.raises(ValueError, match="'paper' or 'timm'"):
+        zoo.resample_positions(tiny, 7, 7, "nearest")
+
+
+def test_loading_at_another_size_interpolates_as_timm_does(shipped):
+    larger = zoo.load(image_px=192)
+    assert (larger.grid.rows, larger.grid.cols, larger.grid.image_px) == (24, 24, (192, 192))
+    assert np.allclose(zoo.positions(larger), zoo.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)

@@ -1,0 +1,197 @@
+"""Attention rollout: closed forms, a product worked by hand, and rows that sum to 1 whatever is asked for."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitcore.analysis.rollout import FUSIONS, discard, fuse, rollout, rollout_matrix, rollout_steps, transition
+
+
+def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):
+    """(L, H, T, T) rows that sum to 1."""
+    scores = sharpness * np.random.default_rng(seed).standard_normal((blocks, heads, tokens, tokens))
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def random_fused(blocks=4, tokens=11, seed=0):
+    return fuse(random_weights(blocks, 3, tokens, seed))
+
+
+# Closed forms
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 6, 12])
+@pytest.mark.parametrize("tokens", [5, 197])
+def test_uniform_attention(blocks, tokens):
+    fused = np.full((blocks, tokens, tokens), 1 / tokens)
+    row = rollout(fused)
+    stays = 2.0**-blocks
+    assert row[0] == pytest.approx((1 - stays) / tokens + stays, rel=1e-12)
+    assert row[1:] == pytest.approx((1 - stays) / tokens, rel=1e-12)
+
+
+def test_uniform_attention_of_the_papers_base_model():
+    row = rollout(np.full((12, 197, 197), 1 / 197))
+    assert row[0] == pytest.approx(0.0053190435, abs=5e-11)
+    assert row[1:] == pytest.approx(0.0050749028, abs=5e-11)
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.5])
+def test_attention_to_oneself_stays_with_oneself(residual, ratio):
+    fused = np.stack([np.eye(9)] * 5)
+    assert np.array_equal(rollout_matrix(fused, discard_ratio=ratio, residual=residual), np.eye(9))
+    for token in (0, 4, 8):
+        assert np.array_equal(rollout(fused, token, discard_ratio=ratio, residual=residual), np.eye(9)[token])
+
+
+def test_two_blocks_by_hand():
+    first, second = [[0.5, 0.5], [0, 1]], [[0, 1], [1, 0]]
+    # (A+I)/2: first [[.75, .25], [0, 1]], second [[.5, .5], [.5, .5]]; the later block stands on the left.
+    fused = np.array([first, second])
+    assert np.array_equal(rollout_matrix(fused), [[0.375, 0.625], [0.375, 0.625]])
+    assert np.array_equal(rollout(fused), [0.375, 0.625])
+    assert np.array_equal(rollout_matrix(fused[::-1]), [[0.5, 0.5], [0.5, 0.5]])
+    assert np.array_equal(rollout_matrix(fused, residual=0.0), [[0, 1], [0.5, 0.5]])
+
+
+def test_information_flows_from_early_blocks_to_late_ones():
+    """Block 0: token 1 reads token 2. Block 1: the class token reads token 1. So the class token knows of token 2."""
+    fused = np.stack([np.eye(3), np.eye(3)])
+    fused[0, 1], fused[1, 0] = [0, 0, 1], [0, 1, 0]
+    assert rollout(fused, residual=0.0).tolist() == [0, 0, 1]
+    assert rollout(fused[::-1], residual=0.0).tolist() == [0, 1, 0]
+
+
+def test_it_is_the_product_of_halved_attention_and_identity():
+    fused = random_fused()
+    product = np.eye(11)
+    for matrix in fused:
+        product = (0.5 * matrix + 0.5 * np.eye(11)) @ product
+    assert np.allclose(rollout_matrix(fused), product, rtol=1e-12)
+
+
+# Every setting
+
+
+SETTINGS = list(itertools.product(FUSIONS, (0.0, 0.3, 0.9, 0.999), (0.0, 0.5, 1.0), (0, 2, 3), (0, 1, 5)))
+
+
+@pytest.mark.parametrize("fusion, ratio, residual, first, prefix", SETTINGS)
+def test_rows_sum_to_1_and_the_row_is_a_row_of_the_matrix(fusion, ratio, residual, first, prefix):
+    fused = fuse(random_weights(4, 3, 11, sharpness=6), fusion)
+    chosen = {"prefix": prefix, "discard_ratio": ratio, "residual": residual, "first_block": first}
+    matrix = rollout_matrix(fused, **chosen)
+    assert np.allclose(matrix.sum(1), 1, rtol=0, atol=1e-12) and matrix.min() >= 0
+    for token in (0, 3, 10):
+        assert np.allclose(rollout(fused, token, **chosen), matrix[token], rtol=0, atol=1e-14)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), tokens=st.integers(2, 20), blocks=st.integers(1, 5), fusion=st.sampled_from(FUSIONS),
+    ratio=st.floats(0, 0.999), residual=st.floats(0, 1), sharpness=st.floats(0, 200), data=st.data(),
+)  # fmt: skip
+def test_rows_sum_to_1_for_any_attention(seed, tokens, blocks, fusion, ratio, residual, sharpness, data):
+    prefix = data.draw(st.integers(0, min(5, tokens - 1)))
+    first = data.draw(st.integers(0, blocks - 1))
+    fused = fuse(random_weights(blocks, 2, tokens, seed, sharpness), fusion).astype(np.float32)
+    row = rollout(fused, prefix=prefix, discard_ratio=ratio, residual=residual, first_block=first)
+    assert row.sum() == pytest.approx(1, abs=1e-9) and row.min() >= 0
+
+
+def test_blocks_before_the_first_are_left_out():
+    fused = random_fused()
+    assert np.array_equal(rollout(fused, first_block=2), rollout(fused[2:]))
+    assert not np.allclose(rollout(fused, first_block=2), rollout(fused))
+
+
+def test_a_residual_of_1_forgets_attention():
+    assert np.array_equal(rollout_matrix(random_fused(), residual=1.0), np.eye(11))
+
+
+def test_the_residual_weight_is_that_of_the_identity():
+    fused = random_fused(1)
+    assert np.allclose(transition(fused[0], residual=0.2), 0.8 * fused[0] + 0.2 * np.eye(11), rtol=1e-12)
+
+
+def test_a_distribution_over_tokens_is_the_mean_of_their_rows():
+    fused, chosen = random_fused(), {"discard_ratio": 0.4, "first_block": 1}
+    readout = np.zeros(11)
+    readout[1:] = 0.1
+    rows = [rollout(fused, token, **chosen) for token in range(1, 11)]
+    assert np.allclose(rollout(fused, readout, **chosen), np.mean(rows, 0), rtol=1e-12)
+
+
+def test_steps_build_up_to_the_whole():
+    fused = random_fused()
+    steps = rollout_steps(fused, 3, residual=0.3)
+    assert steps.shape == (4, 11)
+    for depth, row in enumerate(steps):
+        assert np.array_equal(row, rollout(fused[: depth + 1], 3, residual=0.3))
+
+
+# Fusing heads and discarding
+
+
+def test_fusing_heads():
+    weights = random_weights(2, 3, 5)
+    assert np.allclose(fuse(weights, "mean"), (weights[:, 0] + weights[:, 1] + weights[:, 2]) / 3)
+    assert np.array_equal(fuse(weights, "max"), np.maximum(np.maximum(weights[:, 0], weights[:, 1]), weights[:, 2]))
+    assert np.array_equal(fuse(weights, "min"), np.minimum(np.minimum(weights[:, 0], weights[:, 1]), weights[:, 2]))
+    assert fuse(weights[0]).shape == (5, 5)
+
+
+@pytest.mark.parametrize("prefix", range(6))
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
+def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix, ratio):
+    fused = random_fused(3, 12, seed=prefix)
+    left = discard(fused, ratio, prefix)
+    for before, after in zip(fused, left, strict=True):
+        assert np.array_equal(after[:prefix], before[:prefix]), "a prefix token's row changed"
+        assert np.array_equal(after[:, :prefix], before[:, :prefix]), "a prefix token's column changed"
+        inner, kept = before[prefix:, prefix:], after[prefix:, prefix:]
+        gone = kept == 0
+        assert gone.sum() == int(ratio * inner.size)
+        assert inner[gone].max() < inner[~gone].min()
+        assert np.array_equal(kept[~gone], inner[~gone])
+
+
+def test_discarding_nothing_changes_nothing():
+    fused = random_fused()
+    kept = fused.copy()
+    assert np.array_equal(discard(fused, 0.0, 1), fused)
+    discard(fused, 0.5, 1)
+    rollout(fused, discard_ratio=0.5)
+    assert np.array_equal(fused, kept), "the recording's own array was written to"
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.0, 2.0, float("nan")])
+def test_discard_ratios_out_of_range_are_refused(ratio):
+    with pytest.raises(ValueError, match="discard ratio"):
+        rollout(random_fused(), discard_ratio=ratio)
+
+
+@pytest.mark.parametrize("residual", [-0.1, 1.1, float("nan")])
+def test_residual_weights_out_of_range_are_refused(residual):
+    with pytest.raises(ValueError, match="residual"):
+        rollout(random_fused(), residual=residual)
+
+
+@pytest.mark.parametrize("run", [rollout, rollout_matrix])
+@pytest.mark.parametrize("first", [-1, 4, 99])
+def test_blocks_that_do_not_exist_are_refused(run, first):
+    with pytest.raises(ValueError, match="first block"):
+        run(random_fused(), first_block=first)
+
+
+def test_an_unknown_fusion_is_refused():
+    with pytest.raises(ValueError, match="mean, max, min"):
+        fuse(random_weights(1, 2, 3), "median")

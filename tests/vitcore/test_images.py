@@ -1,0 +1,354 @@
+"""Photographs: whatever file comes in, the right upright sRGB picture comes out, or one sentence that says why not."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+from torchvision import transforms
+
+from tests import files
+from vitcore import images
+from vitcore.grid import Grid
+from vitcore.images import Photo, PhotoError, crop_box, geometry, open_photo, outlined, printable, see, sharp
+
+
+def refusal(*given) -> str:
+    with pytest.raises(PhotoError) as caught:
+        open_photo(*given)
+    return str(caught.value)
+
+
+def is_one_sentence(said: str) -> bool:
+    return bool(said) and said.isprintable() and len(said) < 200 and said.endswith(".")
+
+
+def colour_at(image, x, y):
+    return np.array(image.convert("RGB").getpixel((x, y)), int)
+
+
+def close(colour, expected, within=12):
+    return np.abs(np.array(colour, int) - expected).max() <= within
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("name", files.bad())
+def test_what_cannot_be_shown_is_one_sentence(name):
+    data = files.bad()[name]
+    said = refusal(data, name)
+    assert is_one_sentence(said) and said.startswith(name)
+
+
+@pytest.mark.parametrize("name", ["empty.jpg", "truncated.jpg", "line.png", "nan.tif", "large.bmp"])
+def test_it_is_the_same_sentence_from_disk(name, tmp_path):
+    file = tmp_path / name
+    file.write_bytes(files.bad()[name])
+    assert refusal(file) == refusal(str(file)) == refusal(files.bad()[name], name)
+    with file.open("rb") as opened:
+        assert name in refusal(opened)
+
+
+SAYS = {
+    "empty.jpg": "is empty", "text.jpg": "not a picture", "random.png": "not a picture", "drawing.svg": "SVG",
+    "dot.png": "1×1 px", "line.png": "10000×1 px", "strip.png": "50 times", "bomb-60-megapixels.png": "60 megapixels",
+    "bomb-900-megapixels.png": "megapixels", "large.bmp": "larger than 25 MB", "nan.tif": "not numbers",
+    "infinite.tif": "not numbers", "truncated.jpg": "damaged", "truncated.png": "damaged",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_the_sentence_says_what_is_wrong(name):
+    assert SAYS[name] in refusal(files.bad()[name], name)
+
+
+def test_a_bomb_is_not_decoded(monkeypatch):
+    def load(self):
+        raise AssertionError("the bomb went off")
+
+    monkeypatch.setattr(Image.Image, "load", load)
+    assert "megapixels" in refusal(files.png_of_size(10_000, 6_000))
+
+
+def test_pillows_own_limit_is_left_as_it_was():
+    before = Image.MAX_IMAGE_PIXELS
+    refusal(files.png_of_size(30_000, 30_000))
+    open_photo(files.saved(files.flat(), "PNG"))
+    assert before == Image.MAX_IMAGE_PIXELS is not None
+
+
+@pytest.mark.parametrize("name", files.HOSTILE_NAMES, ids=ascii)
+def test_hostile_names_do_no_harm(name):
+    said = refusal(b"not a picture at all", name)
+    assert is_one_sentence(said)
+    photo = open_photo(files.saved(files.flat(), "PNG"), name)
+    assert photo.name.isprintable() and 0 < len(photo.name) <= 80
+    assert close(colour_at(photo.image, 5, 5), files.RED, 0)
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 300, "\x00", "é", "‮"])
+def test_printable_names(name):
+    shown = printable(name)
+    assert shown.isprintable() and 0 < len(shown) <= 80
+
+
+@pytest.mark.parametrize("path", ["nowhere.jpg", "nul\x00l.jpg", "x" * 5000, "."], ids=["absent", "nul", "long", "folder"])
+def test_paths_that_cannot_be_read(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert is_one_sentence(refusal(path))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
+def test_an_endless_file_is_not_read_to_its_end():
+    assert "25 MB" in refusal("/dev/zero")
+
+
+def test_25_mb_and_no_more():
+    data = files.saved(files.flat(), "BMP")
+    assert open_photo(data + bytes(images.MAX_BYTES - len(data))).image.size == (60, 40)
+    assert "25 MB" in refusal(data + bytes(images.MAX_BYTES - len(data) + 1))
+    assert "25 MB" in refusal(io.BytesIO(bytes(images.MAX_BYTES + 1)))
+
+
+# Orientation
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_every_orientation_is_upright(orientation, kind):
+    photo = open_photo(files.oriented(orientation, kind))
+    assert photo.image.size == (64, 48) and photo.image.mode == "RGB"
+    for x, y, colour in [(8, 8, files.RED), (56, 8, files.GREEN), (8, 40, files.BLUE), (56, 40, (255, 255, 255))]:
+        assert close(colour_at(photo.image, x, y), colour, 16)
+    assert any("upright" in note for note in photo.notes) == (orientation != 1)
+
+
+def test_damaged_exif_does_not_spoil_a_good_picture():
+    data = files.saved(files.corners(), "JPEG", exif=b"Exif\x00\x00MM\x00*\x00\x00\x00\x08" + bytes(range(200)))
+    photo = open_photo(data)
+    assert photo.image.size == (64, 48) and close(colour_at(photo.image, 8, 8), files.RED)
+
+
+# Colour
+
+
+def test_alpha_is_composited_on_white():
+    image = Image.new("RGBA", (60, 40), (200, 0, 0, 0))
+    image.paste((0, 0, 200, 128), (0, 0, 30, 40))
+    photo = open_photo(files.saved(image, "PNG"))
+    assert photo.image.mode == "RGB"
+    assert colour_at(photo.image, 50, 20).tolist() == [255, 255, 255]
+    assert close(colour_at(photo.image, 5, 5), (127, 127, 227), 2)
+    assert any("white" in note for note in photo.notes)
+
+
+def transparent(mode):
+    if mode == "P":
+        image = Image.new("P", (60, 40), 1)
+        image.putpalette([0, 255, 0, 200, 10, 20])
+        image.paste(0, (30, 0, 60, 40))
+        return image, {"transparency": 0}
+    if mode == "RGB":
+        image = files.flat((200, 10, 20))
+        image.paste((1, 2, 3), (30, 0, 60, 40))
+        return image, {"transparency": (1, 2, 3)}
+    image = Image.new("LA", (60, 40), (60, 255))
+    image.paste((0, 0), (30, 0, 60, 40))
+    return image, {}
+
+
+@pytest.mark.parametrize("mode, left", [("P", (200, 10, 20)), ("RGB", (200, 10, 20)), ("LA", (60, 60, 60))])
+def test_other_transparency_is_white_too(mode, left):
+    image, options = transparent(mode)
+    photo = open_photo(files.saved(image, "PNG", **options))
+    assert photo.image.mode == "RGB"
+    assert close(colour_at(photo.image, 10, 10), left, 1)
+    assert colour_at(photo.image, 50, 10).tolist() == [255, 255, 255]
+
+
+@pytest.mark.parametrize("mode, stored, shown", [("L", 77, (77,) * 3), ("1", 1, (255,) * 3), ("P", 5, None)])
+def test_grayscale_bilevel_and_palette(mode, stored, shown):
+    image = Image.new(mode, (60, 40), stored)
+    if mode == "P":
+        image.putpalette(list(range(15)) + [9, 99, 199])
+        shown = (9, 99, 199)
+    photo = open_photo(files.saved(image, "PNG"))
+    assert photo.image.mode == "RGB" and tuple(colour_at(photo.image, 30, 20)) == shown
+
+
+def test_cmyk_jpeg():
+    photo = open_photo(files.saved(Image.new("CMYK", (60, 40), (0, 255, 255, 0)), "JPEG", quality=95))
+    assert photo.image.mode == "RGB"
+    red, green, blue = colour_at(photo.image, 30, 20)
+    assert red > 200 and green < 60 and blue < 60
+    assert any("CMYK" in note for note in photo.notes)
+
+
+def test_16_bit_png():
+    ramp = np.linspace(0, 65535, 60, dtype=np.uint16)[None].repeat(40, 0)
+    photo = open_photo(files.saved(Image.fromarray(ramp), "PNG"))
+    assert np.abs(np.asarray(photo.image)[20, :, 1] - ramp[20] / 257).max() <= 1
+    assert any("16-bit" in note for note in photo.notes)
+
+
+def test_16_bit_tiff_of_either_byte_order():
+    ramp = np.linspace(0, 65535, 60, dtype=np.uint16)[None].repeat(40, 0)
+    for mode in ("I;16", "I;16B"):
+        image = Image.frombytes(mode, (60, 40), ramp.astype("<u2" if mode == "I;16" else ">u2").tobytes())
+        photo = open_photo(files.saved(image, "TIFF"))
+        assert np.abs(np.asarray(photo.image)[20, :, 1] - ramp[20] / 257).max() <= 1
+
+
+def test_float_tiffs():
+    unit = np.linspace(0, 1, 2400, dtype=np.float32).reshape(40, 60)
+    photo = open_photo(files.saved(Image.fromarray(unit), "TIFF"))
+    assert np.abs(np.asarray(photo.image)[..., 0] - 255 * unit).max() <= 1
+    photo = open_photo(files.saved(Image.fromarray(1e6 * unit - 5e5), "TIFF"))
+    assert np.abs(np.asarray(photo.image)[..., 0] - 255 * unit).max() <= 1
+    assert any("own range" in note for note in photo.notes)
+
+
+def test_a_profile_with_exchanged_primaries_is_undone():
+    data = files.saved(files.flat((250, 5, 5)), "PNG", icc_profile=files.swapped_primaries_profile())
+    red, green, _ = colour_at(open_photo(data).image, 30, 20)
+    assert green > 200 and red < 80, "the embedded profile was ignored"
+
+
+def test_an_srgb_profile_changes_nothing():
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    photo = open_photo(files.saved(files.corners(), "PNG", icc_profile=profile))
+    assert np.abs(np.asarray(photo.image).astype(int) - np.asarray(files.corners())).max() <= 1
+
+
+def test_a_profile_is_applied_under_transparency_too():
+    data = files.saved(files.flat((250, 5, 5, 255), mode="RGBA"), "PNG", icc_profile=files.swapped_primaries_profile())
+    red, green, _ = colour_at(open_photo(data).image, 30, 20)
+    assert green > 200 and red < 80
+
+
+def test_a_damaged_profile_is_ignored():
+    photo = open_photo(files.saved(files.corners(), "PNG", icc_profile=b"no profile at all" * 9))
+    assert close(colour_at(photo.image, 8, 8), files.RED, 0)
+
+
+# Formats
+
+
+LOSSY = {"JPEG": {"quality": 98, "subsampling": 0}, "WEBP": {"quality": 98}, "HEIF": {"quality": 98}}
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF"])
+def test_every_format_reads_right(kind):
+    if kind == "HEIF":
+        pytest.importorskip("pillow_heif").register_heif_opener()
+    photo = open_photo(files.saved(files.corners((128, 96)), kind, **LOSSY.get(kind, {})))
+    assert photo.image.size == (128, 96) and photo.image.mode == "RGB" and photo.notes == ()
+    for x, y, colour in [(16, 16, files.RED), (112, 16, files.GREEN), (16, 80, files.BLUE), (112, 80, (255,) * 3)]:
+        assert close(colour_at(photo.image, x, y), colour, 16)
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF"])
+def test_the_first_frame_of_several(kind):
+    photo = open_photo(files.animated(kind))
+    assert close(colour_at(photo.image, 30, 20), files.RED)
+    assert "3 frames: the first one is shown." in photo.notes
+
+
+def test_the_first_of_two_eyes():
+    photo = open_photo(files.stereo())
+    assert close(colour_at(photo.image, 30, 20), files.RED) and photo.image.size == (60, 40)
+
+
+def test_formats_not_listed_are_refused():
+    """A parser nobody asked for is a door nobody watches."""
+    for kind in ("ICO", "PPM", "TGA", "PCX"):
+        assert "not a picture" in refusal(files.saved(files.flat(), kind))
+
+
+def test_a_digest_names_the_file():
+    one, two = files.saved(files.flat(), "PNG"), files.saved(files.flat(files.BLUE), "PNG")
+    assert open_photo(one).digest == open_photo(io.BytesIO(one)).digest != open_photo(two).digest
+
+
+# What the model sees
+
+
+def transform_for(high, wide, crop_pct, crop_mode):
+    from timm.data import create_transform
+
+    return create_transform((3, high, wide), crop_pct=crop_pct, crop_mode=crop_mode, interpolation="bilinear")
+
+
+def coordinates(size):
+    """A picture whose red tells x and whose green tells y, each 0–255 over the picture."""
+    wide, high = size
+    pixels = np.zeros((high, wide, 3), np.uint8)
+    pixels[..., 0] = np.round((np.arange(wide) + 0.5) / wide * 255)
+    pixels[..., 1] = np.round((np.arange(high) + 0.5) / high * 255)[:, None]
+    return Image.fromarray(pixels)
+
+
+GEOMETRIES = [
+    (h, w, pct, mode) for h, w in [(64, 64), (64, 96), (96, 64)] for pct in (1.0, 0.875, 0.5) for mode in ("center", "squash")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("geometry_of", GEOMETRIES, ids=str)
+@pytest.mark.parametrize("size", [(400, 300), (300, 400), (900, 90), (90, 900), (256, 256), (40, 30)], ids=str)
+def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
+    high, wide, crop_pct, mode = geometry_of
+    transform, grid = transform_for(*geometry_of), Grid(high // 8, wide // 8, 8)
+    pixels = np.asarray(geometry(coordinates(size), transform)).astype(float)
+    assert pixels.shape == (high, wide, 3)
+    left, top, right, bottom = crop_box(size, transform, grid)
+    x = left + (np.arange(wide) + 0.5) / wide * (right - left)
+    y = top + (np.arange(high) + 0.5) / high * (bottom - top)
+    inner = slice(3, -3)  # resampling has less to look at near an edge
+    found_x, found_y = pixels[high // 2, inner, 0] / 255 * size[0], pixels[inner, wide // 2, 1] / 255 * size[1]
+    half_a_step = [0.5 * (right - left) / wide + size[0] / 255, 0.5 * (bottom - top) / high + size[1] / 255]
+    assert np.abs(found_x - x[inner]).max() <= half_a_step[0] + 1e-6
+    assert np.abs(found_y - y[inner]).max() <= half_a_step[1] + 1e-6
+
+
+def test_a_crop_box_by_hand():
+    # 400×300: the short side becomes 64/0.5 = 128 px, of which the middle 64 survive: half of 300 px, both ways
+    assert crop_box((400, 300), transform_for(64, 64, 0.5, "center"), Grid(8, 8, 8)) == (125, 75, 275, 225)
+    assert crop_box((400, 300), transform_for(64, 64, 1.0, "squash"), Grid(8, 8, 8)) == (0, 0, 400, 300)
+
+
+@pytest.mark.parametrize("crop_pct", [1.0, 0.875])
+def test_what_is_seen_is_what_timms_transform_gives(crop_pct, photo):
+    transform, grid = transform_for(64, 96, crop_pct, "center"), Grid(8, 12, 8)
+    seen = see(photo.image, transform, grid)
+    assert seen.pixels.dtype == np.uint8 and seen.pixels.shape == (64, 96, 3)
+    mean, std = (np.array(v) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    normal = (seen.pixels / 255 - mean) / std
+    assert np.abs(normal.transpose(2, 0, 1) - transform(photo.image).numpy()).max() < 1e-5
+
+
+def test_a_transform_without_a_crop_is_refused(photo):
+    with pytest.raises(TypeError, match="tensor before"):
+        geometry(photo.image, transforms.Compose([transforms.ToTensor(), transforms.CenterCrop(64)]))
+
+
+def test_the_sharp_picture_shows_the_same_part():
+    photo = Photo(coordinates((512, 400)), "coordinates", "0")
+    seen = see(photo.image, transform_for(64, 96, 0.875, "center"), Grid(8, 12, 8))
+    large = sharp(photo, seen, 480)
+    assert large.shape == (320, 480, 3)
+    small = large.reshape(64, 5, 96, 5, 3).mean((1, 3))
+    assert np.abs(small - seen.pixels).max() <= 3  # of 255: less than a pixel of the model's
+    assert np.abs(small[:, ::-1] - seen.pixels).max() > 100
+
+
+def test_the_outline_is_the_crop():
+    photo = Photo(files.flat((200, 200, 200), (300, 150)), "flat", "0")
+    seen = see(photo.image, transform_for(64, 64, 1.0, "center"), Grid(8, 8, 8))
+    assert seen.box == (75, 0, 225, 150)
+    drawn = outlined(photo, seen, 300)
+    assert drawn.size == (300, 150)
+    assert tuple(colour_at(drawn, 150, 75)) == (200, 200, 200), "what is seen is shown as it is"
+    assert close(colour_at(drawn, 20, 75), 157, 4), "the rest is dimmed"
+    assert tuple(colour_at(drawn, 75, 75)) == tuple(colour_at(drawn, 224, 75)) == (255, 176, 0)

@@ -1,0 +1,270 @@
+"""The instrument: it sees every attention call exactly as it is computed, and the model does not know."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from vitcore.images import open_photo
+from vitcore.recording import record, to_input
+from vitcore.tape import Call, Softmax, Tape, additive
+
+SIZES = [
+    {},
+    {"img_size": (32, 48), "embed_dim": 32, "num_heads": 4, "depth": 2},
+    {"img_size": 64, "embed_dim": 64, "num_heads": 1, "depth": 5},
+    {"patch_size": 4, "embed_dim": 96, "num_heads": 12, "reg_tokens": 4},
+    {"class_token": False, "global_pool": "map"},
+    {"class_token": False, "global_pool": "avg", "qk_norm": True},
+]
+each_size = pytest.mark.parametrize("changes", SIZES, ids=lambda c: "-".join(map(str, c.values())) or "tiny")
+
+
+def pixels_for(module, seed=0, batch=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(batch, 3, *module.patch_embed.img_size, generator=generator)
+
+
+def taped(module, x, answer=False):
+    """Logits, and the weights of every call; with `answer` the instrument computes the output."""
+    seen = []
+
+    def watch(call):
+        weights = call.weights()
+        seen.append(weights.clone())
+        return weights @ call.v if answer else None
+
+    with torch.inference_mode(), Tape(watch):
+        logits = module(x)
+    return logits, seen
+
+
+@torch.inference_mode()
+def plain(module, x):
+    return module(x)
+
+
+def same_top_5(a, b):
+    return torch.equal(a.argsort(descending=True)[..., :5], b.argsort(descending=True)[..., :5])
+
+
+# Logits
+
+
+@each_size
+def test_logits_are_bit_identical_beside_the_fused_kernel(make_module, changes):
+    module = make_module(**changes)
+    x = pixels_for(module, batch=2)
+    logits, seen = taped(module, x)
+    assert torch.equal(logits, plain(module, x))
+    assert len(seen) == len(module.blocks) + (module.attn_pool is not None)
+
+
+@each_size
+def test_logits_stay_within_1e_5_when_the_instrument_answers(make_module, changes):
+    module = make_module(**changes)
+    x = pixels_for(module, batch=2)
+    logits, _ = taped(module, x, answer=True)
+    expected = plain(module, x)
+    assert torch.allclose(logits, expected, rtol=0, atol=1e-5)
+    assert same_top_5(logits, expected)
+
+
+@pytest.mark.parametrize("changes", SIZES[:4], ids=str)
+def test_recorded_logits_of_random_vits(make_vit, noise, changes):
+    vit = make_vit(**changes)
+    beside, inside = record(vit, noise(), fused_kernel=True), record(vit, noise())
+    expected = plain(vit.module, to_input(vit, beside.seen.pixels))[0]
+    assert np.array_equal(beside.logits, expected.numpy())
+    assert np.abs(inside.logits - beside.logits).max() <= 1e-5
+    assert same_top_5(torch.from_numpy(inside.logits), expected)
+
+
+def test_recorded_logits_of_the_shipped_model(shipped, photo, rec):
+    expected = plain(shipped.module, to_input(shipped, rec.seen.pixels))[0].numpy()
+    assert np.array_equal(record(shipped, photo, fused_kernel=True).logits, expected)
+    assert np.abs(rec.logits - expected).max() <= 1e-5
+    assert (np.argsort(-rec.logits)[:5] == np.argsort(-expected)[:5]).all()
+
+
+# Threads
+
+
+def test_four_threads_share_one_model(shipped, photo_file):
+    files = sorted(photo_file.parent.glob("*.jpg"))[:12]
+    photos = [open_photo(file) for file in files]
+    alone = [record(shipped, p, maps=[5]) for p in photos]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda p: record(shipped, p, maps=[5]), photos * 4))
+    assert len(together) == 48
+    wrong = [i for i, rec in enumerate(together) if not same_recording(rec, alone[i % 12])]
+    assert wrong == []
+
+
+def same_recording(a, b):
+    pairs = [(a.logits, b.logits), (a.distance_px, b.distance_px), (a.fused["mean"], b.fused["mean"]), (a.maps[5], b.maps[5])]
+    return all(np.array_equal(x, y) for x, y in pairs)
+
+
+def test_each_thread_sees_only_its_own_calls(make_module):
+    module = make_module()
+    inputs = [pixels_for(module, seed) for seed in range(8)]
+    alone = [taped(module, x)[1] for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda x: taped(module, x)[1], inputs * 4))
+    for i, seen in enumerate(together):
+        assert len(seen) == 3
+        assert all(torch.equal(a, b) for a, b in zip(seen, alone[i % 8], strict=True))
+
+
+# What the weights are
+
+
+def one_call(**options):
+    """One call seen by the tape, and what the fused kernel computed."""
+    generator = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, 4, 6, 8, generator=generator) for _ in "qkv")
+    if options.get("enable_gqa"):
+        k, v = k[:, :2], v[:, :2]
+    calls = []
+    with Tape(calls.append):
+        out = F.scaled_dot_product_attention(q, k, v, **options)
+    return calls, out
+
+
+LOWER = torch.ones(6, 6, dtype=torch.bool).tril()
+OPTIONS = {
+    "plain": {},
+    "boolean mask": {"attn_mask": LOWER},
+    "boolean mask over keys": {"attn_mask": torch.tensor([True, False, True, True, False, True]).view(1, 1, 1, 6)},
+    "boolean mask of each image": {"attn_mask": torch.stack([LOWER, LOWER.T])[:, None]},
+    "additive mask": {"attn_mask": torch.linspace(-3, 3, 36).view(6, 6)},
+    "additive mask of each head": {"attn_mask": torch.linspace(-3, 3, 4 * 36).view(1, 4, 6, 6)},
+    "causal": {"is_causal": True},
+    "scale": {"scale": 0.05},
+    "grouped heads": {"enable_gqa": True},
+    "all at once": {"attn_mask": LOWER, "scale": 2.0, "enable_gqa": True},
+}
+each_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+
+
+@each_option
+def test_weights_times_v_is_the_kernels_output(options):
+    (call,), out = one_call(**options)
+    weights = call.weights()
+    assert weights.shape == (2, 4, 6, 6)
+    assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 6), atol=1e-6)
+    assert torch.allclose(weights @ call.v, out, atol=1e-6)
+
+
+@each_option
+def test_some_rows_equal_those_of_all(options):
+    (call,), _ = one_call(**options)
+    for rows in (slice(0, 1), slice(2, 5), slice(5, None)):
+        assert torch.allclose(call.weights(rows), call.weights()[:, :, rows], atol=1e-7)
+
+
+def test_masked_keys_get_nothing():
+    (call,), _ = one_call(is_causal=True)
+    assert call.weights().triu(1).abs().max() == 0
+    (call,), _ = one_call(attn_mask=OPTIONS["boolean mask over keys"]["attn_mask"])
+    assert call.weights()[..., [1, 4]].abs().max() == 0
+
+
+def test_boolean_masks_become_terms_of_the_scores():
+    assert additive(torch.tensor([True, False]), torch.float32).tolist() == [0, -torch.inf]
+    given = torch.tensor([0.5, -1.0])
+    assert additive(given, torch.float32) is given
+
+
+@each_size
+def test_models_without_the_fused_kernel_give_the_same_maps(make_module, changes):
+    fused, manual = make_module(**changes), make_module(**changes)
+    for part in manual.modules():
+        if hasattr(part, "fused_attn"):
+            part.fused_attn = False
+    x = pixels_for(fused, batch=2)
+    one, two = taped(fused, x)[1], taped(manual, x)[1]
+    assert len(one) == len(two)
+    for a, b in zip(one, two, strict=True):
+        assert torch.allclose(a, b, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("softmax", [F.softmax, torch.softmax, torch.Tensor.softmax], ids=["F", "torch", "Tensor"])
+def test_every_spelling_of_softmax_is_seen_once(softmax):
+    calls = []
+    scores = torch.randn(1, 2, 4, 4)
+    with Tape(calls.append):
+        result = softmax(scores, dim=-1)
+        softmax(scores[0], dim=-1)  # not attention: three dimensions
+    (seen,) = calls
+    assert isinstance(seen, Softmax) and torch.equal(seen.weights(), result)
+    assert torch.equal(seen.weights(slice(1, 3)), result[:, :, 1:3])
+
+
+# Gradients
+
+
+def test_gradients_flow_through_the_weights():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 5, 4, generator=generator, requires_grad=True) for _ in "qkv")
+    kept = []
+
+    def watch(call):
+        kept.append(call.weights())
+        return kept[-1] @ call.v
+
+    with Tape(watch):
+        out = F.scaled_dot_product_attention(q, k, v)
+    upstream = torch.randn(out.shape, generator=generator)
+    to_weights, to_q = torch.autograd.grad((out * upstream).sum(), [kept[0], q])
+    assert torch.allclose(to_weights, upstream @ v.transpose(-2, -1), atol=1e-6)
+    (expected,) = torch.autograd.grad((F.scaled_dot_product_attention(q, k, v) * upstream).sum(), [q])
+    assert torch.allclose(to_q, expected, atol=1e-5)
+
+
+def test_gradients_of_a_class_reach_the_weights_of_every_block(make_vit):
+    vit = make_vit(num_classes=4)
+    kept = []
+
+    def watch(call):
+        kept.append(call.weights())
+        return kept[-1] @ call.v
+
+    x = pixels_for(vit.module).requires_grad_()  # the model's own weights are frozen
+    with Tape(watch):
+        logits = vit.module(x)
+    grads = torch.autograd.grad(logits[0, 2], kept)
+    assert [g.shape for g in grads] == [(1, 3, 17, 17)] * 3
+    assert all(g.abs().max() > 0 for g in grads)
+    assert torch.allclose(logits.detach(), plain(vit.module, x.detach()), atol=1e-5)
+
+
+# Manners
+
+
+def test_calls_are_numbered_from_0_on_each_tape(make_module):
+    module = make_module()
+    for _ in range(2):
+        numbers = []
+        with torch.inference_mode(), Tape(lambda call: numbers.append(call.index)):
+            module(pixels_for(module))
+        assert numbers == [0, 1, 2]
+
+
+def test_nothing_is_watched_outside_the_block(make_module):
+    module = make_module()
+    calls = []
+    with pytest.raises(ZeroDivisionError), Tape(calls.append):
+        raise ZeroDivisionError
+    plain(module, pixels_for(module))
+    assert calls == []
+
+
+def test_the_call_knows_its_scale():
+    (call,), _ = one_call()
+    assert isinstance(call, Call) and call.factor == pytest.approx(8**-0.5)
+    (call,), _ = one_call(scale=0.25)
+    assert call.factor == 0.25
