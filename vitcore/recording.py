@@ -153,7 +153,7 @@ class _Reader:
             elif call.result.shape[-2] != self.tokens:
                 self.pool = call.weights().float().mean((0, 1, 2))
             return None
-        if call.q.shape[-2] != self.tokens:  # an attention pool: its query is not a token
+        if call.q.shape[-2] != self.grid.tokens:  # an attention pool: its query is not a token
             self.pool = call.weights().float().mean((0, 1, 2))
             return None
         self._count(call)
