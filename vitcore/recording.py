@@ -21,7 +21,7 @@ from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, see
 from vitcore.tape import Call, Softmax, Tape, additive
-from vitcore.zoo import Vit, with_positions_moved
+from vitcore.zoo import ModelError, Vit, with_positions_moved
 
 
 AT_ONCE_BYTES = 4 * 2**20  # of attention weights, as many heads as fit: measured best from 224 to 512 px on 2 cores
@@ -134,7 +134,7 @@ class _Reader:
         grid, shape = vit.grid, (vit.blocks, vit.heads)
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
         self.block = 0
-        self.blocks, self.heads = vit.blocks, vit.heads
+        self.name, self.blocks, self.heads = vit.name, vit.blocks, vit.heads
         self.distance, self.renormalised = torch.zeros(shape), torch.zeros(shape)
         tokens = grid.tokens
         start = {"mean": 0.0, "max": 0.0, "min": 1.0}
@@ -148,15 +148,16 @@ class _Reader:
     def __call__(self, call: Call | Softmax) -> Tensor | None:
         if isinstance(call, Softmax):
             if call.result.shape[-2:] == self.buffer.shape[-2:]:
-                self._count(call)
+                self._expect(call.result.shape[1])
                 self._reduce(call.result[0].float(), slice(0, self.heads))
-            elif call.result.shape[-2] != self.tokens:
+                self.block += 1
+            elif call.result.shape[-2] != self.grid.tokens:
                 self.pool = call.weights().float().mean((0, 1, 2))
             return None
         if call.q.shape[-2] != self.grid.tokens:  # an attention pool: its query is not a token
             self.pool = call.weights().float().mean((0, 1, 2))
             return None
-        self._count(call)
+        self._expect(call.q.shape[1])
         out = None if self.fused_kernel else torch.empty_like(call.v)
         mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
         queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
@@ -172,6 +173,11 @@ class _Reader:
                 torch.bmm(p.to(out.dtype), call.v[0, heads], out=out[0, heads])
         self.block += 1
         return out
+
+    def _expect(self, heads: int) -> None:
+        """One attention call a block, with the heads the model says it has."""
+        if self.block >= self.blocks or heads != self.heads:
+            raise ModelError(f"the attention of {self.name} is not one call of {self.heads} heads in each block")
 
     def _reduce(self, p: Tensor, heads: slice) -> None:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
@@ -203,4 +209,4 @@ class _Reader:
     def check(self) -> None:
         """Every block must have been seen once."""
         if self.block != self.blocks:
-            raise RuntimeError(f"the tape saw the attention of {self.block} blocks, the model has {self.blocks}")
+            raise ModelError(f"the tape saw the attention of {self.block} blocks, the model has {self.blocks}")

@@ -1,0 +1,309 @@
+"""One photograph and one model become one recording: right for every kind of ViT, and the model is left as it was."""
+
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests import files
+from vitcore import zoo
+from vitcore.analysis.patches import cut, join, shuffled
+from vitcore.analysis.rollout import rollout
+from vitcore.images import Photo
+from vitcore.recording import embed, predict, record, to_input, top_classes
+
+KINDS = {
+    "class token": {},
+    "registers": {"reg_tokens": 4},
+    "registers without positions": {"reg_tokens": 4, "no_embed_class": True},
+    "attention pool": {"class_token": False, "global_pool": "map"},
+    "attention pool beside registers": {"class_token": False, "global_pool": "map", "reg_tokens": 3},
+    "mean": {"class_token": False, "global_pool": "avg"},
+    "mean beside a class token": {"global_pool": "avg"},
+    "no classes": {"num_classes": 0},
+    "rectangle": {"img_size": (32, 48)},
+    "patches that are not square": {"img_size": (40, 48), "patch_size": (8, 16)},
+    "one head": {"num_heads": 1},
+}
+SPECIAL = ["distilled", "hybrid", "shipped"]
+
+
+def distilled():
+    """A small DeiT with a distillation token: two prefix tokens, two heads."""
+    from timm.models.deit import VisionTransformerDistilled
+
+    torch.manual_seed(0)
+    return zoo.wrap(VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=3, num_classes=10))
+
+
+@pytest.fixture(scope="module", params=[*KINDS, *SPECIAL])
+def vit(request, make_vit):
+    if request.param == "distilled":
+        return distilled()
+    return request.getfixturevalue(request.param) if request.param in SPECIAL else make_vit(**KINDS[request.param])
+
+
+@pytest.fixture(scope="module")
+def own(vit, noise):
+    """This model's recording of noise."""
+    return record(vit, noise(3, (90, 70)), maps=range(vit.blocks), fusions=("mean", "max", "min"))
+
+
+# Every kind of model
+
+
+def test_arrays_have_the_shapes_that_are_documented(vit, own):
+    blocks, heads, tokens = vit.blocks, vit.heads, vit.grid.tokens
+    assert own.model == vit.name and own.grid == vit.grid
+    assert own.seen.pixels.shape == (*vit.grid.image_px, 3) and own.seen.pixels.dtype == np.uint8
+    assert own.logits.shape == (vit.module.num_classes or vit.module.embed_dim,)
+    assert own.distance_px.shape == own.distance_renormalised_px.shape == (blocks, heads)
+    assert {name: fused.shape for name, fused in own.fused.items()} == dict.fromkeys(("mean", "max", "min"), (blocks, tokens, tokens))
+    assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(range(blocks), (heads, tokens, tokens))
+    assert own.readout.shape == (tokens,)
+
+
+def arrays_of(recording):
+    plain = (recording.logits, recording.distance_px, recording.distance_renormalised_px, recording.readout)
+    return [*plain, *recording.fused.values()], list(recording.maps.values())
+
+
+def test_arrays_are_finite_and_of_the_documented_types(own):
+    singles, halves = arrays_of(own)
+    assert {a.dtype for a in singles} == {np.dtype(np.float32)} and {a.dtype for a in halves} == {np.dtype(np.float16)}
+    assert all(np.isfinite(a).all() for a in singles + halves)
+
+
+def test_the_fused_maps_are_fusions_of_the_kept_ones(vit, own):
+    for block in range(vit.blocks):
+        kept = own.maps[block].astype(np.float32)
+        for name, fuse in {"mean": np.mean, "max": np.max, "min": np.min}.items():
+            assert np.allclose(own.fused[name][block], fuse(kept, axis=0), rtol=2e-3, atol=1e-6)
+
+
+def test_weights_are_distributions(own):
+    assert np.allclose(own.fused["mean"].sum(-1), 1, atol=1e-5)
+    assert all(fused.min() >= 0 and fused.max() <= 1 + 1e-6 for fused in own.fused.values())
+
+
+def test_distances_lie_within_the_grid(vit, own):
+    farthest = vit.grid.distances_px().max()
+    assert (own.distance_px > 0).all() and (own.distance_px < farthest).all()
+    assert (own.distance_px <= own.distance_renormalised_px * (1 + 1e-5)).all()
+
+
+def test_the_readout_is_where_the_logits_come_from(vit, own):
+    """The tokens of the last block whose values move the answer, found by differentiating the model's own head."""
+    features = vit.module.forward_features(to_input(vit, own.seen.pixels)).requires_grad_()
+    (slope,) = torch.autograd.grad(vit.module.forward_head(features).square().sum(), features)
+    matter = slope[0].abs().sum(-1).numpy() > 0
+    assert np.array_equal(own.readout > 0, matter)
+    assert own.readout.sum() == pytest.approx(1, abs=1e-6) and own.readout.min() >= 0
+
+
+def test_rollout_starts_where_the_answer_is_read(vit, own):
+    mask = own.rollout()
+    assert mask.shape == (vit.grid.rows, vit.grid.cols) and 0 < mask.sum() <= 1 + 1e-9
+    chosen = {"discard_ratio": 0.5, "residual": 0.3, "first_block": 1}
+    for fusion in ("mean", "max", "min"):
+        row = rollout(own.fused[fusion], own.readout, prefix=vit.grid.prefix, **chosen)
+        assert np.array_equal(own.rollout(fusion=fusion, **chosen), vit.grid.to_map(row))
+
+
+def test_rollout_of_a_patch(vit, own):
+    token = vit.grid.prefix + vit.grid.patches - 1
+    mask = own.rollout(token)
+    assert mask[-1, -1] == mask.max(), "the residual connection keeps a patch first of all with itself"
+    assert not np.allclose(mask, own.rollout(vit.grid.prefix))
+
+
+def test_logits_are_those_of_the_plain_model(vit, own):
+    expected = predict(vit, own.seen.pixels)
+    assert np.abs(own.logits - expected).max() <= 1e-5 * max(1, np.abs(expected).max())
+
+
+def test_without_the_fused_kernel_the_recording_is_the_same(vit, own, noise):
+    parts = [part for part in vit.module.modules() if getattr(part, "fused_attn", False)]
+    try:
+        for part in parts:
+            part.fused_attn = False
+        manual = record(vit, noise(3, (90, 70)), maps=[0], fusions=("mean", "max", "min"))
+    finally:
+        for part in parts:
+            part.fused_attn = True
+    assert len(parts) >= vit.blocks
+    for name in ("distance_px", "distance_renormalised_px", "readout", "logits"):
+        assert np.allclose(getattr(manual, name), getattr(own, name), rtol=1e-4, atol=1e-5), name
+    assert all(np.allclose(manual.fused[name], own.fused[name], atol=1e-5) for name in own.fused)
+    assert np.allclose(manual.maps[0], own.maps[0], rtol=2e-3, atol=1e-5)
+
+
+def test_the_model_is_left_as_it_was(make_vit, noise):
+    vit = make_vit(reg_tokens=4)
+    state = {k: v.clone() for k, v in vit.module.state_dict().items()}
+    keys = set(vit.module.__dict__)
+    table = vit.module.pos_embed
+    rec = record(vit, noise(), maps=[0])
+    predict(vit, rec.seen.pixels, shuffled(16, 0), move_positions=True)
+    embed(vit, rec.seen.pixels)
+    after = vit.module.state_dict()
+    assert state.keys() == after.keys() and all(torch.equal(state[k], after[k]) for k in state)
+    assert vit.module.pos_embed is table and set(vit.module.__dict__) == keys and not vit.module.training
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in vit.module.modules())
+
+
+# Large grids: one head does not fit in a tile
+
+
+@pytest.mark.parametrize("image_px, heads", [(112, 12), (256, 2)])
+def test_many_tokens(make_vit, noise, image_px, heads):
+    vit = make_vit(img_size=image_px, patch_size=8, num_heads=heads, depth=2)
+    rec = record(vit, noise(), maps=[0, 1], fusions=("mean", "max", "min"))
+    weights = np.stack([rec.maps[0], rec.maps[1]]).astype(np.float32)
+    assert np.allclose(weights.sum(-1), 1, atol=2e-3)
+    assert np.allclose(rec.fused["mean"], weights.mean(1), rtol=2e-3, atol=1e-6)
+    assert np.allclose(rec.fused["max"], weights.max(1), rtol=2e-3, atol=1e-6)
+    assert np.allclose(rec.fused["min"], weights.min(1), rtol=2e-3, atol=1e-6)
+    patches = weights[:, :, 1:, 1:]
+    assert np.allclose(rec.distance_px, (patches * vit.grid.distances_px()).sum(-1).mean(-1), rtol=2e-3)
+    assert np.allclose(rec.logits, predict(vit, rec.seen.pixels), atol=1e-5)
+
+
+# Masks
+
+
+def test_a_model_that_masks_its_attention(make_vit, noise):
+    """The recording honours a mask the model gives the kernel."""
+    vit = make_vit()
+    forward = vit.module.blocks[1].attn.forward
+    vit.module.blocks[1].attn.forward = lambda x, **_: forward(x, attn_mask=torch.ones(17, 17, dtype=torch.bool).tril())
+    rec = record(vit, noise(), maps=range(3))
+    assert np.triu(rec.maps[1][0], 1).max() == 0 < np.triu(rec.maps[0][0], 1).max()
+    assert np.allclose(rec.logits, record(vit, noise(), fused_kernel=True).logits, atol=1e-5)
+
+
+# Only what is asked for
+
+
+def test_nothing_is_kept_that_nobody_asked_for(tiny, noise):
+    rec = record(tiny, noise(), maps=[2], fusions=())
+    assert list(rec.maps) == [2] and rec.fused == {}
+    assert record(tiny, noise()).maps == {} and list(record(tiny, noise()).fused) == ["mean"]
+
+
+def test_what_is_kept_does_not_change_what_is_seen(tiny, noise):
+    little, much = record(tiny, noise(), fusions=()), record(tiny, noise(), maps=range(3), fusions=("max", "mean"))
+    assert np.array_equal(little.distance_px, much.distance_px) and np.array_equal(little.logits, much.logits)
+
+
+# Whatever is given as a photo
+
+
+def test_every_way_to_give_a_photo(tiny, photo_file, photo):
+    data = photo_file.read_bytes()
+    given = [photo_file, str(photo_file), data, io.BytesIO(data), photo, photo.image]
+    logits = [record(tiny, one, fusions=()).logits for one in given]
+    assert all(np.array_equal(logits[0], other) for other in logits[1:])
+
+
+def test_a_pillow_image_is_treated_like_a_file(tiny):
+    image = Image.new("RGBA", (60, 40), (200, 0, 0, 0))
+    image.paste((0, 0, 200, 255), (0, 0, 30, 40))
+    from_file, from_image = record(tiny, files.saved(image, "PNG")), record(tiny, image)
+    assert np.array_equal(from_file.seen.pixels, from_image.seen.pixels), "what is transparent is white"
+
+
+def test_the_input_is_normalised_as_timm_does(shipped, photo, rec):
+    assert torch.allclose(to_input(shipped, rec.seen.pixels)[0], shipped.transform(photo.image), atol=1e-6)
+
+
+# Answers
+
+
+def test_the_likeliest_classes():
+    logits = np.log(np.array([0.1, 0.6, 0.3], np.float32)) + 7
+    top = top_classes(logits, ("a", "b", "c"), 2)
+    assert [label for label, _ in top] == ["b", "c"]
+    assert [p for _, p in top] == pytest.approx([0.6, 0.3], abs=1e-6)
+    assert top_classes(logits, ()) == []
+
+
+def test_top_of_a_recording(rec, make_vit, noise):
+    labels, p = zip(*rec.top(), strict=True)
+    expected = torch.from_numpy(rec.logits).softmax(0).topk(5)
+    assert list(p) == pytest.approx(expected.values.tolist(), abs=1e-6)
+    assert list(labels) == [rec.labels[i] for i in expected.indices]
+    assert record(make_vit(num_classes=0), noise()).top() == []
+
+
+def test_huge_logits_do_not_overflow():
+    assert top_classes(np.array([1e4, 0], np.float32), ("a", "b"))[0] == ("a", 1.0)
+
+
+# The lecture's favourite question
+
+
+SHUFFLED = ["class token", "registers without positions", "attention pool", "mean", "rectangle"]
+
+
+@pytest.mark.parametrize("kind", SHUFFLED)
+def test_shuffled_patches_matter_only_when_positions_stay(make_vit, noise, kind):
+    vit = make_vit(**KINDS[kind])
+    straight = record(vit, noise(1))
+    order = shuffled(vit.grid.patches, 4)
+    mixed = join(cut(straight.seen.pixels, vit.grid)[order], vit.grid)
+    assert np.abs(predict(vit, mixed, order, move_positions=True) - straight.logits).max() <= 1e-4
+    assert np.abs(predict(vit, mixed, order) - straight.logits).max() > 1e-2
+    assert np.array_equal(predict(vit, mixed, order), predict(vit, mixed))
+
+
+def test_shuffling_in_the_shipped_model(shipped, rec):
+    order = shuffled(256, 1)
+    mixed = join(cut(rec.seen.pixels, rec.grid)[order], rec.grid)
+    assert np.abs(predict(shipped, mixed, order, move_positions=True) - rec.logits).max() <= 1e-4
+    assert np.abs(predict(shipped, mixed) - rec.logits).max() > 0.1
+
+
+def test_positions_that_do_not_exist_cannot_move(make_vit):
+    vit = make_vit(pos_embed="none")
+    with pytest.raises(zoo.ModelError, match="no learned absolute position"):
+        predict(vit, np.zeros((32, 32, 3), np.uint8), shuffled(16, 0), move_positions=True)
+
+
+# Models these pictures are not defined for
+
+
+@pytest.mark.parametrize("name", ["convit_tiny", "cait_xxs24_224"])
+def test_models_that_attend_otherwise_are_refused(name, noise):
+    """Their modules look like a ViT's, but some blocks attend in another way."""
+    import timm
+
+    with pytest.raises(zoo.ModelError) as caught:
+        record(zoo.wrap(timm.create_model(name, pretrained=False), name), noise())
+    assert name in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_block_that_attends_twice_is_refused(make_vit, noise):
+    vit = make_vit()
+    forward = vit.module.blocks[1].attn.forward
+    vit.module.blocks[1].attn.forward = lambda x, **_: forward(x) + forward(x)
+    with pytest.raises(zoo.ModelError, match="tiny"):
+        record(vit, noise())
+
+
+# A recording is shared by all visitors
+
+
+def test_a_recording_cannot_be_changed_by_accident(rec):
+    singles, halves = arrays_of(rec)
+    assert [a.shape for a in [*singles, *halves, rec.seen.pixels] if a.flags.writeable] == []
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rec.model = "other"
+
+
+def test_photo_digests_tell_pillow_images_apart(tiny, noise):
+    one, same, other = (record(tiny, noise(seed), fusions=()).photo for seed in (1, 1, 2))
+    assert isinstance(one, Photo) and one.digest == same.digest != other.digest
