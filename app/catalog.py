@@ -19,5 +19,5 @@ PAGES = (
     PageRow("filters", "Embedding filters", ":material/blur_on:", "Principal components of the filters that read a patch."),
     PageRow("positions", "Position embeddings", ":material/grid_on:", "Where the model thinks each patch sits."),
     PageRow("distance", "Attention distance", ":material/straighten:", "How far each head looks, in pixels, over depth."),
-    PageRow("attention", "Attention and rollout", ":material/center_focus_strong:", "What every head looks at, and what was gathered."),
+    PageRow("attention", "Attention and rollout", ":material/center_focus_strong:", "What every head looks at."),
 )  # fmt: skip

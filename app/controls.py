@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
 
-TYPES = ["jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp", "heic", "heif"]
+TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
 
 
 def sidebar() -> None:
@@ -44,8 +45,14 @@ def _photo_picker() -> None:
     with camera:
         if st.toggle("Use the camera", key="camera_on"):
             st.camera_input("Take a picture", key="camera", on_change=_take, args=("camera",))
-    if problem := st.session_state.get("_photo_problem"):
-        st.error(problem, icon=":material/broken_image:")
+    problem, shown = st.session_state.get("_photo_problem") or (None, None)
+    if problem and shown == chosen:  # once another photo is chosen it is old news
+        st.error(verbatim(problem), icon=":material/broken_image:")
+
+
+def verbatim(text: str) -> str:
+    """Text with a stranger's words in it (a file's name, a model's), as Markdown that shows just that."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>~:$&-])", r"\\\1", text)
 
 
 def _take(key: str) -> None:
@@ -54,9 +61,11 @@ def _take(key: str) -> None:
     st.session_state["_photo_problem"] = None
     if given is not None:
         name = "Your snapshot" if key == "camera" else given.name
-        st.session_state["_photo_problem"] = session.choose_upload(given.getvalue(), name)
-        if st.session_state["_photo_problem"] is None:
+        problem = session.choose_upload(given.getvalue(), name)
+        if problem is None:
             st.session_state["photo"] = session.UPLOAD
+        else:
+            st.session_state["_photo_problem"] = problem, st.session_state["photo"]
 
 
 def _model_picker() -> None:
@@ -81,7 +90,7 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
     vit = session.vit(progress)
     waiting.empty()
     if problem := session.model_error():
-        st.warning(problem, icon=":material/cloud_off:")
+        st.warning(verbatim(problem), icon=":material/cloud_off:")
         st.button("Try again", on_click=session.forget_model_errors, icon=":material/refresh:")
     photo = session.photo()
     for note in photo.notes:

@@ -201,8 +201,9 @@ def menu() -> dict[str, ModelCard]:
 
 def choose_upload(data: bytes, name: str) -> str | None:
     """Try a photo someone brought; on success it becomes the photo, on failure the sentence that says why not."""
-    from vitcore.images import PhotoError
+    from vitcore.images import PhotoError, printable
 
+    name = printable(name)
     try:
         _photo(_digest(data), name, data)
     except PhotoError as error:
@@ -242,6 +243,8 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
                 raise ModelError(f"{name[:60]!r} is not a model name.")
             fetch(name, progress)
         found = _vit(name)
+        if name != last:
+            recording(found, photo())  # a model may load and still not attend over one grid of patches
     except ModelError as error:
         errors.clear()
         errors[name] = str(error)

@@ -22,12 +22,16 @@ TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads
 
 
 def lively(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
-    """Random weights large enough that heads differ (timm's own start out almost uniform)."""
+    """Random weights large enough that heads and positions matter (timm's own start out almost uniform)."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for p in module.parameters():
-            fan = p[0].numel() if p.ndim > 1 else 25
-            p.copy_(torch.randn(p.shape, generator=generator) * (1.5 / fan**0.5))
+        for name, p in module.named_parameters():
+            noise = torch.randn(p.shape, generator=generator)
+            if p.ndim == 1:
+                p.copy_(noise * 0.1 + (1 if "norm" in name and name.endswith("weight") else 0))
+            else:
+                tokens = p.ndim == 3  # class token, registers, positions
+                p.copy_(noise * (1 if tokens else (1.5 if "qkv" in name else 1) / p[0].numel() ** 0.5))
     return module.eval()
 
 

@@ -93,7 +93,8 @@ class _bar:
     """A download bar on standard error that appears only when something is downloaded."""
 
     def __init__(self, title: str) -> None:
-        self.title, self.bar = title, None
+        self.title = title
+        self.bar: Any = None
 
     def __enter__(self) -> Callable[[int, int], None]:
         return self.show
@@ -208,7 +209,8 @@ def distance(args: argparse.Namespace) -> None:
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _load(args)
-    total, images = 0, 0
+    total: Any = 0
+    images = 0
     for rec in _many(vit, files):
         total = total + (rec.distance_px if args.cls == "drop" else rec.distance_renormalised_px)
         images += 1

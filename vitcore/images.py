@@ -65,6 +65,13 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 
 
+def photo_of(image: Image.Image, name: str = "picture") -> Photo:
+    """A picture that is open already, made upright and sRGB as a file would be."""
+    notes: list[str] = []
+    shown = _to_srgb(ImageOps.exif_transpose(image), name, notes)
+    return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
+
+
 def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
     if isinstance(source, bytes):
         data, found = source, "The photo"
@@ -99,8 +106,9 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     if max(width, height) > MAX_ASPECT * min(width, height):
         raise PhotoError(f"{name} is {width}×{height} px, more than {MAX_ASPECT} times longer than wide.")
     notes = []
-    if getattr(image, "n_frames", 1) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
-        notes.append(f"{image.n_frames} frames: the first one is shown.")
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
+        notes.append(f"{frames} frames: the first one is shown.")
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
     image.load()
     upright = ImageOps.exif_transpose(image)
@@ -228,8 +236,8 @@ def outlined(photo: Photo, seen: Seen, side_px: int = 768) -> Image.Image:
     scale = side_px / max(photo.image.size)
     size = round(photo.image.width * scale) or 1, round(photo.image.height * scale) or 1
     whole = photo.image.resize(size, Image.Resampling.BICUBIC)
-    box = tuple(round(edge * scale) for edge in seen.box)
+    left, top, right, bottom = (round(edge * scale) for edge in seen.box)
     dim = Image.blend(whole, Image.new("RGB", size, "#808080"), 0.6)
-    dim.paste(whole.crop(box), box[:2])
-    ImageDraw.Draw(dim).rectangle((box[0], box[1], box[2] - 1, box[3] - 1), outline="#FFB000", width=3)
+    dim.paste(whole.crop((left, top, right, bottom)), (left, top))
+    ImageDraw.Draw(dim).rectangle((left, top, right - 1, bottom - 1), outline="#FFB000", width=3)
     return dim

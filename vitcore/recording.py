@@ -19,10 +19,9 @@ from torch import Tensor, nn
 
 from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
-from vitcore.images import Photo, Seen, open_photo, see
+from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.tape import Call, Softmax, Tape, additive
 from vitcore.zoo import ModelError, Vit, with_positions_moved
-
 
 AT_ONCE_BYTES = 4 * 2**20  # of attention weights, as many heads as fit: measured best from 224 to 512 px on 2 cores
 
@@ -47,7 +46,7 @@ class Recording:
         """The likeliest classes with their probabilities; empty for a model without a head."""
         return top_classes(self.logits, self.labels, count)
 
-    def rollout(self, start: int | None = None, fusion: Fusion = "mean", **settings: float) -> NDArray[np.float64]:
+    def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
         Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block.
@@ -82,10 +81,17 @@ def record(
         logits = vit.module(to_input(vit, seen.pixels))
     reader.check()
     return Recording(
-        vit.name, vit.grid, photo, seen, logits[0].float().numpy(), vit.labels, reader.distance.numpy(),
-        reader.renormalised.numpy(), {k: v.numpy() for k, v in reader.fused.items()},
-        {k: v.numpy() for k, v in reader.maps.items()}, reader.readout(),
+        vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
+        _shared(reader.renormalised), {k: _shared(v) for k, v in reader.fused.items()},
+        {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
     )  # fmt: skip
+
+
+def _shared(values: Tensor) -> NDArray:
+    """A read-only array: visitors share recordings."""
+    array = values.numpy()
+    array.flags.writeable = False
+    return array
 
 
 def as_photo(image: Photo | Image.Image | str | Path | bytes | BinaryIO) -> Photo:
@@ -93,7 +99,7 @@ def as_photo(image: Photo | Image.Image | str | Path | bytes | BinaryIO) -> Phot
     if isinstance(image, Photo):
         return image
     if isinstance(image, Image.Image):
-        return Photo(image.convert("RGB"), "picture", str(hash(image.tobytes())))
+        return photo_of(image)
     return open_photo(image)
 
 
@@ -107,7 +113,7 @@ def to_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
 @torch.inference_mode()
 def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
-    x = vit.module.patch_embed(to_input(vit, pixels))  # type: ignore[operator]
+    x = vit.module.patch_embed(to_input(vit, pixels))
     return x.reshape(vit.grid.patches, -1).float().numpy()
 
 
@@ -182,8 +188,11 @@ class _Reader:
     def _reduce(self, p: Tensor, heads: slice) -> None:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
         block, prefix = self.block, self.grid.prefix
-        walked = torch.linalg.vecdot(p[:, prefix:, prefix:], self.far)
+        patches = p[:, prefix:, prefix:]
+        walked = torch.linalg.vecdot(patches, self.far)
         left = 1 - p[:, prefix:, :prefix].sum(-1) if prefix else torch.ones(())
+        if left.min() < 0.05:  # so little that the difference is rounding: sum it
+            left = patches.sum(-1)
         self.distance[block, heads] = walked.mean(-1)
         self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
         for name, into in self.fused.items():
@@ -197,11 +206,13 @@ class _Reader:
 
     def readout(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""
-        if self.pool is not None:
-            return self.pool.numpy()
         row = np.zeros(self.grid.tokens, np.float32)
-        if self.kind == "class token":
+        if self.pool is not None:
+            row[-len(self.pool) :] = self.pool  # some pools leave prefix tokens out
+        elif self.kind == "class token":
             row[0] = 1
+        elif self.kind == "class and distillation tokens":
+            row[:2] = 0.5  # the answer is the mean of two heads
         else:
             row[self.grid.prefix :] = 1 / self.grid.patches
         return row
@@ -209,4 +220,6 @@ class _Reader:
     def check(self) -> None:
         """Every block must have been seen once."""
         if self.block != self.blocks:
-            raise ModelError(f"the tape saw the attention of {self.block} blocks, the model has {self.blocks}")
+            raise ModelError(
+                f"{self.name} attends over all its tokens in {self.block} of its {self.blocks} blocks only"
+            )

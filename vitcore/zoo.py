@@ -35,7 +35,7 @@ class Vit:
     """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
 
     card: ModelCard
-    module: nn.Module
+    module: Any  # a timm module; its parts are looked at by name
     grid: Grid
     transform: Callable
     mean: tuple[float, ...]
@@ -50,12 +50,12 @@ class Vit:
     @property
     def blocks(self) -> int:
         """L, the number of blocks."""
-        return len(self.module.blocks)  # type: ignore[arg-type]
+        return len(self.module.blocks)
 
     @property
     def heads(self) -> int:
         """H, the number of heads of a block."""
-        return int(self.module.blocks[0].attn.num_heads)  # type: ignore[index, union-attr]
+        return int(self.module.blocks[0].attn.num_heads)
 
     @property
     def hybrid(self) -> bool:
@@ -161,7 +161,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
 def _bar(progress: Progress | None) -> type:
     from tqdm.auto import tqdm
 
-    class Bar(tqdm):  # type: ignore[type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         """tqdm that tells a callback how far the download is."""
 
         def update(self, n: float | None = 1) -> bool | None:
@@ -178,9 +178,9 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     from timm.data import resolve_model_data_config
 
     file = fetch(name, progress)
-    size = {"img_size": _pair(image_px)} if image_px else {}
+    size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px else {}
     try:
-        module = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
+        module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(f"{name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
     known = {card.name: card for card in CARDS}
@@ -203,10 +203,10 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
     return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
 
 
-def _assemble(card: ModelCard, module: nn.Module, config: dict[str, Any]) -> Vit:
+def _assemble(card: ModelCard, module: Any, config: dict[str, Any]) -> Vit:
     from timm.data import create_transform
 
-    embed = getattr(module, "patch_embed", None)
+    embed: Any = getattr(module, "patch_embed", None)
     first = next(iter(getattr(module, "blocks", ())), None)
     if not (hasattr(embed, "grid_size") and hasattr(first, "attn") and hasattr(module, "num_prefix_tokens")):
         raise ModelError(
@@ -222,7 +222,7 @@ def _assemble(card: ModelCard, module: nn.Module, config: dict[str, Any]) -> Vit
     return Vit(card, module, grid, transform, tuple(config["mean"]), tuple(config["std"]), _labels(module))
 
 
-def _labels(module: nn.Module) -> tuple[str, ...]:
+def _labels(module: Any) -> tuple[str, ...]:
     """Class names that timm carries for ImageNet-1k and -21k heads; none for models without a head."""
     from timm.data import ImageNetInfo, infer_imagenet_subset
 
@@ -244,7 +244,7 @@ def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
 
 def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     """A hybrid's first convolution (filters, 3, k, k), weight-standardised as it is applied; None for other models."""
-    first = next((m for m in vit.module.patch_embed.modules() if isinstance(m, nn.Conv2d)), None)
+    first: Any = next((m for m in vit.module.patch_embed.modules() if isinstance(m, nn.Conv2d)), None)
     if not vit.hybrid or first is None or first.in_channels != 3:
         return None
     w = first.weight.detach().float()
@@ -252,7 +252,7 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
         flat = w.flatten(1)
         w = (
             (flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()
-        ).view_as(w)  # type: ignore[operator]
+        ).view_as(w)
     return w.numpy()
 
 

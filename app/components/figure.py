@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -35,7 +36,7 @@ def downloads(make: Callable[[], go.Figure], key: str, note: str = "", **arrays:
     with st.popover("Download", icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
             st.download_button(
-                f"Picture, {kind.upper()}", lambda kind=kind: _printed(make(), kind, note), f"{key}.{kind}", mime,
+                f"Picture, {kind.upper()}", partial(_printed, make, kind, note), f"{key}.{kind}", mime,
                 key=f"{key}_{kind}", on_click="ignore", width="stretch",
             )  # fmt: skip
         st.download_button(
@@ -48,10 +49,10 @@ def downloads(make: Callable[[], go.Figure], key: str, note: str = "", **arrays:
         )  # fmt: skip
 
 
-def _printed(fig: go.Figure, kind: str, note: str) -> bytes:
+def _printed(make: Callable[[], go.Figure], kind: str, note: str) -> bytes:
     from vitcore.figures import print_figure
 
-    return print_figure(fig, kind, note)
+    return print_figure(make(), kind, note)
 
 
 def _npz(arrays: dict[str, Any]) -> bytes:

@@ -14,7 +14,8 @@ _PICTURE = st.components.v2.component(
 def picture(
     image: str, rows: int, cols: int, cell_px: tuple[int, int], *, key: str, label: str, target: str,
     selected: int | None = None, gutter_px: float = 0, order: list[int] | None = None, overlay: str | None = None,
-    opacity: float = 1.0, values: list[float] | None = None, unit: str = "", lines: bool = True, smooth: bool = True, also: tuple[str, Any] | None = None,
+    opacity: float = 1.0, values: list[float] | None = None, unit: str = "", lines: bool = True, smooth: bool = True,
+    also: tuple[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Draw `image` (a data address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 

@@ -29,7 +29,8 @@ left, right = st.columns([3, 2], gap="large")
 with right:
     st.markdown("##### Rollout settings")
     style = st.segmented_control("Drawn as", ["heat", "paper"], default="heat", required=True, key="style",
-                                 format_func={"heat": "Heat", "paper": "The paper draws it"}.__getitem__, bind="query-params")  # fmt: skip
+                                 format_func={"heat": "Heat", "paper": "The paper draws it"}.__getitem__,
+                                 bind="query-params")  # fmt: skip
     fusion = st.segmented_control("Heads fused by", ["mean", "max", "min"], default="mean", required=True, key="fusion",
                                   bind="query-params")  # fmt: skip
     discard = controls.slider("Discard the weakest, %", "discard", 0, 95, 0)

@@ -22,6 +22,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         "Over", ["photo", "samples", "folder"], default="photo", required=True, key="over", bind="query-params",
         format_func={"photo": "This photo", "samples": "All samples", "folder": "Photos of mine"}.__getitem__,
     )  # fmt: skip
+if not grid.prefix:
+    st.caption(text["no class"])
 files = None
 if over == "folder":
     files = st.file_uploader("Choose photos", controls.TYPES, "directory", key="folder")

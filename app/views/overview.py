@@ -20,7 +20,7 @@ seen = sharp(photo, rec.seen)
 rows = [st.columns(2, gap="medium") for _ in range(3)]
 
 
-def door(place, slug: str, fig, alt: str) -> None:  # type: ignore[no-untyped-def]
+def door(place, slug: str, fig, alt: str) -> None:
     """A small figure, its one line, and the link to its page."""
     with place, st.container(border=True, height="stretch"):
         if fig is None:
@@ -28,12 +28,13 @@ def door(place, slug: str, fig, alt: str) -> None:  # type: ignore[no-untyped-de
         else:
             fig.update_layout(height=400)
             st.plotly_chart(fig, theme=None, key=f"overview_{slug}", config={"displayModeBar": False}, alt=alt)
-        explain(text[slug])
+        explain(text[slug].format(readout=vit.readout))
         st.page_link(f"views/{slug}.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
 door(rows[0][0], "patches", figures.patches(rec.seen.pixels, grid, mode=mode), "The photo cut into patches")
-door(rows[0][1], "attention", figures.rollout(rec.rollout(), seen, grid, mode=mode), "Attention rollout on the photo")
+gathered = figures.rollout(rec.rollout(), seen, grid, mode=mode, about=f"what the {vit.readout} gathered")
+door(rows[0][1], "attention", gathered, "Attention rollout on the photo")
 filters = found and figures.filters(as_picture(found.vectors[:28]), found.variance, mode)
 door(rows[1][0], "filters", filters, "Principal components of the embedding filters")
 tiles = None if cosine is None else figures.positions(cosine, grid, mode)

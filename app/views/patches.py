@@ -44,7 +44,7 @@ with right:
         figures.one_patch(cuts[chosen], embeddings[chosen], grid, chosen, mode), theme=None,
         config={"displayModeBar": False}, alt=f"Patch {chosen} enlarged, its numbers and its embedding",
     )  # fmt: skip
-    st.caption(text["one"].format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen,
+    st.caption(text["one hybrid" if vit.hybrid else "one"].format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen,
                                   patch=chosen, prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
     with st.expander(f"All {cuts[chosen].size} numbers of x_p, flattened"):
         st.code(" ".join(map(str, cuts[chosen].ravel())), wrap_lines=True, language=None)
@@ -57,7 +57,8 @@ if order is not None and rec.labels:
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         fig = figures.predictions(answer, mode, title)
         place.plotly_chart(fig, theme=None, config={"displayModeBar": False}, key=title, alt=f"{title}: top 5")
-    st.caption(text["shuffle why"])
+    restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
+    st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
 
 st.markdown("#### What the model sees")
 one, two = st.columns(2, gap="large")

@@ -1,5 +1,7 @@
 """Position embeddings: one tile of cosine similarities per position (Fig. 7 centre), and their interpolation (§3.2)."""
 
+from functools import partial
+
 import streamlit as st
 
 from app import controls, session
@@ -35,7 +37,7 @@ with left:
     )  # fmt: skip
     controls.scale_strip(DIVERGING, -1, 1, "cosine similarity", "positions_scale")
     explain(text["how"], text["limits"])
-    downloads(lambda: figures.positions(cosine, grid, mode), "positions", text["how"], cosine=cosine)
+    downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], cosine=cosine)
 
 st.markdown(f"#### {text['other title']}")
 st.markdown(text["other"])

@@ -79,7 +79,7 @@ def test_recorded_logits_of_random_vits(make_vit, noise, changes):
     expected = plain(vit.module, to_input(vit, beside.seen.pixels))[0]
     assert np.array_equal(beside.logits, expected.numpy())
     assert np.abs(inside.logits - beside.logits).max() <= 1e-5
-    assert same_top_5(torch.from_numpy(inside.logits), expected)
+    assert same_top_5(torch.tensor(inside.logits), expected)
 
 
 def test_recorded_logits_of_the_shipped_model(shipped, photo, rec):

@@ -39,7 +39,7 @@ def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
         unit = (flat - low) / (high - low).clip(1e-12)
     else:
         raise ValueError(f"scale is 'symmetric' or 'minmax', not {scale!r}")
-    return np.uint8(np.round(255 * unit)).reshape(vectors.shape)
+    return np.round(255 * unit).astype(np.uint8).reshape(vectors.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: b
 
 def _head_text(maps: NDArray, cols: int, size: tuple[float, float]) -> list[list[str]]:
     """What the pointer is told, one cell of the mosaic each; gutters say nothing."""
-    count, high, wide = maps.shape
+    _, high, wide = maps.shape
     text = [["" for _ in range(round(size[0]))] for _ in range(round(size[1]))]
     for head, row, col in np.ndindex(maps.shape):
         place = text[(head // cols) * (high + 1) + row]
@@ -86,7 +86,7 @@ def heat(mask: NDArray, size: tuple[int, int]) -> NDArray[np.uint8]:
 
 def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
     """The photo over black, as visible as it was attended to (Fig. 6)."""
-    return np.uint8(np.asarray(photo) * (paper_alpha(mask, photo.size, grid)[..., None] / 255))
+    return (np.asarray(photo) * (paper_alpha(mask, photo.size, grid)[..., None] / 255)).astype(np.uint8)
 
 
 def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
@@ -97,4 +97,4 @@ def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.
         small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64
     )
     large = large - large.min()
-    return np.uint8(np.round(255 * large / max(float(large.max()), 1e-12)))
+    return np.round(255 * large / max(float(large.max()), 1e-12)).astype(np.uint8)

@@ -13,7 +13,7 @@ def filters(
     tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str = "RGB embedding filters"
 ) -> go.Figure:
     """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains."""
-    count, high, wide, _ = tiles.shape
+    count, high, _, _ = tiles.shape
     rows = -(-count // ACROSS)
     drawn = mosaic(tiles, ACROSS, gutter=4, zoom=max(1, 48 // high))
     size = (float(drawn.shape[1]), float(drawn.shape[0]))

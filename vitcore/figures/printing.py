@@ -69,9 +69,11 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
     for note in fig.layout.annotations:
         transform = axes.get_yaxis_transform() if note.xref == "paper" else axes.transData
         text = _plain(note.text)
-        box = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if note.bgcolor else None
+        patch = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if note.bgcolor else None
         va = {"top": "top", "bottom": "bottom"}.get(note.yanchor, "center")
-        axes.text(note.x, note.y, text, transform=transform, color=note.font.color or ink, fontsize=8, va=va, bbox=box)
+        axes.text(
+            note.x, note.y, text, transform=transform, color=note.font.color or ink, fontsize=8, va=va, bbox=patch
+        )
 
 
 def _draw_points(trace: Any, axes: Any) -> None:

@@ -58,7 +58,7 @@ def lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) bytes of a named colour scale."""
     if scale not in _LUTS:
         rgb = sample_colorscale(get_colorscale(scale), np.linspace(0, 1, 256).tolist(), colortype="tuple")
-        _LUTS[scale] = np.uint8(np.round(255 * np.asarray(rgb)))
+        _LUTS[scale] = np.round(255 * np.asarray(rgb)).astype(np.uint8)
     return _LUTS[scale]
 
 

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vitcore.compat import declare_torchvision_ops
 from vitcore.train.recipe import Distil
-
-declare_torchvision_ops()
 
 
 def parse() -> argparse.Namespace:

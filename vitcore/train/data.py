@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
+Box = tuple[int, int, int, int]  # left, top, right, bottom
+
 
 def rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
     """(encoded photo, label) of every row of the split; files without a `split` column count whole."""
@@ -25,9 +27,7 @@ def decode(photos: Iterable[bytes]) -> Iterable[Image.Image]:
     return (Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos)
 
 
-def random_box(
-    size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)
-) -> tuple[int, ...]:
+def random_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)) -> Box:
     """An inception crop (left, top, right, bottom): a share `area` of the picture, aspect ratio in [3/4, 4/3]."""
     width, height = size
     for _ in range(10):
@@ -41,13 +41,13 @@ def random_box(
     return (width - side) // 2, (height - side) // 2, (width + side) // 2, (height + side) // 2
 
 
-def center_box(size: tuple[int, int]) -> tuple[int, ...]:
+def center_box(size: tuple[int, int]) -> Box:
     """The largest centred square."""
     side = min(size)
     left, top = (size[0] - side) // 2, (size[1] - side) // 2
     return left, top, left + side, top + side
 
 
-def crop(image: Image.Image, box: tuple[int, ...], side_px: int) -> NDArray[np.uint8]:
+def crop(image: Image.Image, box: Box, side_px: int) -> NDArray[np.uint8]:
     """The box resized to a (side, side, 3) array, bicubic."""
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.BICUBIC, box=box))

@@ -1,11 +1,11 @@
 """The distillation loop: a generator of records that saves what it needs to go on after a crash."""
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,12 +45,12 @@ class Student(nn.Module):
 
     def __init__(self, recipe: Distil) -> None:
         super().__init__()
-        self.vit = VisionTransformer(
+        self.vit: Any = VisionTransformer(
             img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
             num_heads=recipe.heads, num_classes=recipe.classes,
         )  # fmt: skip
         nn.init.trunc_normal_(self.vit.patch_embed.proj.weight, std=recipe.patch_init_std)
-        self.vit.patch_drop = KeepPatches()
+        self.vit.patch_drop = KeepPatches()  # type: ignore[assignment]
         self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
 
 
@@ -72,7 +72,7 @@ class Run:
     recipe: Distil
     folder: Path
     student: Student
-    average: AveragedModel
+    average: Any  # an AveragedModel of the student
     optimiser: torch.optim.Optimizer
     step: int = 0
     lost: list[float] = field(default_factory=list)
@@ -111,7 +111,7 @@ def draw(lessons: Lessons, recipe: Distil, step: int) -> Batch:
 def mixed(b: Batch, share: float) -> Batch:
     """Mixup (arXiv 1710.09412) of the batch with itself reversed, in pixels and in every target."""
     mix = [share * x + (1 - share) * x.flip(0) for x in (b.pixels, b.targets, b.tokens, b.attention)]
-    return Batch(*mix, b.dense * b.dense.flip(0))
+    return Batch(mix[0], mix[1], mix[2], mix[3], b.dense * b.dense.flip(0))
 
 
 def losses(student: Student, batch: Batch, recipe: Distil) -> dict[str, Tensor]:
@@ -119,7 +119,7 @@ def losses(student: Student, batch: Batch, recipe: Distil) -> dict[str, Tensor]:
     rows: list[Tensor] = []
 
     def attend(call: Call | Softmax) -> Tensor | None:
-        if call.q.shape[2] > FUSED_ABOVE:
+        if isinstance(call, Softmax) or call.q.shape[2] > FUSED_ABOVE:
             rows[:] = [call.weights(slice(0, 1))[:, :, 0]]
             return None
         with torch.autocast("cpu", enabled=False):  # keep softmax in bf16: memory traffic is what costs here
@@ -168,12 +168,12 @@ def start(recipe: Distil, folder: Path) -> Run:
 
 def save(run: Run) -> None:
     """Write the checkpoint and a snapshot of the averaged weights, each in one atomic step."""
-    state = {"student": run.student, "average": run.average, "optimiser": run.optimiser}
+    state: dict[str, Any] = {"student": run.student, "average": run.average, "optimiser": run.optimiser}
     torch.save({"step": run.step} | {k: v.state_dict() for k, v in state.items()}, run.folder / "last.tmp")
-    os.replace(run.folder / "last.tmp", run.folder / "last.pt")
+    (run.folder / "last.tmp").replace(run.folder / "last.pt")
     weights = {k: v.half().contiguous() for k, v in run.average.module.vit.state_dict().items()}
     save_file(weights, run.folder / "snapshot.tmp")
-    os.replace(run.folder / "snapshot.tmp", run.folder / f"snapshot-{run.step:06d}.safetensors")
+    (run.folder / "snapshot.tmp").replace(run.folder / f"snapshot-{run.step:06d}.safetensors")
 
 
 def train(run: Run, lessons: Lessons) -> Iterator[dict[str, float]]:

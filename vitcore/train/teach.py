@@ -6,9 +6,10 @@ crop, the label teacher's probabilities and the token teacher's tokens and class
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import timm
@@ -16,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 from timm.models.vision_transformer import checkpoint_filter_fn
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitcore.tape import Tape
 from vitcore.train.data import crop, decode, random_box
@@ -55,16 +56,16 @@ def open_lessons(folder: Path, photos: int = 0, px: int = 0, patches: int = 0) -
     return Lessons(**arrays)
 
 
-def load_teacher(name: str, weights: Path, **kwargs: object) -> nn.Module:
+def load_teacher(name: str, weights: Path, **kwargs: Any) -> Any:
     """A frozen timm model with weights from a safetensors file, positions resampled to fit."""
-    model = timm.create_model(name, **kwargs)
+    model: Any = timm.create_model(name, **kwargs)
     state = {k: v.float() for k, v in load_file(weights).items()}
     model.load_state_dict(checkpoint_filter_fn(state, model))
     return model.eval().requires_grad_(False)
 
 
 @torch.inference_mode()
-def token_lesson(teacher: nn.Module, pixels: Tensor) -> tuple[Tensor, Tensor]:
+def token_lesson(teacher: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     """Normalised tokens (B, patches, D) and the last block's class-token attention over patches, mean of heads."""
     rows: list[Tensor] = []
     prefix = teacher.num_prefix_tokens
@@ -83,14 +84,14 @@ def fit_components(tokens: Tensor) -> dict[str, Tensor]:
     return {"mean": mean, "basis": basis, "scale": ((flat - mean) @ basis).std()}
 
 
-def normalise(pixels: NDArray[np.uint8], config: dict[str, tuple[float, ...]]) -> Tensor:
+def normalise(pixels: NDArray[np.uint8], config: Mapping[str, Any]) -> Tensor:
     """(B, px, px, 3) bytes to (B, 3, px, px), with a timm config's mean and standard deviation."""
     x = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float() / 255
     return (x - torch.tensor(config["mean"]).view(3, 1, 1)) / torch.tensor(config["std"]).view(3, 1, 1)
 
 
 def teach(
-    folder: Path, photos: list[tuple[bytes, bool]], labeller: nn.Module, looker: nn.Module, px: int, patches: int,
+    folder: Path, photos: list[tuple[bytes, bool]], labeller: Any, looker: Any, px: int, patches: int,
     seed: int = 0, chunk: int = 64,
 ) -> Iterator[int]:  # fmt: skip
     """Fill `folder` with lessons for (encoded photo, ask the token teacher?) pairs; yields photos done; resumes."""
@@ -111,16 +112,14 @@ def teach(
 
 
 @torch.inference_mode()
-def _label(out: Lessons, s: slice, teacher: nn.Module, large: NDArray[np.uint8]) -> None:
+def _label(out: Lessons, s: slice, teacher: Any, large: NDArray[np.uint8]) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         logits = teacher(normalise(large, teacher.pretrained_cfg)).float()
     top = logits.softmax(-1).topk(TOP)
     out.classes[s], out.probabilities[s] = top.indices.short().numpy(), top.values.half().numpy()
 
 
-def _look(
-    out: Lessons, s: slice, teacher: nn.Module, large: NDArray[np.uint8], ask: NDArray[np.bool_], file: Path
-) -> None:
+def _look(out: Lessons, s: slice, teacher: Any, large: NDArray[np.uint8], ask: NDArray[np.bool_], file: Path) -> None:
     out.dense[s] = ask
     if not ask.any():
         return

@@ -1,0 +1,38 @@
+"""The table of models: true, and cheap to read."""
+
+import pytest
+import torch
+
+from vitcore.cards import CARDS, DEFAULT
+from vitcore.zoo import available, wrap
+
+FROM_HUB = CARDS[1:]
+
+
+def test_the_menu():
+    assert CARDS[0].name == DEFAULT and CARDS[0].download_mb == 0
+    assert len({card.name for card in CARDS}) == len({card.title for card in CARDS}) == len(CARDS) >= 15
+    assert available() == list(CARDS)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
+def test_every_row_says_what_a_person_wants_to_know(card):
+    assert card.title and card.licence and card.good_for and card.params_m > 0
+    assert f"{card.params_m:.1f} M parameters" in card.line and card.licence in card.line
+    assert ("ships with the app" in card.line) == (card.name == DEFAULT)
+
+
+@pytest.mark.parametrize("card", FROM_HUB, ids=lambda card: card.name)
+def test_rows_of_the_hub_are_true(card):
+    """Parameters, licence and where it lies, from timm itself; and it is a model these pictures are defined for."""
+    import timm
+
+    with torch.device("meta"):
+        module = timm.create_model(card.name, pretrained=False)
+    assert card.params_m == pytest.approx(sum(p.numel() for p in module.parameters()) / 1e6, abs=0.06)
+    assert card.download_mb == pytest.approx(4 * card.params_m)  # safetensors with 32 bits
+    config = timm.models.get_pretrained_cfg(card.name)
+    assert config.hf_hub_id == f"timm/{card.name}" and config.hf_hub_filename is None
+    assert config.license == card.licence.lower()
+    vit = wrap(module, card.name)
+    assert vit.grid.prefix == module.num_prefix_tokens and vit.hybrid == ("hybrid" in card.title)

@@ -1,0 +1,368 @@
+"""The models: from this package, from a file with its card, from a hub, or placed by hand; and what is said when not."""
+
+import http.server
+import json
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from tests.conftest import TINY, timm_vit
+from vitcore import zoo
+from vitcore.cards import CARDS, DEFAULT
+from vitcore.recording import record
+from vitcore.zoo import ModelError, fetch, load, wrap
+
+SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
+
+
+def refusal(run, *given, **options) -> str:
+    with pytest.raises(ModelError) as caught:
+        run(*given, **options)
+    said = str(caught.value)
+    assert said.isprintable() and 10 < len(said) < 400, said
+    return said
+
+
+# The shipped model
+
+
+def test_the_shipped_model(shipped):
+    assert shipped.name == DEFAULT and load(DEFAULT).name == DEFAULT
+    assert (shipped.blocks, shipped.heads, shipped.readout, shipped.hybrid) == (12, 3, "class token", False)
+    grid = shipped.grid
+    assert (grid.rows, grid.cols, grid.patch_px, grid.prefix, grid.image_px) == (16, 16, 8, 1, (128, 128))
+    assert len(shipped.labels) == 1000 and shipped.labels[:2] == ("tench", "goldfish")
+
+
+def test_it_is_small_and_its_card_is_true(shipped):
+    file = zoo.SHIPPED / f"{DEFAULT}.safetensors"
+    assert file.stat().st_size <= 12 * 10**6
+    count = sum(p.numel() for p in shipped.module.parameters()) / 1e6
+    assert shipped.card.params_m == pytest.approx(count, abs=0.1) == CARDS[0].params_m
+    assert shipped.card.download_mb == 0 and shipped.card.licence == "Apache-2.0"
+
+
+def test_a_loaded_model_is_frozen(shipped):
+    assert not shipped.module.training
+    assert not any(p.requires_grad for p in shipped.module.parameters())
+    assert {p.dtype for p in shipped.module.parameters()} == {torch.float32}
+
+
+def test_loading_needs_no_network(monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was used"))
+    assert load().name == DEFAULT
+
+
+# A file with its card
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A model file with its card beside it, and the module it came from."""
+    module = timm_vit(7)
+    file = tmp_path / "mine.safetensors"
+    save_file({k: v.contiguous() for k, v in module.state_dict().items()}, file)
+    facts = {
+        "card": {"title": "Mine", "params_m": 0.03, "download_mb": 0, "licence": "Apache-2.0", "good_for": "tests"},
+        "architecture": TINY,
+        "input": {"mean": [0.5] * 3, "std": [0.25] * 3, "interpolation": "bilinear", "crop_pct": 1.0, "crop_mode": "center"},
+    }  # fmt: skip
+    file.with_suffix(".json").write_text(json.dumps(facts))
+    return SimpleNamespace(file=file, card=file.with_suffix(".json"), facts=facts, module=module)
+
+
+def test_a_file_with_its_card(own):
+    vit = load(own.file)
+    assert (vit.name, vit.card.title, vit.card.good_for) == ("mine", "Mine", "tests")
+    assert (vit.mean, vit.std, len(vit.labels)) == ((0.5,) * 3, (0.25,) * 3, 10)
+    x = torch.randn(1, 3, 32, 32)
+    with torch.inference_mode():
+        assert torch.equal(vit.module(x), own.module(x))
+    assert load(str(own.file)).name == "mine"
+
+
+def test_half_precision_files_are_read_as_32_bits(own):
+    save_file({k: v.half().contiguous() for k, v in own.module.state_dict().items()}, own.file)
+    weights = load(own.file).module.state_dict()
+    assert {w.dtype for w in weights.values()} == {torch.float32}
+    assert torch.allclose(weights["pos_embed"], own.module.pos_embed, atol=2e-3)
+
+
+@pytest.mark.parametrize("image_px, rows, cols", [(48, 6, 6), ((32, 56), 4, 7), ((64, 40), 8, 5)])
+def test_another_input_size(own, noise, image_px, rows, cols):
+    vit = load(own.file, image_px=image_px)
+    assert (vit.grid.rows, vit.grid.cols, vit.grid.patch_px) == (rows, cols, 8)
+    assert np.allclose(zoo.positions(vit), zoo.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6)
+    assert record(vit, noise()).rollout().shape == (rows, cols)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert "nowhere.safetensors does not exist" in refusal(load, tmp_path / "nowhere.safetensors")
+
+
+def test_a_file_without_its_card(own):
+    own.card.unlink()
+    said = refusal(load, own.file)
+    assert "mine.safetensors" in said and "mine.json" in said
+
+
+CARDS_GONE_WRONG = {
+    "empty": "", "not JSON": "{", "binary": "\x00\x01", "a list": "[]", "a number": "3", "null": "null", "a string": '"x"',
+    "no architecture": "{}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CARDS_GONE_WRONG.values(), ids=CARDS_GONE_WRONG)
+def test_damaged_cards(own, text):
+    own.card.write_text(text)
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+def test_a_card_that_is_not_text(own):
+    own.card.write_bytes(b"\xff\xfe\x80" * 50)
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+WRONG_FACTS = [
+    ("architecture", "num_heads", 5), ("architecture", "embed_dim", 48), ("architecture", "depth", 4), ("architecture", "img_size", "x"),
+    ("architecture", "patch_size", 0), ("architecture", "colour", "blue"), ("architecture", "num_classes", -1), ("card", "colour", "blue"),
+    ("card", "title", None), ("input", "mean", None), ("input", "std", "wide"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part, key, value", WRONG_FACTS, ids=lambda v: str(v))
+def test_cards_that_are_wrong(own, part, key, value):
+    facts = {**own.facts, part: {**own.facts[part], key: value}}
+    if value is None:
+        del facts[part][key]
+    own.card.write_text(json.dumps(facts))
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+@pytest.mark.parametrize("keep", [0, 4, 200, -100])
+def test_truncated_weights(own, keep):
+    own.file.write_bytes(own.file.read_bytes()[:keep])
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+def test_weights_that_are_something_else(own):
+    own.file.write_bytes(np.random.default_rng(0).bytes(3000))
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+def test_weights_of_another_model(own):
+    save_file({"x": torch.zeros(3)}, own.file)
+    assert "mine.safetensors" in refusal(load, own.file)
+
+
+# Names
+
+
+HOSTILE = ["", " ", "no_such_model", "vit_tiny_patch16_224.no_such_tag", "../../etc/passwd", "a\nb", "nul\x00l", "x" * 5000,
+           "https://example.org/model", "hf-hub:some/model", "vit_tiny_patch16_224.augreg_in21k_ft_in1k/..", "<b>", "%s{0}"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_that_mean_nothing(name, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was used"))
+    refusal(load, name)
+
+
+# A hub, ours
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """Answers /{repo}/resolve/main/model.safetensors as the hub does, from `server.files`."""
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def answer(self, body):
+        self.server.asked.append(f"{self.command} {self.path}")
+        repo, _, name = self.path.lstrip("/").partition("/resolve/main/")
+        data = self.server.files.get(repo)
+        if data is None or name != "model.safetensors":
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound" if repo in self.server.files else "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        self.send_response(200)
+        for key, value in {"ETag": f'"{len(data)}"', "X-Repo-Commit": "a" * 40, "X-Linked-Size": len(data)}.items():
+            self.send_header(key, str(value))
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body:
+            self.wfile.write(data[: self.server.cut])
+            self.server.files.pop(repo) if self.server.cut else None
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub on this machine; `hub.files` maps a repository to the bytes of its model."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.files, server.asked, server.cut = {}, [], None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    point_at(f"http://127.0.0.1:{server.server_port}", tmp_path, monkeypatch)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def no_hub(tmp_path, monkeypatch):
+    """An address where nobody answers."""
+    point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+
+
+def point_at(address, folder, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("VITCORE_MODELS", str(folder / "by-hand"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)  # no waiting between tries
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Random weights of timm's test model, and the bytes of their file."""
+    import timm
+
+    module = timm.create_model(SMALL, pretrained=False)
+    file = tmp_path_factory.mktemp("small") / "model.safetensors"
+    save_file(module.state_dict(), file)
+    return module.eval(), file.read_bytes()
+
+
+def test_a_model_is_downloaded_once_with_progress(hub, small):
+    module, data = small
+    hub.files[f"timm/{SMALL}"] = data
+    seen = []
+    vit = load(SMALL, progress=lambda done, total: seen.append((done, total)))
+    assert seen and seen[-1] == (len(data), len(data))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and {total for _, total in seen} == {len(data)}
+    assert vit.name == SMALL and vit.grid.image_px == (160, 160) and len(vit.labels) == 1000
+    assert all(torch.equal(v, vit.module.state_dict()[k]) for k, v in module.state_dict().items())
+    load(SMALL)
+    assert [line for line in hub.asked if line.startswith("GET")] == [f"GET /timm/{SMALL}/resolve/main/model.safetensors"]
+
+
+def test_what_was_downloaded_is_there_without_the_hub(hub, small, tmp_path, monkeypatch):
+    hub.files[f"timm/{SMALL}"] = small[1]
+    file = fetch(SMALL)
+    point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    assert fetch(SMALL) == file and load(SMALL).name == SMALL
+
+
+def test_a_hub_that_does_not_have_it(hub):
+    said = refusal(load, SMALL)
+    assert SMALL in said and "no model" in said
+
+
+def test_a_hub_that_has_another_file_only(hub):
+    hub.files[f"timm/{SMALL}"] = None
+    assert SMALL in refusal(load, SMALL)
+
+
+def test_names_timm_does_not_know_are_not_asked_for(hub):
+    for name in ("vit_nonsense_patch16_224", f"{SMALL}x"):
+        assert name in refusal(load, name)
+    assert hub.asked == []
+
+
+def test_a_hub_that_cannot_be_reached(no_hub, tmp_path):
+    said = refusal(load, SMALL)
+    assert "can't be reached" in said
+    assert str(tmp_path / "by-hand" / f"{SMALL}.safetensors") in said and f"timm/{SMALL}" in said
+
+
+def test_a_connection_that_breaks_off(hub, small):
+    hub.files[f"timm/{SMALL}"], hub.cut = small[1], 100_000
+    assert SMALL in refusal(load, SMALL)
+
+
+def test_an_error_of_the_transport(hub, small, monkeypatch):
+    import huggingface_hub
+
+    class TransportError(Exception):
+        """The hub's client and its transports have exceptions of their own."""
+
+    def broken(*_, **__):
+        raise TransportError("line one\nline two")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", broken)
+    assert SMALL in refusal(load, SMALL)
+
+
+def test_what_arrives_may_be_damaged(hub):
+    hub.files[f"timm/{SMALL}"] = b"not a model" * 99
+    assert SMALL in refusal(load, SMALL)
+
+
+def test_a_file_placed_by_hand(no_hub, small, tmp_path):
+    module, data = small
+    (tmp_path / "by-hand").mkdir()
+    (tmp_path / "by-hand" / f"{SMALL}.safetensors").write_bytes(data)
+    vit = load(SMALL)
+    assert torch.equal(vit.module.pos_embed, module.pos_embed)
+    assert load(SMALL, image_px=(160, 192)).grid.image_px == (160, 192)
+
+
+def test_a_damaged_file_placed_by_hand(no_hub, small, tmp_path):
+    (tmp_path / "by-hand").mkdir()
+    (tmp_path / "by-hand" / f"{SMALL}.safetensors").write_bytes(small[1][:5000])
+    assert SMALL in refusal(load, SMALL)
+
+
+# Models of one's own
+
+
+def test_the_grid_and_transform_of_a_wrapped_model(make_vit):
+    vit = make_vit(img_size=(40, 48), patch_size=(8, 16), reg_tokens=2)
+    grid = vit.grid
+    assert (grid.rows, grid.cols, grid.step_px, grid.prefix, grid.image_px) == (5, 3, (8, 16), 3, (40, 48))
+    assert vit.labels == tuple(f"class {i}" for i in range(10))
+
+
+def test_a_hybrids_grid_is_read_from_its_model_not_its_name(hybrid):
+    assert hybrid.hybrid and (hybrid.grid.rows, hybrid.grid.cols, hybrid.grid.patch_px) == (7, 7, 32)
+
+
+@pytest.mark.parametrize("kind, said", [
+    ({}, "class token"), ({"reg_tokens": 4}, "class token"), ({"global_pool": "avg"}, "mean of patches"),
+    ({"class_token": False, "global_pool": "avg"}, "mean of patches"),
+    ({"class_token": False, "global_pool": "map"}, "attention pool"),
+])  # fmt: skip
+def test_where_the_answer_is_read(make_vit, kind, said):
+    assert make_vit(**kind).readout == said
+
+
+OTHERS = ["swin_tiny_patch4_window7_224", "resnet18", "convnext_atto", "mixer_s32_224", "levit_128s", "pit_ti_224", "samvit_base_patch16",
+          "maxvit_pico_rw_256", "vit_small_patch16_18x2_224", "xcit_nano_12_p16_224", "hiera_tiny_224", "crossvit_tiny_240"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_without_one_grid_of_patches_are_refused(name):
+    import timm
+
+    with torch.device("meta"):  # no weights are needed to see that
+        module = timm.create_model(name, pretrained=False)
+    assert name in refusal(wrap, module, name)
+
+
+@pytest.mark.parametrize("module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential()], ids=repr)
+def test_modules_that_are_no_vision_models_are_refused(module):
+    assert "thing" in refusal(wrap, module, "thing")

@@ -1,0 +1,124 @@
+"""`python -m vitcore.train.measure MODEL …`: the facts a model's card states, measured on photos of yours.
+
+Accuracy is over ImageNet's 1000 classes for photos labelled with WordNet ids; "finds the object" is the pixel AUC of a
+map, bilinear to 224 px, against a foreground mask, beside the centre prior, which needs no model.
+"""
+
+import argparse
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from timm.data import ImageNetInfo
+from tqdm import tqdm
+
+from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.images import open_photo, see
+from vitcore.recording import Recording, record, to_input
+from vitcore.train.data import decode, rows
+from vitcore.zoo import Vit, load, positions
+
+MASK_PX = 224
+
+
+def accuracy(vit: Vit, photos: list[tuple[bytes, str]], batch: int = 64) -> dict[str, float]:
+    """Top-1 and top-5 over the model's 1000 classes for (encoded photo, WordNet id) pairs, in %."""
+    index = {name: i for i, name in enumerate(ImageNetInfo("imagenet-1k").label_names())}
+    known = [(photo, index[name]) for photo, name in photos if name in index]
+    right = np.zeros(2)
+    for first in tqdm(range(0, len(known), batch), desc="accuracy"):
+        part = known[first : first + batch]
+        x = torch.cat([to_input(vit, see(im, vit.transform, vit.grid).pixels) for im in decode(p for p, _ in part)])
+        with torch.inference_mode():
+            top = vit.module(x).topk(5).indices
+        hits = top == torch.tensor([y for _, y in part])[:, None]
+        right += [hits[:, 0].sum().item(), hits.any(1).sum().item()]
+    top1, top5 = 100 * right / max(len(known), 1)
+    return {"photos": len(known), "top1": round(float(top1), 2), "top5": round(float(top5), 2)}
+
+
+def pixel_auc(heat: NDArray, mask: NDArray[np.bool_]) -> float:
+    """Area under the ROC curve of a map (rows, cols), bilinear to the mask's size, as a score of "is foreground"."""
+    from sklearn.metrics import roc_auc_score
+
+    size = mask.shape[1], mask.shape[0]
+    large = np.asarray(Image.fromarray(heat.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
+    return float(roc_auc_score(mask.ravel(), large.ravel()))
+
+
+def centre_prior(side: int = MASK_PX) -> NDArray[np.float64]:
+    """Minus the distance from the middle: what a map must beat."""
+    at = np.arange(side) - (side - 1) / 2
+    return -np.hypot(at[:, None], at[None, :])
+
+
+def masked(vit: Vit, folder: Path) -> Iterator[tuple[Recording, NDArray[np.bool_]]]:
+    """Recordings of the photos of a manifest.csv (image, mask) with the mask cut as the model cuts the photo."""
+    with (folder / "manifest.csv").open() as file:
+        pairs = [(row["image"], row["mask"]) for row in csv.DictReader(file)]
+    for image, mask in tqdm(pairs, desc="masks"):
+        photo = open_photo(folder / image)
+        rec = record(vit, photo)
+        whole = Image.open(folder / mask).convert("L").resize(photo.image.size, Image.Resampling.NEAREST)
+        cut = whole.resize((MASK_PX, MASK_PX), Image.Resampling.NEAREST, box=rec.seen.box)
+        if 0 < np.asarray(cut).astype(bool).mean() < 1:
+            yield rec, np.asarray(cut) > 0
+
+
+def localisation(vit: Vit, folder: Path) -> dict[str, float]:
+    """Mean pixel AUC of the rollout, of the last block's attention and of the centre prior; share of photos above 0.5."""
+    scores = []
+    for rec, mask in masked(vit, folder):
+        last = rec.grid.to_map(rec.readout @ rec.fused["mean"][-1])
+        scores.append([pixel_auc(rec.rollout(), mask), pixel_auc(last, mask), pixel_auc(centre_prior(), mask)])
+    table = np.array(scores)
+    names = ("rollout_auc", "last_block_auc", "centre_prior_auc")
+    found = {name: round(float(v), 3) for name, v in zip(names, table.mean(0), strict=True)}
+    return {"photos": len(table), **found, "rollout_above_half": round(float((table[:, 0] > 0.5).mean()), 3)}
+
+
+def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
+    """Mean attention distance of block 0's heads over photos, in px and as a share of the image width."""
+    px = np.mean([record(vit, photo, fusions=()).distance_px[0] for photo in tqdm(photos, desc="distance")], 0)
+    share = px / vit.grid.image_px[1]
+    return {"photos": len(photos), "px": px.round(1).tolist(), "share_of_width": share.round(3).tolist()}
+
+
+def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
+    """Everything that the given photos allow."""
+    facts: dict[str, Any] = {"model": vit.name}
+    table = positions(vit)
+    if table is not None:
+        facts["position_correlation"] = round(correlation_with_distance(similarity(table), vit.grid), 3)
+    for file in args.labelled:
+        photos = rows([file], "val")
+        if args.names and photos[0][1].isdigit():
+            names = dict(line.split("\t")[:2] for line in args.names.read_text().splitlines())
+            photos = [(photo, names[label]) for photo, label in photos]
+        facts[f"accuracy {file.stem}"] = accuracy(vit, photos)
+        facts.setdefault("block_0_distance", reach(vit, [p for p, _ in photos[:: max(1, len(photos) // 128)][:128]]))
+    if args.masks:
+        facts["localisation"] = localisation(vit, args.masks)
+    return facts
+
+
+def main() -> None:
+    """Print one JSON object."""
+    parser = argparse.ArgumentParser("python -m vitcore.train.measure", description=__doc__)
+    parser.add_argument("model", help="a name or a .safetensors file with its card")
+    parser.add_argument("--labelled", nargs="*", type=Path, default=[], help="Parquet files of photos and WordNet ids")
+    parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")
+    parser.add_argument("--masks", type=Path, help="folder with manifest.csv, photos and foreground masks")
+    args = parser.parse_args()
+    torch.set_num_threads(2)
+    print(json.dumps(measure(load(args.model), args), indent=1))
+
+
+if __name__ == "__main__":
+    main()
