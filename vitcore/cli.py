@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.cards import CARDS, DEFAULT
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
 
+MOST_GUTTER_PX = 64
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
 
 
@@ -38,8 +39,15 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """argparse that says what is wrong in one line, as everything else here does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"vitcore: {message} (see {self.prog} --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
+    parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
@@ -137,8 +145,9 @@ def _give(
 
     from vitcore.figures import print_figure
 
+    drawn = print_figure(fig(), "png")
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / f"{name}.png").write_bytes(print_figure(fig(), "png"))
+    (args.out / f"{name}.png").write_bytes(drawn)
     np.savez_compressed(args.out / f"{name}.npz", **arrays)
     print(f"{args.out / name}.png  {args.out / name}.npz")
 
@@ -151,8 +160,8 @@ def patches(args: argparse.Namespace) -> None:
 
     vit = _load(args)
     rec = _record(vit, args.photo, fusions=())
-    if args.gutter < 0:
-        raise UsageError("the gutter can't be negative.")
+    if not 0 <= args.gutter <= MOST_GUTTER_PX:
+        raise UsageError(f"--gutter is from 0 to {MOST_GUTTER_PX}.")
     blocks = cut(rec.seen.pixels, rec.grid)
     fig = lambda: figures.patches(rec.seen.pixels, rec.grid, args.gutter)  # noqa: E731
     _give(

@@ -4,6 +4,7 @@ Weights come from this package, from a folder of the user's, or from the Hugging
 """
 
 import copy
+import io
 import json
 import os
 from collections.abc import Callable
@@ -80,7 +81,10 @@ def load(
     `image_px` asks for another input size (height, width); positions are then resampled by timm.
     Raises: ModelError, with a sentence that says what to do.
     """
-    file = _own_file(name)
+    try:
+        file = _own_file(name)
+    except OSError as error:  # too long for a file's name, a folder that may not be read
+        raise ModelError(f"{str(name)[:60]!r} is no model's name, nor a file: {error.strerror}.") from None
     if file is not None:
         return _load_own(file, image_px)
     return _load_hub(str(name), image_px, progress)
@@ -118,8 +122,15 @@ def _load_own(file: Path, image_px: int | tuple[int, int] | None) -> Vit:
         return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))})
     except FileNotFoundError:
         raise ModelError(f"{file.name} needs its card {card_file.name} beside it (see CONTRIBUTING.md).") from None
-    except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(f"{file.name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
+    except KeyError as error:
+        raise ModelError(f"{file.name} can't be loaded: its card {card_file.name} has no {error}.") from None
+    except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
+        raise ModelError(f"{file.name} can't be loaded: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what went wrong, short enough for a sentence."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:160]
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -141,9 +152,12 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         return placed
     import timm
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import RepositoryNotFoundError
 
-    config = timm.models.get_pretrained_cfg(name, allow_unregistered=False) if timm.is_model(name) else None
+    try:
+        config = timm.models.get_pretrained_cfg(name, allow_unregistered=False) if timm.is_model(name) else None
+    except RuntimeError:  # the part after the dot
+        config = None
     if config is None or not (config.hf_hub_id or config.url):
         raise ModelError(f"timm knows no trained model named {name!r}; its names look like {CARDS[1].name}.")
     repo = config.hf_hub_id or f"timm/{name}"
@@ -152,7 +166,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
     except RepositoryNotFoundError:
         raise ModelError(f"The hub has no model {repo}.") from None
-    except (OSError, HfHubHTTPError, ValueError) as error:
+    except Exception as error:  # the hub's client, its transports and the disk each raise their own
         raise ModelError(
             f"{name} could not be downloaded: the hub can't be reached ({type(error).__name__}). Try again when online, {hint}."
         ) from None
@@ -162,7 +176,10 @@ def _bar(progress: Progress | None) -> type:
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
-        """tqdm that tells a callback how far the download is."""
+        """tqdm that tells a callback how far the download is, and then draws nothing itself."""
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options | ({"file": io.StringIO()} if progress else {}))
 
         def update(self, n: float | None = 1) -> bool | None:
             shown = super().update(n)
@@ -181,8 +198,8 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
-        raise ModelError(f"{name} can't be loaded: {str(error).splitlines()[0][:160]}") from None
+    except Exception as error:  # a file from elsewhere, or placed by hand
+        raise ModelError(f"{name} can't be loaded: {_reason(error)}") from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(

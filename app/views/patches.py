@@ -44,8 +44,9 @@ with right:
         figures.one_patch(cuts[chosen], embeddings[chosen], grid, chosen, mode), theme=None,
         config={"displayModeBar": False}, alt=f"Patch {chosen} enlarged, its numbers and its embedding",
     )  # fmt: skip
-    st.caption(text["one hybrid" if vit.hybrid else "one"].format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen,
-                                  patch=chosen, prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
+    story = text["one hybrid" if vit.hybrid else "one"]
+    st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen, patch=chosen,
+                            prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
     with st.expander(f"All {cuts[chosen].size} numbers of x_p, flattened"):
         st.code(" ".join(map(str, cuts[chosen].ravel())), wrap_lines=True, language=None)
 

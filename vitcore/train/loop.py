@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vitcore.tape import Call, Softmax, Tape
+from vitcore.train.initial import initialise
 from vitcore.train.recipe import Distil
 from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, normalise
 
@@ -49,7 +50,7 @@ class Student(nn.Module):
             img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
             num_heads=recipe.heads, num_classes=recipe.classes,
         )  # fmt: skip
-        nn.init.trunc_normal_(self.vit.patch_embed.proj.weight, std=recipe.patch_init_std)
+        initialise(self.vit, recipe.patch_init_std, recipe.align, recipe.oppose)
         self.vit.patch_drop = KeepPatches()  # type: ignore[assignment]
         self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
 

@@ -18,8 +18,10 @@ class Distil:
     blocks: int = 12  # L
     heads: int = 3  # H
     classes: int = 1000  # ImageNet-1k, as the teacher
-    patch_init_std: float = 0.002  # small, so that the filters show what was learned and not the noise they began as
-    steps: int = 3600  # optimiser steps
+    patch_init_std: float = 0.002  # of the patch kernel
+    align: float = 0.7  # initial W_q W_k^T: this times (noise + identity), arXiv 2305.09828
+    oppose: float = 0.4  # initial W_v W_o: this times (noise - identity)
+    steps: int = 2200  # optimiser steps
     batch: int = 128  # images a step
     lr_peak: float = 1e-3  # AdamW
     warmup_steps: int = 150  # linear

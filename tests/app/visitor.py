@@ -1,0 +1,79 @@
+"""The app as one visitor has it, without a browser."""
+
+import json
+import re
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from app.catalog import PAGES
+
+MAIN = Path(__file__).parents[2] / "app" / "main.py"
+SLUGS = [row.slug for row in PAGES]
+
+
+class App:
+    """The app as one visitor has it, at a page; `at` is Streamlit's AppTest."""
+
+    def __init__(self, slug: str, theme: str = "light", **address: str) -> None:
+        self.at = AppTest.from_file(str(MAIN), default_timeout=120)
+        self.at.context = {"theme": theme}
+        self.at.query_params = dict(address)
+        self.run()  # the first run tells which pages there are
+        if slug != SLUGS[0]:
+            self.go(slug)
+
+    def run(self) -> "App":
+        """Run the script, as after every touch of a control."""
+        for box in self.at.selectbox:
+            if box.value not in [*box.options, None] and box.key == "model":
+                box.options.append(box.value)  # typed in; AppTest only knows options of the list
+        self.at.run()
+        return self
+
+    def go(self, slug: str) -> "App":
+        """Follow the link to a page."""
+        self.at.switch_page(f"views/{slug}.py")
+        return self.run()
+
+    def set(self, **values) -> "App":
+        """Touch controls, by key."""
+        for key, value in values.items():
+            self.at.get_by_key(key).set_value(value)
+        return self.run()
+
+    def upload(self, name: str, data: bytes, key: str = "file") -> "App":
+        """Drop in a photo."""
+        self.at.get_by_key(key).clear().upload(name, data)
+        return self.run()
+
+    @property
+    def controls(self) -> dict:
+        """What a person can set on the page, by key; buttons and file pickers hold no setting."""
+        kinds = ("selectbox", "slider", "number_input", "toggle", "checkbox", "button_group", "radio", "text_input")
+        return {w.key: w for kind in kinds for w in self.at.get(kind)}
+
+    def values(self) -> dict:
+        """Setting by key."""
+        return {key: control.value for key, control in self.controls.items()}
+
+    def sentences(self, kind: str) -> list[str]:
+        """The texts of one kind ("error", "warning", "info", "caption", "markdown"), without Markdown's backslashes."""
+        return [re.sub(r"\\([^\w\s])", r"\1", element.value) for element in self.at.get(kind)]
+
+    def component(self, key: str) -> dict:
+        """What Python sent to a component of ours."""
+        return json.loads(self.at.get_by_key(key).proto.json)
+
+    def charts(self) -> list[dict]:
+        """Every Plotly figure of the page, as `alt`, `data` and `layout`."""
+        return [{"alt": c.proto.alt} | json.loads(c.proto.spec) for c in self.at.get("plotly_chart")]
+
+    def chart(self, alt: str) -> dict:
+        """The figure whose alt text begins with these words."""
+        return next(c for c in self.charts() if c["alt"].startswith(alt))
+
+    def fine(self) -> "App":
+        """Nothing broke."""
+        assert [e.message for e in self.at.exception] == []
+        return self

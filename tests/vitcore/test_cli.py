@@ -1,0 +1,278 @@
+"""The shell: every verb writes its picture and its numbers, or one JSON object; whatever is wrong is one line and a 2."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests import files
+from tests.conftest import ROOT, SAMPLES
+from vitcore import zoo
+from vitcore.analysis.positions import similarity
+from vitcore.cards import CARDS, DEFAULT
+from vitcore.cli import main
+
+CAT = SAMPLES / "cat.jpg"
+KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
+    "patches": ([CAT], {"patches": (256, 8, 8, 3), "embeddings": (256, 192)}),
+    "filters": ([], {"components": (192, 8, 8, 3), "variance": (192,)}),
+    "positions": ([], {"similarity": (256, 256)}),
+    "distance": ([CAT], {"distance_px": (12, 3)}),
+    "rollout": ([CAT], {"rollout": (16, 16), "fused": (12, 257, 257), "logits": (1000,)}),
+}
+
+
+def run(*argv):
+    """Exit status of the command line, whoever decides it."""
+    try:
+        return main([str(arg) for arg in argv])
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.fixture(autouse=True)
+def one_shipped_model(monkeypatch, shipped):
+    """The shipped model is loaded once for all these tests; other names are loaded as always."""
+    load = zoo.load
+    monkeypatch.setattr(zoo, "load", lambda name=DEFAULT, *a, **k: shipped if name == DEFAULT else load(name, *a, **k))
+
+
+def answer(capsys, *argv):
+    """The JSON object a command prints."""
+    assert run(*argv, "--json") == 0
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 1
+    return json.loads(said.out)
+
+
+def complaint(capsys, *argv):
+    """The one line on standard error of a command that can't be done."""
+    status, said = run(*argv), capsys.readouterr()
+    assert status == 2 and said.out == ""
+    assert said.err.startswith("vitcore: ") and said.err.endswith("\n") and said.err.count("\n") == 1, said.err
+    return said.err
+
+
+# Pictures and numbers
+
+
+@pytest.mark.parametrize("verb", KEPT)
+def test_a_verb_writes_its_picture_and_its_numbers(verb, tmp_path, capsys):
+    given, arrays = KEPT[verb]
+    out = tmp_path / "new" / "folder"
+    assert run(verb, *given, "--out", out) == 0
+    said = capsys.readouterr()
+    assert said.err == "" and f"{verb}.png" in said.out and f"{verb}.npz" in said.out
+    assert sorted(f.name for f in out.iterdir()) == [f"{verb}.npz", f"{verb}.png"]
+    image = Image.open(out / f"{verb}.png")
+    image.load()
+    assert image.format == "PNG" and image.width > 300 and image.height > 300
+    assert len(np.unique(np.asarray(image.convert("L")))) > 10, "an empty picture"
+    with np.load(out / f"{verb}.npz", allow_pickle=False) as kept:
+        assert {name: kept[name].shape for name in kept} == arrays
+        assert all(np.isfinite(kept[name]).all() for name in kept)
+
+
+@pytest.mark.parametrize("verb", KEPT)
+def test_json_says_which_model_and_grid(verb, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = answer(capsys, verb, *KEPT[verb][0])
+    facts = {"model": DEFAULT, "grid": [16, 16], "patch_px": 8, "prefix_tokens": 1}
+    assert {key: found[key] for key in facts} == facts
+    assert list(tmp_path.iterdir()) == [], "--json writes no file"
+
+
+def test_json_of_patches(capsys):
+    assert answer(capsys, "patches", CAT)["patches"] == 256
+
+
+def test_json_of_filters(capsys, shipped):
+    share = answer(capsys, "filters", "--components", 5)["variance"]
+    assert len(share) == 5 and share == sorted(share, reverse=True) and 0 < sum(share) < 1
+
+
+def test_json_of_positions(capsys, shipped):
+    found = answer(capsys, "positions")
+    cosine = np.array(found["similarity"])
+    assert np.allclose(cosine, similarity(zoo.positions(shipped)), atol=1e-6) and np.allclose(np.diag(cosine), 1)
+    assert found["correlation_with_distance"] <= -0.4
+
+
+def test_json_of_distance(capsys):
+    found = answer(capsys, "distance", CAT)
+    px = np.array(found["distance_px"])
+    assert px.shape == (12, 3) and (px > 0).all() and found["images"] == 1 and found["cls"] == "drop"
+    whole = answer(capsys, "distance", CAT, "--cls", "renormalise")
+    assert whole["cls"] == "renormalise"
+    ratio = np.array(whole["distance_px"]) / px
+    assert ratio.min() > 1 - 1e-6 and ratio.max() > 1
+
+
+def test_json_of_rollout(capsys):
+    found = answer(capsys, "rollout", CAT)
+    mask = np.array(found["rollout"])
+    assert mask.shape == (16, 16) and mask.min() >= 0 and 0 < mask.sum() < 1
+    labels, p = zip(*found["top5"], strict=True)
+    assert len(labels) == 5 and all(isinstance(label, str) for label in labels)
+    assert list(p) == sorted(p, reverse=True) and 0 < sum(p) <= 1
+
+
+def test_json_of_models(capsys):
+    found = answer(capsys, "models")["models"]
+    assert [row["name"] for row in found] == [card.name for card in CARDS]
+    assert all(row["licence"] and row["params_m"] > 0 for row in found)
+
+
+def test_models_as_a_table(capsys):
+    assert run("models") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(CARDS)
+    assert all(line.startswith(card.name) and card.line in line for line, card in zip(lines, CARDS, strict=True))
+
+
+# Settings
+
+
+ROLLOUTS = [("--fusion", "max"), ("--fusion", "min"), ("--discard", 0.9), ("--residual", 0.1), ("--first-block", 6), ("--patch", 0)]
+
+
+@pytest.mark.parametrize("setting", ROLLOUTS, ids=str)
+def test_settings_of_rollout(setting, capsys, rec, shipped):
+    found = np.array(answer(capsys, "rollout", SAMPLES / "astronaut.jpg", *setting)["rollout"])
+    key = setting[0].removeprefix("--").replace("-", "_").replace("discard", "discard_ratio")
+    expected = rec.rollout(1) if key == "patch" else rec.rollout(**{key: setting[1]})
+    assert np.allclose(found, expected, rtol=1e-6)
+    assert not np.allclose(found, rec.rollout(), rtol=1e-3)
+
+
+def test_the_papers_style(tmp_path, capsys):
+    for style in ("heat", "paper"):
+        assert run("rollout", CAT, "--style", style, "--out", tmp_path / style) == 0
+    assert (tmp_path / "heat/rollout.png").read_bytes() != (tmp_path / "paper/rollout.png").read_bytes()
+
+
+def test_distance_is_averaged_over_photos_and_folders(tmp_path, capsys):
+    for name in ("cat.jpg", "crab.jpg"):
+        shutil.copy(SAMPLES / name, tmp_path / name)
+    alone = [np.array(answer(capsys, "distance", tmp_path / name)["distance_px"]) for name in ("cat.jpg", "crab.jpg")]
+    folder = answer(capsys, "distance", "--images", tmp_path)
+    both = answer(capsys, "distance", tmp_path / "cat.jpg", tmp_path / "crab.jpg")
+    assert folder["images"] == both["images"] == 2 and folder["distance_px"] == both["distance_px"]
+    assert np.allclose(folder["distance_px"], np.mean(alone, 0), rtol=1e-6)
+
+
+def test_a_damaged_photo_among_good_ones_is_named_and_left_out(tmp_path, capsys):
+    shutil.copy(CAT, tmp_path / "a.jpg")
+    (tmp_path / "b.jpg").write_bytes(b"")
+    assert run("distance", "--images", tmp_path, "--json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["images"] == 1 and "b.jpg is empty." in said.err
+
+
+def test_what_was_done_to_a_photo_is_said(tmp_path, capsys):
+    (tmp_path / "moving.gif").write_bytes(files.animated())
+    assert run("rollout", tmp_path / "moving.gif", "--json") == 0
+    assert "moving.gif: 3 frames: the first one is shown." in capsys.readouterr().err
+
+
+def test_hybrids_show_their_root_convolution_and_say_so(hybrid, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(zoo, "load", lambda *_, **__: hybrid)
+    assert run("filters", "--out", tmp_path) == 0
+    assert "hybrid" in capsys.readouterr().err
+    with np.load(tmp_path / "filters.npz") as kept:
+        assert kept["components"].shape == (64, 7, 7, 3)
+
+
+# Whatever is wrong
+
+
+@pytest.mark.parametrize("name", files.bad())
+def test_bad_photos(name, tmp_path, capsys):
+    (tmp_path / name).write_bytes(files.bad()[name])
+    assert name in complaint(capsys, "rollout", tmp_path / name, "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+WRONG = [
+    ["rollout", "nowhere.jpg"], ["patches", "."], ["distance"], ["distance", "--images", "nowhere"], ["distance", "--images", "."],
+    ["rollout", CAT, "--discard", 1], ["rollout", CAT, "--discard", -1], ["rollout", CAT, "--discard", "nan"],
+    ["rollout", CAT, "--residual", 2], ["rollout", CAT, "--first-block", 12], ["rollout", CAT, "--first-block", -1],
+    ["rollout", CAT, "--patch", 256], ["rollout", CAT, "--patch", -1], ["rollout", CAT, "--fusion", "median"],
+    ["rollout", CAT, "--discard", "much"], ["rollout", CAT, "--style", "oil"], ["patches", CAT, "--gutter", -1],
+    ["patches", CAT, "--gutter", "nan"], ["patches", CAT, "--gutter", "inf"], ["patches", CAT, "--gutter", 1e9],
+    ["filters", "--components", 0], ["filters", "--components", 193], ["filters", "--components", "all"],
+    ["distance", CAT, "--cls", "zero"], ["rollout"], ["patches"], [], ["dance"], ["models", "--colour"], ["rollout", CAT, CAT],
+    ["positions", "--model", "no_such_model"], ["filters", "--model", "a\nb"], ["positions", "--model", "nowhere.safetensors"],
+    ["positions", "--model", "vit_tiny_patch16_224.no_such_tag"], ["rollout", "nul\x00l.jpg"], ["rollout", "x" * 5000],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("argv", WRONG, ids=lambda argv: ascii(" ".join(str(a) for a in argv[:4]))[:60])
+def test_wrong_commands(argv, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    complaint(capsys, *argv)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / "out").write_text("a file")
+    complaint(capsys, "positions", "--out", tmp_path / "out")
+
+
+def test_a_folder_with_damaged_photos_only(tmp_path, capsys):
+    (tmp_path / "a.jpg").write_bytes(b"")
+    assert "a.jpg is empty" in complaint(capsys, "distance", "--images", tmp_path)
+
+
+def test_models_without_what_a_verb_shows(make_vit, capsys, monkeypatch):
+    vit = make_vit(pos_embed="none")
+    monkeypatch.setattr(zoo, "load", lambda *_, **__: vit)
+    assert "no learned absolute position" in complaint(capsys, "positions")
+
+
+def test_models_that_attend_otherwise(capsys, monkeypatch):
+    import timm
+
+    odd = zoo.wrap(timm.create_model("convit_tiny", pretrained=False), "convit_tiny")
+    monkeypatch.setattr(zoo, "load", lambda *_, **__: odd)
+    assert "convit_tiny" in complaint(capsys, "distance", CAT)
+
+
+def test_stopping_with_control_c(capsys, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zoo, "load", stopped)
+    assert run("positions") == 130 and capsys.readouterr().err == "vitcore: stopped.\n"
+
+
+# As a person types it
+
+
+def shell(*argv, cwd):
+    return subprocess.run([sys.executable, "-m", "vitcore", *argv], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_from_a_shell(tmp_path):
+    shutil.copy(CAT, tmp_path / "photo.jpg")
+    done = shell("rollout", "photo.jpg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rollout.npz", "rollout.png"]
+
+
+def test_from_a_shell_with_a_broken_photo(tmp_path):
+    (tmp_path / "broken.tif").write_bytes(files.bad()["broken.tif"])
+    done = shell("rollout", "broken.tif", cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("vitcore: broken.tif is ") and done.stderr.count("\n") == 1
+
+
+def test_the_menu_is_read_without_torch(tmp_path):
+    done = shell("models", "--json", cwd=tmp_path)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS)
+    watched = "import sys, vitcore.cli; vitcore.cli.main(['models']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", watched], cwd=ROOT, capture_output=True, check=False).returncode == 0
