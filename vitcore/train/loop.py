@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vitcore.tape import Call, Softmax, Tape
-from vitcore.train.initial import initialise
 from vitcore.train.recipe import Distil
 from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, normalise
 
@@ -26,19 +25,36 @@ MEAN_STD = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
 
 class KeepPatches(nn.Module):
-    """Keep a random share of the patches of each image, and remember which; in the place of timm's PatchDropout."""
+    """Keep a share of the patches of each image, and remember which; in the place of timm's PatchDropout.
+
+    Scattered patches teach to look far; a `window` of neighbours teaches to look near, which scattered ones can't.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.share = 1.0
+        self.share, self.window = 1.0, False
         self.kept: Tensor = torch.empty(0)  # (B, kept) patch indices of the last batch
 
     def forward(self, x: Tensor) -> Tensor:
         batch, patches = x.shape[0], x.shape[1] - 1
-        count = max(1, round(patches * self.share)) if self.training else patches
-        self.kept = torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
+        share = self.share if self.training else 1.0
+        choose = self._windows if self.window and share < 1 else self._scattered
+        self.kept = choose(batch, patches, share)
         rows = (self.kept + 1).unsqueeze(-1).expand(-1, -1, x.shape[-1])
         return torch.cat([x[:, :1], x.gather(1, rows)], 1)
+
+    @staticmethod
+    def _scattered(batch: int, patches: int, share: float) -> Tensor:
+        count = max(1, round(patches * share))
+        return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
+
+    @staticmethod
+    def _windows(batch: int, patches: int, share: float) -> Tensor:
+        side = round(patches**0.5)
+        span = max(1, round(side * share**0.5))
+        top, left = torch.randint(side - span + 1, (2, batch, 1, 1))
+        at = torch.arange(span)
+        return ((top + at[:, None]) * side + left + at).flatten(1)
 
 
 class Student(nn.Module):
@@ -50,7 +66,7 @@ class Student(nn.Module):
             img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
             num_heads=recipe.heads, num_classes=recipe.classes,
         )  # fmt: skip
-        initialise(self.vit, recipe.patch_init_std, recipe.align, recipe.oppose)
+        nn.init.trunc_normal_(self.vit.patch_embed.proj.weight, std=recipe.patch_init_std)
         self.vit.patch_drop = KeepPatches()  # type: ignore[assignment]
         self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
 
@@ -184,6 +200,7 @@ def train(run: Run, lessons: Lessons) -> Iterator[dict[str, float]]:
         begun = time.perf_counter()
         run.student.train()
         run.student.vit.patch_drop.share = recipe.keep_start if run.step < recipe.sparse_share * recipe.steps else 1.0
+        run.student.vit.patch_drop.window = run.step % 2 == 1
         torch.manual_seed(recipe.seed + run.step)
         for group in run.optimiser.param_groups:
             group["lr"] = learning_rate(recipe, run.step)

@@ -1,0 +1,71 @@
+"""The README keeps its word: its blocks run as written, beside a photo, and what it points to is there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+STARTS_THE_APP = ("make ", "streamlit run")
+
+
+def blocks(*languages: str) -> list[str]:
+    """Code of the README in these languages, but for what starts the app."""
+    found = [code for language, code in BLOCK.findall(README) if language in languages]
+    return [code for code in found if not any(word in code for word in STARTS_THE_APP)]
+
+
+PYTHON, SHELL = blocks("python"), blocks("sh", "bash", "shell", "console")
+
+
+def first_line(code: str) -> str:
+    return code.strip().splitlines()[0][:40]
+
+
+@pytest.fixture
+def folder(tmp_path, photo_file):
+    """A folder with a photo, as a person has one."""
+    shutil.copy(photo_file, tmp_path / "photo.jpg")
+    return tmp_path
+
+
+def environment() -> dict[str, str]:
+    """This environment, in which `python` is the one that runs the tests."""
+    return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
+
+
+def test_there_is_something_to_run():
+    assert any("import vitcore" in code for code in PYTHON), "no block shows the notebook"
+    assert any("python -m vitcore" in code for code in SHELL), "no block shows the shell"
+    assert any("make app" in code for _, code in BLOCK.findall(README)), "no block shows how to start"
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=first_line)
+def test_python_blocks(code, folder):
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
+@pytest.mark.parametrize("code", SHELL, ids=first_line)
+def test_shell_blocks(code, folder):
+    done = subprocess.run(["sh", "-eu", "-c", code], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert any(folder.rglob("*.png")) or "--out" not in code, "no picture was written"
+
+
+def test_every_verb_is_shown():
+    for verb in ("patches", "filters", "positions", "distance", "rollout", "models"):
+        assert any(f"python -m vitcore {verb}" in code for code in SHELL), verb
+
+
+def test_files_it_points_to_are_there():
+    links = {target for target in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in target}
+    assert len(links) >= 3
+    assert [link for link in sorted(links) if not (ROOT / link).exists()] == []

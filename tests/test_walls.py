@@ -1,0 +1,194 @@
+"""The walls of the house: which room may import which, who may cache, what may be loaded early, and how long things get."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
+APP = sorted((ROOT / "app").rglob("*.py"))
+VIEWS = sorted((ROOT / "app" / "views").glob("*.py"))
+ANALYSIS = sorted((ROOT / "vitcore" / "analysis").glob("*.py"))
+FIGURES = sorted((ROOT / "vitcore" / "figures").glob("*.py"))
+HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "scipy", "matplotlib", "pandas"}
+PURE = {"collections", "dataclasses", "functools", "itertools", "math", "typing"}  # of the standard library
+
+MOST_LINES, MOST_LINES_OF_A_VIEW, MOST_LINES_OF_A_FUNCTION = 350, 80, 70
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path, early: bool = False) -> set[str]:
+    """Dotted names a file imports, `vitcore.grid` for both of its spellings; `early`: only on the way in."""
+    found, later, typing_only = set(), set(), set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            later |= set(ast.walk(node))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            typing_only |= set(ast.walk(node))
+    for node in ast.walk(tree(path)):
+        if early and (node in later or node in typing_only):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative imports hide what is imported"
+            whole = node.module in ("vitcore", "app", "vitcore.analysis", "vitcore.figures")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} if whole else {node.module}
+    return found
+
+
+def outside(names: set[str], *allowed: str) -> set[str]:
+    """The names that are neither one of `allowed` nor below one of them."""
+    return {n for n in names if not any(n == a or n.startswith(f"{a}.") for a in allowed)}
+
+
+def inside(names: set[str], *forbidden: str) -> set[str]:
+    return names - outside(names, *forbidden)
+
+
+def label(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def files(paths: list[Path]):
+    assert paths, "there is nothing to look at"
+    return pytest.mark.parametrize("path", paths, ids=label)
+
+
+# Rooms
+
+
+@files(VITCORE)
+def test_the_package_knows_nothing_of_the_app(path):
+    assert inside(imports(path), "streamlit", "app") == set()
+
+
+@files(ANALYSIS)
+def test_analysis_sees_arrays_and_a_grid(path):
+    """No model, no file, no picture."""
+    allowed = imports(path) - {"__future__"}
+    assert outside(allowed, *PURE, "numpy", "sklearn", "vitcore.grid", "vitcore.analysis") == set()
+    calls = {node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert calls & {"open", "__import__", "exec", "eval"} == set()
+    reads = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+    assert reads & {"load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"} == set()
+
+
+@files(FIGURES)
+def test_figures_see_arrays_and_a_grid(path):
+    names = imports(path)
+    assert inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
+    assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures") == set()
+
+
+ROOMS = {
+    "grid.py": (),
+    "cards.py": (),
+    "compat.py": (),
+    "tables.py": (),
+    "tape.py": (),
+    "images.py": ("vitcore.grid",),
+    "zoo.py": ("vitcore.grid", "vitcore.images", "vitcore.cards", "vitcore.compat", "vitcore.models"),
+    "recording.py": ("vitcore.grid", "vitcore.images", "vitcore.tape", "vitcore.zoo", "vitcore.analysis"),
+}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_rooms_stand_on_those_below(name):
+    names = imports(ROOT / "vitcore" / name)
+    assert outside(inside(names, "vitcore"), *ROOMS[name]) == set()
+    if name in ("grid.py", "cards.py", "tables.py"):
+        assert inside(names, "torch", "timm", "plotly") == set()
+
+
+@files(VIEWS)
+def test_a_view_does_no_maths_and_builds_no_figure(path):
+    assert inside(imports(path), *HEAVY) == set()
+    assert inside(imports(path), "vitcore.zoo", "vitcore.recording", "vitcore.tape", "vitcore.train") == set()
+
+
+# Caching
+
+
+def caches(path: Path) -> list[str]:
+    """Every mention of Streamlit's caches in a file."""
+    named = [n.attr for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)]
+    named += [alias.name for n in ast.walk(tree(path)) if isinstance(n, ast.ImportFrom) for alias in n.names]
+    return [name for name in named if name.startswith(("cache_data", "cache_resource", "experimental_memo"))]
+
+
+@files([path for path in APP if path.name != "session.py"])
+def test_only_the_session_caches(path):
+    assert caches(path) == []
+
+
+def test_every_cache_is_bounded():
+    source = tree(ROOT / "app" / "session.py")
+    made = [n for n in ast.walk(source) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")]
+    assert len(made) >= 3 and len(made) == len(caches(ROOT / "app" / "session.py"))
+    unbounded = [ast.unparse(n) for n in made if not {k.arg for k in n.keywords} & {"max_entries", "ttl"}]
+    assert unbounded == []
+
+
+# What is loaded early
+
+
+EARLY = ["vitcore", "vitcore.cards", "vitcore.cli", "app.catalog", "app.controls"]
+
+
+@pytest.mark.parametrize("module", EARLY)
+def test_nothing_heavy_is_loaded_before_it_is_used(module):
+    watched = HEAVY - {"pandas"} | {"accelerate"}  # Streamlit's own business
+    script = f"import sys, {module}; print(*sorted(set({sorted(watched)}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@files([ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py")])
+def test_the_first_frame_needs_nothing_heavy(path):
+    assert inside(imports(path, early=True), *HEAVY, "vitcore.zoo", "vitcore.recording", "vitcore.figures") == set()
+
+
+def test_names_of_the_package_arrive_when_asked_for():
+    script = (
+        "import vitcore; assert all(hasattr(vitcore, n) for n in vitcore.__all__);"
+        "assert not hasattr(vitcore, 'nothing'); from vitcore import *; load, Grid, record"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+# Size and manners
+
+
+def length(node: ast.AST) -> int:
+    return node.end_lineno - node.lineno + 1  # type: ignore[attr-defined]
+
+
+@files(VITCORE + APP)
+def test_nothing_grows_too_long(path):
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= (MOST_LINES_OF_A_VIEW if path in VIEWS else MOST_LINES)
+    functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert [f"{f.name}: {length(f)}" for f in functions if length(f) > MOST_LINES_OF_A_FUNCTION] == []
+
+
+@files(VITCORE + APP + sorted((ROOT / "tests").rglob("*.py")))
+def test_every_file_begins_by_saying_what_it_is(path):
+    said = ast.get_docstring(tree(path))
+    assert said and len(said.splitlines()[0]) > 15, "a file's first sentence says its idea"
+    first = next(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!"))
+    assert first.startswith('"""')
+
+
+@files(VITCORE)
+def test_public_functions_say_what_they_do(path):
+    public = [n for n in tree(path).body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
+    assert [n.name for n in public if not ast.get_docstring(n)] == []

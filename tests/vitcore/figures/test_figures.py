@@ -1,0 +1,173 @@
+"""Every figure, from real arrays: it has a title, it is light to send, it can be printed, in light and in dark."""
+
+import base64
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+
+from vitcore import figures, zoo
+from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.filters import as_picture, components
+from vitcore.analysis.patches import cut
+from vitcore.analysis.positions import similarity
+from vitcore.figures.printing import PAPER, print_figure
+from vitcore.figures.theme import INK
+from vitcore.images import sharp
+from vitcore.recording import embed
+
+NAMES = [
+    "patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance", "distance, renormalised",
+    "heads", "heads of one scale", "rollout", "rollout as the paper draws it", "rollout of a patch", "predictions",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def build(shipped, rec):
+    """`build(name, mode)`: the figure of that name, of the shipped model and a photo."""
+    grid, pixels = rec.grid, rec.seen.pixels
+    found, cosine = components(zoo.patch_kernel(shipped)), similarity(zoo.positions(shipped))
+    large, maps = sharp(rec.photo, rec.seen), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
+    embeddings, far = embed(shipped, pixels), uniform_distance_px(grid)
+    makers = {
+        "patches": lambda m: figures.patches(pixels, grid, mode=m),
+        "one patch": lambda m: figures.one_patch(cut(pixels, grid)[7], embeddings[7], grid, 7, m),
+        "filters": lambda m: figures.filters(as_picture(found.vectors[:28]), found.variance, m),
+        "scree": lambda m: figures.scree(found.variance, 28, m),
+        "positions": lambda m: figures.positions(cosine, grid, m),
+        "tile": lambda m: figures.tile(cosine, grid, 100, m),
+        "cosine map": lambda m: figures.cosine_map(cosine[3] - cosine[4], grid, "Difference", m),
+        "distance": lambda m: figures.distance(rec.distance_px, grid, far, mode=m),
+        "distance, renormalised": lambda m: figures.distance(rec.distance_renormalised_px, grid, far, "renormalise", 20, m),
+        "heads": lambda m: figures.heads(maps, grid, "Heads", m),
+        "heads of one scale": lambda m: figures.heads(maps, grid, "Heads", m, shared=True),
+        "rollout": lambda m: figures.rollout(rec.rollout(), large, grid, mode=m),
+        "rollout as the paper draws it": lambda m: figures.rollout(rec.rollout(), large, grid, "paper", mode=m),
+        "rollout of a patch": lambda m: figures.rollout(rec.rollout(40), large, grid, mode=m, start=39),
+        "predictions": lambda m: figures.predictions(rec.top(), m),
+    }  # fmt: skip
+    kept = {}
+    return lambda name, mode="light": kept.setdefault((name, mode), makers[name](mode))
+
+
+each = pytest.mark.parametrize("name", NAMES)
+each_mode = pytest.mark.parametrize("mode", ["light", "dark"])
+
+
+def leaves(value):
+    """Every array and number a figure is made of."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+@each
+@each_mode
+def test_a_figure_has_a_title_a_height_and_its_colours(build, name, mode):
+    fig = build(name, mode)
+    assert isinstance(fig, go.Figure) and len(fig.data) >= 1
+    assert fig.layout.title.text and fig.layout.height >= 200
+    assert fig.layout.title.font.color == INK[mode]["text"]
+    assert fig.layout.paper_bgcolor == fig.layout.plot_bgcolor == "rgba(0,0,0,0)"
+
+
+@each
+def test_light_and_dark_show_the_same_data(build, name):
+    light, dark = build(name, "light"), build(name, "dark")
+    assert [t.type for t in light.data] == [t.type for t in dark.data]
+    assert light.layout.title.text == dark.layout.title.text and light.to_json() != dark.to_json()
+
+
+@each
+def test_a_figure_is_light_to_send(build, name):
+    text = build(name).to_json()
+    assert len(text) < 1_500_000
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no number a browser reads"))
+
+
+@each
+def test_arrays_are_of_types_plotly_packs(build, name):
+    """Half precision and objects fall back to lists of text, several times heavier."""
+    kinds = {leaf.dtype for leaf in leaves(build(name).to_plotly_json()) if isinstance(leaf, np.ndarray)}
+    assert not kinds & {np.dtype(np.float16), np.dtype(object)}
+    assert not any(kind.itemsize > 4 and kind.kind == "f" for kind in kinds), f"64 bits are twice as heavy: {kinds}"
+
+
+@each
+def test_pictures_are_pngs_inside_the_figure(build, name):
+    for trace in build(name).data:
+        if trace.type == "image":
+            assert trace.source.startswith("data:image/png;base64,")
+            Image.open(io.BytesIO(base64.b64decode(trace.source.split(",", 1)[1]))).verify()
+
+
+# Printing
+
+
+def corner(png):
+    return "#{:02X}{:02X}{:02X}".format(*Image.open(io.BytesIO(png)).convert("RGB").getpixel((2, 2)))
+
+
+@each
+@each_mode
+def test_png(build, name, mode):
+    png = print_figure(build(name, mode), "png")
+    image = Image.open(io.BytesIO(png))
+    image.load()
+    assert image.format == "PNG" and min(image.size) > 300
+    assert corner(png) == PAPER[mode]
+    assert len(np.unique(np.asarray(image.convert("L")))) > 10, "an empty picture"
+
+
+@each
+def test_svg(build, name):
+    root = ElementTree.fromstring(print_figure(build(name), "svg"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert float(root.get("width").removesuffix("pt")) > 200
+    drawn = [part for part in root.iter() if part.tag.rpartition("}")[2] in ("path", "image", "use")]
+    assert len(drawn) > 5
+    links = [v for part in root.iter() for k, v in part.attrib.items() if k.endswith("href") and not v.startswith(("#", "data:"))]
+    assert links == []
+
+
+OUTSIDE = re.compile(rb"<(?:script|link|img|iframe)[^>]*?(?:src|href)\s*=\s*[\"']?(?:https?:)?//", re.I)
+
+
+@pytest.mark.parametrize("name", ["rollout", "distance"])
+@each_mode
+def test_html_needs_nothing_from_outside(build, name, mode):
+    page = print_figure(build(name, mode), "html", "Read & <weep>")
+    assert page.lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    assert not OUTSIDE.search(page)
+    assert b"Plotly.newPlot" in page and len(page) > 1_000_000, "plotly.js is inside"
+    assert b"Read &amp; &lt;weep&gt;" in page and b"<weep>" not in page
+    assert PAPER[mode].encode() in page
+
+
+def test_the_pattern_would_find_an_outside_script():
+    assert OUTSIDE.search(b'<script charset="utf-8" src="https://cdn.plot.ly/plotly.min.js"></script>')
+
+
+def test_a_note_is_printed_below(build):
+    without, noted = (Image.open(io.BytesIO(print_figure(build("distance"), "png", note))) for note in ("", "A note."))
+    assert noted.height > without.height and noted.width == without.width
+    assert b"A note." in print_figure(build("distance"), "html", "A note.")
+
+
+def test_other_kinds_are_refused(build):
+    with pytest.raises(ValueError, match="'png', 'svg' or 'html'"):
+        print_figure(build("distance"), "pdf")
+
+
+def test_everything_offered_is_there():
+    assert {"print_figure", "heads", "rollout", "distance", "filters", "patches", "positions"} <= set(figures.__all__)
+    assert all(callable(getattr(figures, name)) for name in figures.__all__)

@@ -1,0 +1,66 @@
+"""Position similarities drawn: the right tile in the right place, minus one to one, counted from 1 as in the paper."""
+
+import numpy as np
+import pytest
+
+from vitcore import figures
+from vitcore.analysis.positions import similarity
+from vitcore.figures.positions import tiles_picture
+from vitcore.figures.theme import DIVERGING, lut
+from vitcore.grid import Grid
+
+GRIDS = [Grid(4, 4, 8), Grid(3, 5, 8), Grid(5, 2, 8, 0)]
+each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
+
+
+def cosines(grid):
+    return similarity(np.random.default_rng(0).standard_normal((grid.patches, 6)))
+
+
+@each_grid
+def test_every_tile_is_in_its_place(grid):
+    cosine = cosines(grid)
+    drawn = tiles_picture(cosine, grid, gutter=False)
+    zoom = drawn.shape[0] // grid.rows**2
+    assert drawn.shape == (grid.rows**2 * zoom, grid.cols**2 * zoom, 4)
+    places = drawn[::zoom, ::zoom, :3].reshape(grid.rows, grid.rows, grid.cols, grid.cols, 3)
+    for one in range(grid.patches):
+        for other in range(grid.patches):
+            (r, c), (y, x) = grid.row_col(one), grid.row_col(other)
+            expected = lut(DIVERGING)[round(255 * (cosine[one, other] + 1) / 2)]
+            assert np.abs(places[r, y, c, x].astype(int) - expected).max() <= 2
+
+
+@each_grid
+def test_a_position_is_itself_most_of_all(grid):
+    drawn = tiles_picture(np.eye(grid.patches), grid, gutter=False)
+    full = (drawn[..., :3] == lut(DIVERGING)[255]).all(-1)
+    assert full.mean() == pytest.approx(1 / grid.patches)
+
+
+def scale_of(fig):
+    return next(t for t in fig.data if t.type == "scatter").marker
+
+
+@each_grid
+def test_scales_go_from_minus_one_to_one(grid):
+    for fig in (figures.positions(cosines(grid), grid), figures.tile(cosines(grid), grid, 1)):
+        bar = scale_of(fig)
+        assert (bar.cmin, bar.cmax) == (-1, 1) and "cosine" in bar.colorbar.title.text.lower()
+
+
+def test_axes_count_patches_from_1():
+    fig = figures.positions(cosines(GRIDS[1]), GRIDS[1])
+    assert list(fig.layout.xaxis.ticktext) == ["1", "2", "3", "4", "5"] and list(fig.layout.yaxis.ticktext) == ["1", "2", "3"]
+    assert list(fig.layout.xaxis.tickvals) == [0.5, 1.5, 2.5, 3.5, 4.5]
+    assert "column" in fig.layout.xaxis.title.text and "row" in fig.layout.yaxis.title.text
+    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1], "row 1 is on top"
+
+
+def test_one_tile_outlines_its_position_and_tells_its_numbers():
+    grid = GRIDS[1]
+    fig = figures.tile(cosines(grid), grid, 7)
+    (box,) = fig.layout.shapes
+    assert (box.x0, box.y0, box.x1, box.y1) == (2, 1, 3, 2)
+    text = next(t for t in fig.data if t.type == "heatmap").text
+    assert text[1][2] == "row 2, column 3: +1.000"

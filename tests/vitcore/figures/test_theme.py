@@ -1,0 +1,96 @@
+"""The theme: colours that follow numbers, and the pieces figures are made of."""
+
+import base64
+import io
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+
+from vitcore.figures.theme import (
+    CATEGORICAL, DIVERGING, INK, SEQUENTIAL, colour, data_uri, hover_cells, lut, mosaic, picture, scale_bar, styled,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [SEQUENTIAL, DIVERGING])
+def test_scales_have_256_colours(scale):
+    table = lut(scale)
+    assert table.shape == (256, 3) and table.dtype == np.uint8
+    assert len(np.unique(table, axis=0)) > 200
+
+
+def test_more_is_lighter_and_zero_is_the_middle():
+    light = lut(SEQUENTIAL).astype(float) @ (0.2126, 0.7152, 0.0722)
+    assert (np.diff(light) > -0.5).all() and light[-1] - light[0] > 150
+    low, middle, high = lut(DIVERGING)[[0, 127, 255]].astype(int)
+    assert low[2] > low[0] and high[0] > high[2] and np.ptp(middle) < 12
+
+
+def test_numbers_become_colours_from_low_to_high():
+    table = lut(SEQUENTIAL)
+    found = colour(np.array([[0.0, 5], [10, 20]]), SEQUENTIAL, 0, 10)
+    assert found.shape == (2, 2, 3)
+    assert found.reshape(4, 3).tolist() == [table[i].tolist() for i in (0, 128, 255, 255)]
+    assert colour(np.array([3.0, 4])).tolist() == [table[0].tolist(), table[255].tolist()]
+    assert colour(np.array([3.0, 3])).shape == (2, 3), "numbers all alike are no trouble"
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_data_addresses_hold_the_pixels(channels):
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
+    address = data_uri(pixels)
+    assert address.startswith("data:image/png;base64,")
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1])))), pixels)
+
+
+def test_a_mosaic():
+    tiles = np.arange(1, 6, dtype=np.uint8)[:, None, None, None] * np.ones((1, 2, 3, 3), np.uint8)
+    drawn = mosaic(tiles, cols=2, gutter=1, zoom=2)
+    assert drawn.shape == (3 * 4 + 2, 2 * 6 + 1, 4)
+    assert [drawn[y, x, 0] for y, x in [(0, 0), (0, 7), (5, 0), (5, 7), (10, 0)]] == [1, 2, 3, 4, 5]
+    assert (drawn[4, :, 3] == 0).all() and (drawn[:, 6, 3] == 0).all() and (drawn[10:, 7:, 3] == 0).all()
+
+
+def test_a_picture_covers_its_size():
+    trace = picture(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0))
+    assert (trace.x0 - trace.dx / 2, trace.y0 - trace.dy / 2) == (0, 0)
+    assert (trace.dx * 8, trace.dy * 4) == (16, 2)
+
+
+def test_hover_cells_answer_over_a_picture():
+    trace = hover_cells([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0))
+    assert trace.opacity == 0 and trace.hoverinfo == "text" and not trace.showscale
+    assert (trace.x0, trace.dx, trace.y0, trace.dy) == (1, 2, 2, 4)
+    assert np.asarray(trace.z).shape == (2, 3)
+
+
+def test_a_scale_bar():
+    marker = scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1]).marker
+    assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
+    assert list(marker.colorbar.tickvals) == [-1, 0, 1]
+    assert marker.colorscale[0][1] == "rgb({},{},{})".format(*lut(DIVERGING)[0]) and marker.colorscale[-1][0] == 1
+
+
+def luminance(code):
+    channels = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("mode, page", [("light", "#FFFFFF"), ("dark", "#0F1218")])
+def test_ink_can_be_read_and_heads_stand_out(mode, page):
+    assert contrast(INK[mode]["text"], page) >= 7 and contrast(INK[mode]["soft"], page) >= 4.5
+    assert [c for c in CATEGORICAL if contrast(c, page) < 3] == []
+    assert len(set(CATEGORICAL)) == len(CATEGORICAL)
+
+
+def test_a_styled_figure_fetches_no_font():
+    fig = styled(go.Figure(), "Title", "dark", 300, "Below it")
+    assert fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
+    assert "http" not in fig.to_json().replace("http://www.w3.org", "")
