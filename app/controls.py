@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
 
 
+def sane_address() -> None:
+    """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
+    senseless = [key for key, value in st.query_params.items() if not value or _infinite(value)]
+    for key in senseless:
+        del st.query_params[key]
+    if senseless:
+        st.rerun()
+
+
+def _infinite(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
+
+
 def sidebar() -> None:
     """The photo and the model, on every page."""
     with st.sidebar:
@@ -28,12 +45,11 @@ def sidebar() -> None:
 
 def _photo_picker() -> None:
     rows = session.samples()
-    titles = {row["id"]: row["title"] for row in rows}
-    if session.upload():
-        titles[session.UPLOAD] = session.upload()[1]  # type: ignore[index]
-    if st.session_state.get("photo", rows[0]["id"]) not in titles:
+    own_photo = session.upload()
+    names = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
+    if st.session_state.get("photo", names[0]) not in names:
         st.session_state["photo"] = rows[0]["id"]  # a shared link can't carry somebody's upload
-    chosen = st.selectbox("Photo", list(titles), format_func=titles.__getitem__, key="photo", bind="query-params")
+    chosen = st.selectbox("Photo", names, key="photo", bind="query-params", help="A link keeps this name.")
     look, own, camera = st.tabs(["Gallery", "Upload", "Camera"])
     with look:
         gallery(
@@ -41,6 +57,8 @@ def _photo_picker() -> None:
             chosen, key="gallery", target="photo",
         )  # fmt: skip
     with own:
+        if own_photo:
+            st.caption(f"{session.UPLOAD} is {verbatim(own_photo[1])}")
         st.file_uploader("Drop in a photo", TYPES, key="file", on_change=_take, args=("file",), max_upload_size=25)
     with camera:
         if st.toggle("Use the camera", key="camera_on"):

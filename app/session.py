@@ -17,6 +17,7 @@ from vitcore.cards import CARDS, DEFAULT, ModelCard
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from PIL import Image
 
     from vitcore.analysis.filters import Components
     from vitcore.images import Photo
@@ -179,6 +180,23 @@ def embeddings(model: str, digest: str, _rec: Recording) -> NDArray[np.float32]:
     from vitcore.recording import embed
 
     return embed(_vit(model), _rec.seen.pixels)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def shown(model: str, digest: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, str]:
+    """What the model sees at the photo's own sharpness: a picture, and the same as a data address."""
+    from vitcore.figures.attention import fitted
+    from vitcore.figures.theme import data_uri
+    from vitcore.images import sharp
+
+    picture = fitted(sharp(_photo, _rec.seen))
+    return picture, data_uri(_array(picture), photo=True)
+
+
+def _array(picture: Image.Image) -> NDArray[np.uint8]:
+    import numpy as np
+
+    return np.asarray(picture)
 
 
 def head_maps(rec: Recording, block: int, token: int | None) -> NDArray[np.float32]:

@@ -55,7 +55,9 @@ def test_python_blocks(code, folder):
 @pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
 @pytest.mark.parametrize("code", SHELL, ids=first_line)
 def test_shell_blocks(code, folder):
-    done = subprocess.run(["sh", "-eu", "-c", code], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-eu", "-c", code], cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert any(folder.rglob("*.png")) or "--out" not in code, "no picture was written"
 

@@ -13,9 +13,8 @@ vit, photo, rec = controls.current(st.session_state.get("block", 0))
 import numpy as np  # noqa: E402
 
 from vitcore import figures  # noqa: E402
-from vitcore.figures.attention import fitted, heat, paper_drawing  # noqa: E402
+from vitcore.figures.attention import heat, heat_size, paper_drawing  # noqa: E402
 from vitcore.figures.theme import SEQUENTIAL, data_uri  # noqa: E402
-from vitcore.images import sharp  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -29,7 +28,6 @@ left, right = st.columns([3, 2], gap="large")
 with right:
     st.markdown("##### Rollout settings")
     style = st.segmented_control("Drawn as", ["heat", "paper"], default="heat", required=True, key="style",
-                                 format_func={"heat": "Heat", "paper": "The paper draws it"}.__getitem__,
                                  bind="query-params")  # fmt: skip
     fusion = st.segmented_control("Heads fused by", ["mean", "max", "min"], default="mean", required=True, key="fusion",
                                   bind="query-params")  # fmt: skip
@@ -45,11 +43,11 @@ mask = rec.rollout(None if query is None else grid.prefix + query, fusion, disca
                    residual=residual / 100, first_block=first)  # fmt: skip
 title = f"Attention rollout: what {who} gathered"
 with left:
-    seen = fitted(sharp(photo, rec.seen))
-    drawn = paper_drawing(mask, seen, grid) if style == "paper" else heat(mask, seen.size)
+    seen, address = session.shown(vit.name, photo.digest, photo, rec)
+    drawn = paper_drawing(mask, seen, grid) if style == "paper" else heat(mask, heat_size(grid))
     st.markdown(f"##### {title}")
     picture(
-        data_uri(drawn if style == "paper" else np.asarray(seen)), grid.rows, grid.cols, grid.step_px, key="gathered",
+        data_uri(drawn, photo=True) if style == "paper" else address, grid.rows, grid.cols, grid.step_px, key="gathered",
         label=title, target="query", also=("ask", True), selected=query, overlay=None if style == "paper" else data_uri(drawn),
         opacity=opacity / 100, values=(100 * mask).ravel().tolist(), unit="% of the rollout", lines=False,
     )  # fmt: skip

@@ -15,12 +15,10 @@ from vitcore.analysis.distance import uniform_distance_px  # noqa: E402
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = st.segmented_control(
-        "Class token", ["drop", "renormalise"], default="drop", required=True, key="cls", bind="query-params",
-        format_func={"drop": "Dropped, as in the paper", "renormalise": "Renormalised"}.__getitem__,
+        "Class token (dropped in the paper)", ["drop", "renormalise"], default="drop", required=True, key="cls", bind="query-params",
     )  # fmt: skip
     over = st.segmented_control(
-        "Over", ["photo", "samples", "folder"], default="photo", required=True, key="over", bind="query-params",
-        format_func={"photo": "This photo", "samples": "All samples", "folder": "Photos of mine"}.__getitem__,
+        "Averaged over", ["photo", "samples", "folder"], default="photo", required=True, key="over", bind="query-params",
     )  # fmt: skip
 if not grid.prefix:
     st.caption(text["no class"])

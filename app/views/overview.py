@@ -12,11 +12,10 @@ vit, photo, rec = controls.current()
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.distance import uniform_distance_px  # noqa: E402
 from vitcore.analysis.filters import as_picture  # noqa: E402
-from vitcore.images import sharp  # noqa: E402
 
 mode, grid = controls.theme(), rec.grid
 found, cosine = session.components(vit.name), session.similarity(vit.name)
-seen = sharp(photo, rec.seen)
+seen = session.shown(vit.name, photo.digest, photo, rec)[0]
 rows = [st.columns(2, gap="medium") for _ in range(3)]
 
 

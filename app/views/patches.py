@@ -12,12 +12,12 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
-from vitcore.figures.theme import data_uri  # noqa: E402
-from vitcore.images import outlined, sharp  # noqa: E402
+from vitcore.images import outlined  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 high, wide = grid.image_px
 cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.digest, rec)
+_, address = session.shown(vit.name, photo.digest, photo, rec)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider("Gutter, model pixels", "gutter", 0, 8, 1, width=220)
     chosen = controls.number("Patch", "patch", grid.patches, grid.middle, width=140)
@@ -29,7 +29,7 @@ left, right = st.columns([3, 2], gap="large")
 with left:
     st.markdown(f"##### N = HW/P² = {high}·{wide} / {grid.step_px[0]}·{grid.step_px[1]} = **{grid.patches} patches**")
     picture(
-        data_uri(sharp(photo, rec.seen)), grid.rows, grid.cols, grid.step_px, key="split", label="The photo as patches",
+        address, grid.rows, grid.cols, grid.step_px, key="split", label="The photo as patches",
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
     explain(text["how"])

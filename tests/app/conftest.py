@@ -7,6 +7,8 @@ import streamlit as st
 
 from vitcore import zoo
 
+pytest.register_assert_rewrite("visitor")
+
 
 @pytest.fixture(autouse=True)
 def nothing_is_cached(monkeypatch, tmp_path):

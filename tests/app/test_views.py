@@ -29,41 +29,38 @@ def sample(name: str) -> bytes:
 # Every page, every kind of model
 
 
-@pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_shows_the_model_that_ships(slug, theme):
-    app = App(slug, theme).fine()
-    assert app.at.title[0].value
-    assert app.charts(), "a page without a picture"
-    assert {c["layout"]["meta"]["mode"] for c in app.charts()} == {theme}
-    assert not app.at.warning and not app.at.error
+def test_every_page_shows_the_model_that_ships(theme):
+    app = App("overview", theme)
+    for slug in SLUGS:
+        app.go(slug).fine()
+        assert app.charts(), f"{slug} has no picture"
+        assert {c["layout"]["meta"]["mode"] for c in app.charts()} == {theme}
+        assert not app.at.warning and not app.at.error
 
 
-@pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_page_shows_every_kind_of_model(kind, slug, kinds, offer):
+def test_every_page_shows_every_kind_of_model(kind, kinds, offer):
     offer({kind: kinds[kind]})
-    app = App(slug, model=kind).fine()
-    assert app.values()["model"] == kind
-    assert not app.at.warning and not app.at.error, app.sentences("warning")
-    assert app.charts() or app.at.info, "neither a picture nor a word about why there is none"
+    app = App("overview", model=kind)
+    for slug in SLUGS:
+        app.go(slug).fine()
+        assert app.values()["model"] == kind
+        assert not app.at.warning and not app.at.error, app.sentences("warning")
+        assert app.charts() or app.at.info, f"{slug} has neither a picture nor a word about why there is none"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_shows_every_setting_of_every_kind_of_model(kind, kinds, offer):
-    offer({kind: kinds[kind]})
-    app = App("patches", model=kind).set(shuffle=True, gutter=8).fine()
-    app.set(seed=99, patch=kinds[kind].grid.patches - 1).fine()
+    vit = kinds[kind]
+    offer({kind: vit})
+    app = App("patches", model=kind).set(shuffle=True, gutter=8).set(seed=99, patch=vit.grid.patches - 1).fine()
     app.go("attention").set(ask=True, style="paper", fusion="min", discard=95, residual=0, shared=True).fine()
-    app.set(query=0, block=0, first=kinds[kind].blocks - 1, fusion="max").fine()
+    app.set(query=0, block=0, first=vit.blocks - 1, fusion="max").fine()
     app.go("distance").set(cls="renormalise").fine()
-    app.go("filters").fine()
-    if "scale" in app.controls:
-        app.set(scale="minmax", components=1).fine()
-    if "k" in app.controls:
-        app.set(k=1).fine()
+    app.go("filters").set(scale="minmax", components=1, **({} if vit.hybrid else {"k": 1})).fine()
     app.go("positions").fine()
-    if "side" in app.controls:
+    if kind != "no-positions":
         app.set(side=4, position=0).fine()
 
 
@@ -97,10 +94,15 @@ def test_no_positions_is_said(kinds, offer):
     assert not app.charts() and "position" not in app.controls
     assert any("no learned absolute position" in said for said in app.go("overview").fine().sentences("info"))
     app.go("patches").set(shuffle=True).fine()
-    assert [c["alt"] for c in app.charts()][1:] == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
+    assert [c["alt"] for c in app.charts()][1:] == [
+        "Patches in order: top 5",
+        "Patches shuffled, positions stay: top 5",
+    ]
 
 
-@pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
+@pytest.mark.parametrize(
+    ("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")]
+)
 def test_no_class_token_is_said(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("attention", model=kind).fine()
@@ -133,17 +135,17 @@ def unreachable(monkeypatch):
     monkeypatch.setattr(zoo, "fetch", fetch)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_hub_is_out_of_reach(slug, monkeypatch):
+def test_the_hub_is_out_of_reach(monkeypatch):
     unreachable(monkeypatch)
-    app = App(slug).fine()
-    before = app.charts()
-    app.set(model=HUB.name).fine()
-    (said,) = app.sentences("warning")
-    assert "can't be reached" in said and f"The app stays on {CARDS[0].title}." in said
-    assert app.charts() == before
-    app.set(model=DEFAULT).fine()
-    assert not app.at.warning
+    app = App("overview")
+    for slug in SLUGS:
+        before = app.go(slug).fine().charts()
+        app.set(model=HUB.name).fine()
+        (said,) = app.sentences("warning")
+        assert "can't be reached" in said and f"The app stays on {CARDS[0].title}." in said
+        assert app.charts() == before
+        app.set(model=DEFAULT).fine()
+        assert not app.at.warning
 
 
 def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
@@ -187,13 +189,18 @@ def test_a_name_that_is_no_model():
     assert len(app.component("split")["cell"]) == 2
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "https://x.example/m", "..", "a" * 5000, "💥", "a b",
-                                  "x.safetensors", "**bold**", "runs/first", "-", "%00", "'; --"])  # fmt: skip
-def test_names_that_could_do_harm(name):
-    app = App("patches", model=name).fine()
-    (said,) = app.sentences("warning")
-    assert len(said) < 700 and said.endswith(f"The app stays on {CARDS[0].title}.")
-    assert app.charts()
+HARMFUL = ["../../etc/passwd", "/etc/passwd", "https://x.example/m", "..", "a" * 5000, "💥", "a b", "x.safetensors", "**bold**",
+           "runs/first", "-", "%00", "'; --", "![](x)"]  # fmt: skip
+
+
+def test_names_that_could_do_harm():
+    app = App("patches")
+    for name in HARMFUL:
+        app.set(model=name).fine()
+        (said,) = app.sentences("warning")
+        assert len(said) < 700 and said.endswith(f"The app stays on {CARDS[0].title}."), name
+        assert app.charts()
+    assert App("patches", model=HARMFUL[0]).fine().at.warning
 
 
 def test_a_model_that_is_no_plain_vit_is_refused_in_a_sentence(monkeypatch):
@@ -202,13 +209,14 @@ def test_a_model_that_is_no_plain_vit_is_refused_in_a_sentence(monkeypatch):
 
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)
     load = zoo.load
-    monkeypatch.setattr(zoo, "load", lambda name: load(name) if name == DEFAULT else zoo.wrap(timm.create_model(name), name))
+    monkeypatch.setattr(
+        zoo, "load", lambda name: load(name) if name == DEFAULT else zoo.wrap(timm.create_model(name), name)
+    )
     for name in ("resnet18", "convit_tiny", "cait_xxs24_224"):
-        for slug in ("overview", "attention"):
-            app = App(slug, model=name).fine()
-            (said,) = app.sentences("warning")
-            assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
-            assert app.charts()
+        app = App("attention", model=name).fine()
+        (said,) = app.sentences("warning")
+        assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
+        assert app.charts()
 
 
 REAL = f"""
@@ -225,6 +233,7 @@ print(said)
 """
 
 
+@pytest.mark.slow
 def test_the_hub_is_really_out_of_reach(tmp_path):
     """Nothing is replaced: a server whose hub is a closed port."""
     env = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
@@ -235,7 +244,9 @@ def test_the_hub_is_really_out_of_reach(tmp_path):
         [sys.executable, "-c", REAL], env=env, cwd=MAIN.parents[1], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert str(tmp_path / "by-hand" / f"{HUB.name}.safetensors").replace("-", "") in done.stdout.replace("\\", "").replace("-", "")
+    assert str(tmp_path / "by-hand" / f"{HUB.name}.safetensors").replace("-", "") in done.stdout.replace(
+        "\\", ""
+    ).replace("-", "")
     assert time.monotonic() - begun < 120
 
 
@@ -259,13 +270,12 @@ def test_a_nonsense_address_falls_back(slug):
     assert [c["alt"] for c in app.charts()] == [c["alt"] for c in plain.charts()]
 
 
-@pytest.mark.parametrize("value", ["-1", "256", "1e400", "nan", "", "0x10", "9" * 400, "1.5", "١٢"])
-def test_a_nonsense_number_falls_back_or_into_range(value):
-    app = App("attention", ask="true", query=value, block=value, first=value, discard=value).fine()
-    values = app.values()
-    assert 0 <= values["query"] < 256 and 0 <= values["block"] < 12 and 0 <= values["first"] < 12
-    assert 0 <= values["discard"] <= 95
-    assert 0 <= App("patches", patch=value, gutter=value).fine().values()["patch"] < 256
+def test_a_nonsense_number_falls_back_or_into_range():
+    for value in ("-1", "256", "1e400", "-inf", "nan", "", "0x10", "9" * 400, "1.5", "١٢"):
+        app = App("attention", ask="true", query=value, block=value, first=value, discard=value).fine()
+        values = app.values()
+        assert 0 <= values["query"] < 256 and 0 <= values["block"] < 12 and 0 <= values["first"] < 12, value
+        assert 0 <= values["discard"] <= 95, value
 
 
 SETTINGS = {
@@ -273,18 +283,17 @@ SETTINGS = {
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5)},
     "positions": {"position": ("3", 3), "side": ("9", 9)},
-    "distance": {"cls": ("Renormalised", "renormalise"), "over": ("All samples", "samples")},
+    "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
     "attention": {
-        "ask": ("true", True), "query": ("9", 9), "style": ("Heat", "heat"), "fusion": ("max", "max"), "discard": ("30", 30),
-        "residual": ("10", 10), "first": ("2", 2), "opacity": ("80", 80), "block": ("3", 3), "shared": ("true", True),
+        "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
+        "residual": ("10", 10), "first": ("2", 2), "block": ("3", 3), "shared": ("true", True),
     },
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_setting_is_in_the_address(slug):
-    given = SETTINGS[slug] | {"photo": ("Cat", "cat")}
-    given["photo"] = (next(row["title"] for row in session.samples() if row["id"] == "cat"), "cat")
+    given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     assert app.values() == {key: value for key, (_, value) in given.items()} | {"model": DEFAULT, "camera_on": False}
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
@@ -292,9 +301,10 @@ def test_every_setting_is_in_the_address(slug):
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
 
 
-def test_the_paper_style_is_in_the_address():
-    app = App("attention", style="The paper draws it").fine()
-    assert app.values()["style"] == "paper" and app.component("gathered")["overlay"] is None
+def test_how_the_rollout_is_drawn_is_in_the_address():
+    assert App("attention", style="paper").fine().component("gathered")["overlay"] is None
+    heat = App("attention", opacity="80").fine()
+    assert heat.component("gathered")["overlay"] and heat.component("gathered")["opacity"] == 0.8
 
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
@@ -305,10 +315,9 @@ def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
         assert app.component("split")["rows"] == 4
 
 
-def test_what_the_address_names_has_one_name():
-    """Streamlit writes titles into the address: two of the same could not be told apart."""
-    for titles in ([card.title for card in CARDS], [row["title"] for row in session.samples()]):
-        assert len(set(titles)) == len(titles)
+def test_no_two_models_have_one_title():
+    """Streamlit writes what the menu says into the address: two of the same could not be told apart."""
+    assert len({card.title for card in CARDS}) == len(CARDS)
 
 
 def test_settings_stay_from_page_to_page():
@@ -345,7 +354,7 @@ def test_a_good_photo_becomes_the_photo():
     before = shown(app)
     app.upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
     assert app.values()["photo"] == session.UPLOAD
-    assert "mine.png" in app.at.selectbox(key="photo").options
+    assert any("mine.png" in said for said in app.sentences("caption"))
     assert shown(app) != before and not app.at.error
     mine = shown(app)
     app.set(photo="cat").fine()
@@ -366,16 +375,16 @@ def test_the_photo_stays_from_page_to_page():
 BAD = bad()
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_one_sentence_and_the_photo_stays(name):
-    app = App("patches", photo="Cat").upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
+def test_a_bad_file_is_one_sentence_and_the_photo_stays():
+    app = App("patches", photo="cat").upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
     before, values = shown(app), app.values()
-    app.upload(name, BAD[name]).fine()
-    (said,) = app.sentences("error")
-    assert said.startswith(name) and said.endswith(".") and "\n" not in said and len(said) < 250
-    assert said.count(". ") == 0, "one sentence"
-    assert not any(word in said for word in ("Error", "Traceback", "0x"))
-    assert shown(app) == before and app.values() == values
+    for name, data in BAD.items():
+        app.upload(name, data).fine()
+        (said,) = app.sentences("error")
+        assert said.startswith(name) and said.endswith(".") and "\n" not in said and len(said) < 250
+        assert said.count(". ") == 0, f"one sentence: {said}"
+        assert not any(word in said for word in ("Error", "Traceback", "0x")), said
+        assert shown(app) == before and app.values() == values, name
     app.set(gutter=3).fine()
     assert shown(app) == before
     app.upload("other.png", saved(flat(), "PNG")).fine()
@@ -388,15 +397,15 @@ def test_what_was_wrong_is_old_news_once_another_photo_is_chosen():
     assert not app.set(photo="cat").fine().at.error
 
 
-@pytest.mark.parametrize("name", [n for n in HOSTILE_NAMES if n and "\x00" not in n], ids=lambda n: repr(n[:20]))
-@pytest.mark.parametrize("data", [saved(corners(), "PNG"), b"not a photo"], ids=["good", "bad"])
-def test_hostile_names_are_shown_as_they_are(name, data):
-    app = App("patches").upload(name, data).fine()
-    if data == b"not a photo":
-        assert app.sentences("error")[0].startswith(printable(name))
-        assert len(app.sentences("error")[0]) < 200
-    else:
-        assert app.values()["photo"] == session.UPLOAD and printable(name) in app.at.selectbox(key="photo").options
+def test_hostile_names_are_shown_as_they_are():
+    app = App("patches")
+    for name in [n for n in HOSTILE_NAMES if "\x00" not in n]:
+        app.upload(name, b"not a photo").fine()
+        (said,) = app.sentences("error")
+        assert said.startswith(printable(name).strip()) and len(said) < 200
+        app.upload(name, saved(corners(), "PNG")).fine()
+        assert app.values()["photo"] == session.UPLOAD
+        assert any(printable(name).strip() in said for said in app.sentences("caption")), name
 
 
 def test_a_name_is_not_markdown():
@@ -460,7 +469,7 @@ def test_the_distances_on_the_page_are_vitcores(shipped):
 
 def test_the_average_over_photos_is_the_mean_of_each(shipped):
     names = ["cat", "rocket"]
-    app = App("distance", over="Photos of mine").fine()
+    app = App("distance", over="folder").fine()
     assert len(app.at.info) == 1 and not app.charts()
     picker = app.at.get_by_key("folder")
     for name in names:
@@ -543,7 +552,3 @@ def test_prose_has_every_word_a_page_asks_for():
         source = (MAIN.parent / "views" / f"{slug}.py").read_text()
         asked = set(re.findall(r'text\["([^"]+)"\]', source)) | set(re.findall(r'text\["([^"]+)" if', source))
         assert asked <= session.prose(slug).keys()
-
-
-def test_zoo_errors_have_one_type():
-    assert issubclass(ModelError, ValueError)

@@ -3,9 +3,12 @@
 import json
 import re
 from pathlib import Path
+from unittest.mock import patch
 
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from app import controls
 from app.catalog import PAGES
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
@@ -19,9 +22,9 @@ class App:
         self.at = AppTest.from_file(str(MAIN), default_timeout=120)
         self.at.context = {"theme": theme}
         self.at.query_params = dict(address)
-        self.run()  # the first run tells which pages there are
-        if slug != SLUGS[0]:
-            self.go(slug)
+        with patch.object(controls, "current", lambda *_: st.stop()):
+            self.run()  # the first run tells which pages there are
+        self.go(slug)
 
     def run(self) -> "App":
         """Run the script, as after every touch of a control."""
@@ -59,7 +62,7 @@ class App:
 
     def sentences(self, kind: str) -> list[str]:
         """The texts of one kind ("error", "warning", "info", "caption", "markdown"), without Markdown's backslashes."""
-        return [re.sub(r"\\([^\w\s])", r"\1", element.value) for element in self.at.get(kind)]
+        return [re.sub(r"\\([^a-zA-Z0-9\s])", r"\1", element.value) for element in self.at.get(kind)]
 
     def component(self, key: str) -> dict:
         """What Python sent to a component of ours."""

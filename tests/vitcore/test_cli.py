@@ -137,7 +137,14 @@ def test_models_as_a_table(capsys):
 # Settings
 
 
-ROLLOUTS = [("--fusion", "max"), ("--fusion", "min"), ("--discard", 0.9), ("--residual", 0.1), ("--first-block", 6), ("--patch", 0)]
+ROLLOUTS = [
+    ("--fusion", "max"),
+    ("--fusion", "min"),
+    ("--discard", 0.9),
+    ("--residual", 0.1),
+    ("--first-block", 6),
+    ("--patch", 0),
+]
 
 
 @pytest.mark.parametrize("setting", ROLLOUTS, ids=str)
@@ -254,7 +261,9 @@ def test_stopping_with_control_c(capsys, monkeypatch):
 
 
 def shell(*argv, cwd):
-    return subprocess.run([sys.executable, "-m", "vitcore", *argv], cwd=cwd, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "vitcore", *argv], cwd=cwd, capture_output=True, text=True, check=False
+    )
 
 
 def test_from_a_shell(tmp_path):

@@ -29,6 +29,11 @@ def test_patches_are_in_reading_order(grid):
     assert [grid.patch(r, c) for r, c in places] == list(range(grid.patches))
 
 
+@pytest.mark.parametrize("rows, cols, middle", [(14, 14, 105), (3, 5, 7), (1, 1, 0), (2, 3, 4)])
+def test_the_middle(rows, cols, middle):
+    assert Grid(rows, cols, 8).middle == middle
+
+
 @each_grid
 def test_boxes_tile_the_input_exactly(grid):
     painted = np.zeros(grid.image_px, int)

@@ -11,7 +11,7 @@ from torchvision import transforms
 from tests import files
 from vitcore import images
 from vitcore.grid import Grid
-from vitcore.images import Photo, PhotoError, crop_box, geometry, open_photo, outlined, printable, see, sharp
+from vitcore.images import Photo, PhotoError, crop_box, geometry, open_photo, outlined, photo_of, printable, see, sharp
 
 
 def refusal(*given) -> str:
@@ -94,7 +94,9 @@ def test_printable_names(name):
     assert shown.isprintable() and 0 < len(shown) <= 80
 
 
-@pytest.mark.parametrize("path", ["nowhere.jpg", "nul\x00l.jpg", "x" * 5000, "."], ids=["absent", "nul", "long", "folder"])
+@pytest.mark.parametrize(
+    "path", ["nowhere.jpg", "nul\x00l.jpg", "x" * 5000, "."], ids=["absent", "nul", "long", "folder"]
+)
 def test_paths_that_cannot_be_read(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert is_one_sentence(refusal(path))
@@ -123,6 +125,13 @@ def test_every_orientation_is_upright(orientation, kind):
     for x, y, colour in [(8, 8, files.RED), (56, 8, files.GREEN), (8, 40, files.BLUE), (56, 40, (255, 255, 255))]:
         assert close(colour_at(photo.image, x, y), colour, 16)
     assert any("upright" in note for note in photo.notes) == (orientation != 1)
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_pictures_that_are_open_already_are_made_upright_too(orientation):
+    photo = photo_of(Image.open(io.BytesIO(files.oriented(orientation))))
+    assert photo.image.size == (64, 48) and photo.image.mode == "RGB"
+    assert close(colour_at(photo.image, 8, 8), files.RED, 16) and close(colour_at(photo.image, 8, 40), files.BLUE, 16)
 
 
 def test_damaged_exif_does_not_spoil_a_good_picture():
@@ -172,7 +181,7 @@ def test_other_transparency_is_white_too(mode, left):
 def test_grayscale_bilevel_and_palette(mode, stored, shown):
     image = Image.new(mode, (60, 40), stored)
     if mode == "P":
-        image.putpalette(list(range(15)) + [9, 99, 199])
+        image.putpalette([*range(15), 9, 99, 199])
         shown = (9, 99, 199)
     photo = open_photo(files.saved(image, "PNG"))
     assert photo.image.mode == "RGB" and tuple(colour_at(photo.image, 30, 20)) == shown
@@ -298,7 +307,7 @@ GEOMETRIES = [
 @pytest.mark.parametrize("geometry_of", GEOMETRIES, ids=str)
 @pytest.mark.parametrize("size", [(400, 300), (300, 400), (900, 90), (90, 900), (256, 256), (40, 30)], ids=str)
 def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
-    high, wide, crop_pct, mode = geometry_of
+    high, wide = geometry_of[:2]
     transform, grid = transform_for(*geometry_of), Grid(high // 8, wide // 8, 8)
     pixels = np.asarray(geometry(coordinates(size), transform)).astype(float)
     assert pixels.shape == (high, wide, 3)

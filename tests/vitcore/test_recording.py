@@ -36,7 +36,9 @@ def distilled():
     from timm.models.deit import VisionTransformerDistilled
 
     torch.manual_seed(0)
-    return zoo.wrap(VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=3, num_classes=10))
+    return zoo.wrap(
+        VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=3, num_classes=10)
+    )
 
 
 @pytest.fixture(scope="module", params=[*KINDS, *SPECIAL])
@@ -61,8 +63,12 @@ def test_arrays_have_the_shapes_that_are_documented(vit, own):
     assert own.seen.pixels.shape == (*vit.grid.image_px, 3) and own.seen.pixels.dtype == np.uint8
     assert own.logits.shape == (vit.module.num_classes or vit.module.embed_dim,)
     assert own.distance_px.shape == own.distance_renormalised_px.shape == (blocks, heads)
-    assert {name: fused.shape for name, fused in own.fused.items()} == dict.fromkeys(("mean", "max", "min"), (blocks, tokens, tokens))
-    assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(range(blocks), (heads, tokens, tokens))
+    assert {name: fused.shape for name, fused in own.fused.items()} == dict.fromkeys(
+        ("mean", "max", "min"), (blocks, tokens, tokens)
+    )
+    assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(
+        range(blocks), (heads, tokens, tokens)
+    )
     assert own.readout.shape == (tokens,)
 
 

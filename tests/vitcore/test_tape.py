@@ -104,7 +104,12 @@ def test_four_threads_share_one_model(shipped, photo_file):
 
 
 def same_recording(a, b):
-    pairs = [(a.logits, b.logits), (a.distance_px, b.distance_px), (a.fused["mean"], b.fused["mean"]), (a.maps[5], b.maps[5])]
+    pairs = [
+        (a.logits, b.logits),
+        (a.distance_px, b.distance_px),
+        (a.fused["mean"], b.fused["mean"]),
+        (a.maps[5], b.maps[5]),
+    ]
     return all(np.array_equal(x, y) for x, y in pairs)
 
 
@@ -248,10 +253,10 @@ def test_gradients_of_a_class_reach_the_weights_of_every_block(make_vit):
 def test_calls_are_numbered_from_0_on_each_tape(make_module):
     module = make_module()
     for _ in range(2):
-        numbers = []
-        with torch.inference_mode(), Tape(lambda call: numbers.append(call.index)):
+        calls = []
+        with torch.inference_mode(), Tape(calls.append):
             module(pixels_for(module))
-        assert numbers == [0, 1, 2]
+        assert [call.index for call in calls] == [0, 1, 2]
 
 
 def test_nothing_is_watched_outside_the_block(make_module):

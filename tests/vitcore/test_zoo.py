@@ -128,10 +128,18 @@ def test_a_card_that_is_not_text(own):
 
 
 WRONG_FACTS = [
-    ("architecture", "num_heads", 5), ("architecture", "embed_dim", 48), ("architecture", "depth", 4), ("architecture", "img_size", "x"),
-    ("architecture", "patch_size", 0), ("architecture", "colour", "blue"), ("architecture", "num_classes", -1), ("card", "colour", "blue"),
-    ("card", "title", None), ("input", "mean", None), ("input", "std", "wide"),
-]  # fmt: skip
+    ("architecture", "num_heads", 5),
+    ("architecture", "embed_dim", 48),
+    ("architecture", "depth", 4),
+    ("architecture", "img_size", "x"),
+    ("architecture", "patch_size", 0),
+    ("architecture", "colour", "blue"),
+    ("architecture", "num_classes", -1),
+    ("card", "colour", "blue"),
+    ("card", "title", None),
+    ("input", "mean", None),
+    ("input", "std", "wide"),
+]
 
 
 @pytest.mark.parametrize("part, key, value", WRONG_FACTS, ids=lambda v: str(v))
@@ -162,8 +170,10 @@ def test_weights_of_another_model(own):
 # Names
 
 
-HOSTILE = ["", " ", "no_such_model", "vit_tiny_patch16_224.no_such_tag", "../../etc/passwd", "a\nb", "nul\x00l", "x" * 5000,
-           "https://example.org/model", "hf-hub:some/model", "vit_tiny_patch16_224.augreg_in21k_ft_in1k/..", "<b>", "%s{0}"]  # fmt: skip
+HOSTILE = [
+    "", " ", "no_such_model", "vit_tiny_patch16_224.no_such_tag", "../../etc/passwd", "a\nb", "nul\x00l", "x" * 5000,
+    "https://example.org/model", "hf-hub:some/model", "test_vit.r160_in1k/..", "<b>", "%s{0}",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
@@ -253,7 +263,9 @@ def test_a_model_is_downloaded_once_with_progress(hub, small, capsys):
     seen = []
     vit = load(SMALL, progress=lambda done, total: seen.append((done, total)))
     assert seen and seen[-1] == (len(data), len(data))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and {total for _, total in seen} == {len(data)}
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and {total for _, total in seen} == {
+        len(data)
+    }
     assert vit.name == SMALL and vit.grid.image_px == (160, 160) and len(vit.labels) == 1000
     assert all(torch.equal(v, vit.module.state_dict()[k]) for k, v in module.state_dict().items())
     load(SMALL)
@@ -344,6 +356,7 @@ def test_a_hybrids_grid_is_read_from_its_model_not_its_name(hybrid):
 
 @pytest.mark.parametrize("kind, said", [
     ({}, "class token"), ({"reg_tokens": 4}, "class token"), ({"global_pool": "avg"}, "mean of patches"),
+    ({"global_pool": "max"}, "mean of patches"),
     ({"class_token": False, "global_pool": "avg"}, "mean of patches"),
     ({"class_token": False, "global_pool": "map"}, "attention pool"),
 ])  # fmt: skip
@@ -351,8 +364,11 @@ def test_where_the_answer_is_read(make_vit, kind, said):
     assert make_vit(**kind).readout == said
 
 
-OTHERS = ["swin_tiny_patch4_window7_224", "resnet18", "convnext_atto", "mixer_s32_224", "levit_128s", "pit_ti_224", "samvit_base_patch16",
-          "maxvit_pico_rw_256", "vit_small_patch16_18x2_224", "xcit_nano_12_p16_224", "hiera_tiny_224", "crossvit_tiny_240"]  # fmt: skip
+OTHERS = [
+    "swin_tiny_patch4_window7_224", "resnet18", "convnext_atto", "mixer_s32_224", "levit_128s", "pit_ti_224",
+    "samvit_base_patch16", "maxvit_pico_rw_256", "vit_small_patch16_18x2_224", "xcit_nano_12_p16_224",
+    "hiera_tiny_224", "crossvit_tiny_240",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -364,6 +380,8 @@ def test_models_without_one_grid_of_patches_are_refused(name):
     assert name in refusal(wrap, module, name)
 
 
-@pytest.mark.parametrize("module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr)
+@pytest.mark.parametrize(
+    "module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr
+)
 def test_modules_that_are_no_vision_models_are_refused(module):
     assert "thing" in refusal(wrap, module, "thing")

@@ -60,7 +60,7 @@ def rollout(
         fig = go.Figure([picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)])
     elif style == "heat":
         fig = go.Figure([
-            picture(np.asarray(photo), size), picture(heat(mask, photo.size), size, opacity), hover_cells(text, size),
+            picture(np.asarray(photo), size), picture(heat(mask, heat_size(grid)), size, opacity), hover_cells(text, size),
             scale_bar(SEQUENTIAL, 0, 100 * float(mask.max()), "rollout, % of the total"),
         ])  # fmt: skip
     else:
@@ -75,6 +75,8 @@ def fitted(pixels: NDArray[np.uint8]) -> Image.Image:
     """The picture with its longer side at SIDE_PX."""
     image = Image.fromarray(np.asarray(pixels))
     scale = SIDE_PX / max(image.size)
+    if scale == 1:
+        return image
     return image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
 
 
@@ -82,6 +84,11 @@ def heat(mask: NDArray, size: tuple[int, int]) -> NDArray[np.uint8]:
     """(rows, cols) amounts as colours from 0 to their maximum, bilinear to `size` (width, height)."""
     unit = Image.fromarray((mask / max(float(mask.max()), 1e-12)).astype(np.float32))
     return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
+
+
+def heat_size(grid: Grid) -> tuple[int, int]:
+    """Width and height that are enough for a smooth heat map: its own grid, sixteenfold."""
+    return 16 * grid.cols, 16 * grid.rows
 
 
 def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:

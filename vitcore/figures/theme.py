@@ -65,11 +65,12 @@ def lut(scale: str) -> NDArray[np.uint8]:
 _LUTS: dict[str, NDArray[np.uint8]] = {}
 
 
-def data_uri(pixels: NDArray[np.uint8]) -> str:
-    """(H, W, 3 or 4) bytes as a PNG a browser can show."""
+def data_uri(pixels: NDArray[np.uint8], photo: bool = False) -> str:
+    """(H, W, 3 or 4) bytes as an address a browser can show: PNG, or JPEG for a `photo`, a tenth of the size."""
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG", compress_level=3)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    kind, how = ("JPEG", {"quality": 90}) if photo and pixels.shape[-1] == 3 else ("PNG", {"compress_level": 3})
+    Image.fromarray(pixels).save(file, kind, **how)
+    return f"data:image/{kind.lower()};base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, zoom: int = 1) -> NDArray[np.uint8]:
@@ -92,7 +93,7 @@ def picture(
     high, wide = pixels.shape[:2]
     dx, dy = size[0] / wide, size[1] / high
     return go.Image(
-        source=data_uri(pixels), x0=dx / 2, y0=dy / 2, dx=dx, dy=dy, opacity=opacity, hoverinfo="skip",
+        source=data_uri(pixels, photo=smooth), x0=dx / 2, y0=dy / 2, dx=dx, dy=dy, opacity=opacity, hoverinfo="skip",
         zsmooth="fast" if smooth else False,
     )  # fmt: skip
 

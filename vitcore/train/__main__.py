@@ -41,7 +41,7 @@ def main() -> None:
         print(json.dumps({"taught": done, "of": len(photos)}), flush=True)
     run = loop.start(recipe, args.out)
     with (args.out / "log.jsonl").open("a") as log:
-        for record in loop.train(run, teach.open_lessons(lessons)):
+        for record in loop.train(run, teach.open_lessons(lessons), looker):
             print(json.dumps(record), file=log, flush=True)
 
 

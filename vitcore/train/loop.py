@@ -18,7 +18,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vitcore.tape import Call, Softmax, Tape
 from vitcore.train.recipe import Distil
-from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, normalise
+from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, first_attention, normalise
 
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 MEAN_STD = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
@@ -131,17 +131,23 @@ def mixed(b: Batch, share: float) -> Batch:
     return Batch(mix[0], mix[1], mix[2], mix[3], b.dense * b.dense.flip(0))
 
 
-def losses(student: Student, batch: Batch, recipe: Distil) -> dict[str, Tensor]:
-    """Cross-entropy to the labels; squared error to the tokens; cross-entropy to the class token's attention."""
+def losses(student: Student, batch: Batch, recipe: Distil, looker: Any = None) -> dict[str, Tensor]:
+    """Cross-entropy to the labels; squared error to the tokens; divergence from the class token's attention in the last
+    block, and from three heads' attention in the first."""
     rows: list[Tensor] = []
+    first: list[Tensor] = []
 
     def attend(call: Call | Softmax) -> Tensor | None:
         if isinstance(call, Softmax) or call.q.shape[2] > FUSED_ABOVE:
             rows[:] = [call.weights(slice(0, 1))[:, :, 0]]
+            if call.index == 0:
+                first.append(call.weights())
             return None
         with torch.autocast("cpu", enabled=False):  # keep softmax in bf16: memory traffic is what costs here
             weights = call.weights()
         rows[:] = [weights[:, :, 0]]
+        if call.index == 0:
+            first.append(weights)
         return weights @ call.v
 
     with Tape(attend):
@@ -153,11 +159,20 @@ def losses(student: Student, batch: Batch, recipe: Distil) -> dict[str, Tensor]:
     row = F.normalize(rows[-1].float().mean(1)[:, 1:], p=1, dim=-1)
     wanted = F.normalize(batch.attention.gather(1, kept), p=1, dim=-1)
     dense = batch.dense / batch.dense.sum().clamp(min=1)
+    near = batch.pixels.new_zeros(())
+    if looker is not None and recipe.first_weight:
+        near = divergence(first_attention(looker, batch.pixels, kept), first[0].float()).mean()
     return {
+        "first": near,
         "label": F.cross_entropy(logits, batch.targets),
         "token": ((seen - taught) ** 2).mean((1, 2)) @ dense,
-        "attention": F.kl_div(row.clamp(min=1e-6).log(), wanted, reduction="none").sum(1) @ dense,
+        "attention": divergence(wanted, row) @ dense,
     }
+
+
+def divergence(wanted: Tensor, given: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of distributions over the last dimension, in nats."""
+    return F.kl_div(given.clamp(min=1e-6).log(), wanted.float(), reduction="none").sum(-1)
 
 
 def start(recipe: Distil, folder: Path) -> Run:
@@ -193,8 +208,8 @@ def save(run: Run) -> None:
     (run.folder / "snapshot.tmp").replace(run.folder / f"snapshot-{run.step:06d}.safetensors")
 
 
-def train(run: Run, lessons: Lessons) -> Iterator[dict[str, float]]:
-    """Train to the recipe's last step, yielding a record a step."""
+def train(run: Run, lessons: Lessons, looker: Any = None) -> Iterator[dict[str, float]]:
+    """Train to the recipe's last step, yielding a record a step; `looker` is the token teacher, for its first block."""
     recipe = run.recipe
     while run.step < recipe.steps:
         begun = time.perf_counter()
@@ -205,8 +220,9 @@ def train(run: Run, lessons: Lessons) -> Iterator[dict[str, float]]:
         for group in run.optimiser.param_groups:
             group["lr"] = learning_rate(recipe, run.step)
         with torch.autocast("cpu", torch.bfloat16):
-            part = losses(run.student, draw(lessons, recipe, run.step), recipe)
+            part = losses(run.student, draw(lessons, recipe, run.step), recipe, looker)
         loss = part["label"] + recipe.token_weight * part["token"] + recipe.attention_weight * part["attention"]
+        loss = loss + recipe.first_weight * part["first"]
         run.optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(run.student.parameters(), recipe.clip_norm)

@@ -19,7 +19,7 @@ class Distil:
     heads: int = 3  # H
     classes: int = 1000  # ImageNet-1k, as the teacher
     patch_init_std: float = 0.002  # small, so that the filters show what was learned and not the noise they began as
-    steps: int = 2900  # optimiser steps
+    steps: int = 2200  # optimiser steps
     batch: int = 128  # images a step
     lr_peak: float = 1e-3  # AdamW
     warmup_steps: int = 150  # linear
@@ -30,6 +30,7 @@ class Distil:
     mixup_alpha: float = 0.0  # Beta(a, a); 0 = off
     token_weight: float = 1.0  # MSE to the teacher's tokens (64 principal components)
     attention_weight: float = 0.1  # cross-entropy to the teacher's class-token attention
+    first_weight: float = 0.5  # cross-entropy to three heads of the token teacher's first block
     ema_decay: float = 0.995  # of the weights that are shipped
     snapshot_every_steps: int = 100
     seed: int = 0

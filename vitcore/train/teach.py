@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import timm
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 from timm.models.vision_transformer import checkpoint_filter_fn
 from torch import Tensor
 
-from vitcore.tape import Tape
+from vitcore.tape import Call, Softmax, Tape
 from vitcore.train.data import crop, decode, random_box
 
+FIRST_HEADS = 4, 1, 5  # of DINOv2-S/14: they reach 9, 33 and 53 % of the image width
 TOP = 20  # classes kept per photo
 COMPONENTS = 64  # principal components kept of a teacher token
 TOKEN_STEP = 6 / 127  # int8 quantum of a standardised component
@@ -73,6 +75,28 @@ def token_lesson(teacher: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
         tokens = teacher.forward_features(pixels)
     attention = rows[-1].float().mean(1)[:, 0, prefix:]
     return tokens[:, prefix:].float(), attention / attention.sum(-1, keepdim=True)
+
+
+@torch.no_grad()
+def first_attention(teacher: Any, pixels: Tensor, kept: Tensor, heads: tuple[int, ...] = FIRST_HEADS) -> Tensor:
+    """Attention of a few heads of the teacher's first block, (B, heads, 1 + kept, 1 + kept), among the kept patches.
+
+    `pixels` (B, 3, px, px) are normalised with mean and deviation 0.5, `kept` (B, n) are patch indices. One block is a
+    twelfth of a teacher, so this is asked on the spot, crop and mirror included.
+    """
+    mean, std = (torch.tensor(teacher.pretrained_cfg[name]).view(3, 1, 1) for name in ("mean", "std"))
+    large = F.interpolate(pixels, size=teacher.patch_embed.img_size, mode="bilinear")
+    x = teacher.norm_pre(teacher._pos_embed(teacher.patch_embed((large * 0.5 + 0.5 - mean) / std)))
+    rows = torch.cat([torch.zeros_like(kept[:, :1]), kept + 1], 1).unsqueeze(-1).expand(-1, -1, x.shape[-1])
+    found: list[Tensor] = []
+
+    def look(call: Call | Softmax) -> None:
+        found.append(Call(0, call.q[:, heads], call.k[:, heads], call.v[:, heads]).weights())  # type: ignore[union-attr]
+
+    block = teacher.blocks[0]
+    with Tape(look):
+        block.attn(block.norm1(x.gather(1, rows)))
+    return found[0]
 
 
 def fit_components(tokens: Tensor) -> dict[str, Tensor]:

@@ -42,7 +42,12 @@ def test_flat_rows_are_row_by_row_colour_by_colour(grid):
         assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
 
 
-KINDS = [{}, {"img_size": (32, 48)}, {"img_size": (40, 48), "patch_size": (8, 16)}, {"reg_tokens": 4, "no_embed_class": True}]
+KINDS = [
+    {},
+    {"img_size": (32, 48)},
+    {"img_size": (40, 48), "patch_size": (8, 16)},
+    {"reg_tokens": 4, "no_embed_class": True},
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -98,7 +98,14 @@ def test_the_shipped_model_knows_where_its_patches_sit(shipped):
 # Interpolation
 
 
-SIZES = [((32, 32), 7, 7), ((32, 32), 3, 3), ((112, 112), 24, 24), ((48, 48), 4, 9), ((32, 56), 12, 5), ((56, 32), 14, 8)]
+SIZES = [
+    ((32, 32), 7, 7),
+    ((32, 32), 3, 3),
+    ((112, 112), 24, 24),
+    ((48, 48), 4, 9),
+    ((32, 56), 12, 5),
+    ((56, 32), 14, 8),
+]
 each_size = pytest.mark.parametrize("image, rows, cols", SIZES)
 
 

@@ -72,7 +72,9 @@ def test_a_mask_of_zeros_is_no_trouble():
         figures.rollout(np.zeros((4, 6)), photo, GRID, style)
 
 
-@pytest.mark.parametrize("size, expected", [((100, 50), (768, 384)), ((50, 100), (384, 768)), ((1536, 1536), (768, 768))])
+@pytest.mark.parametrize(
+    "size, expected", [((100, 50), (768, 384)), ((50, 100), (384, 768)), ((1536, 1536), (768, 768))]
+)
 def test_fitted(size, expected):
     assert fitted(np.zeros((size[1], size[0], 3), np.uint8)).size == expected
 

@@ -103,10 +103,10 @@ def test_arrays_are_of_types_plotly_packs(build, name):
 
 
 @each
-def test_pictures_are_pngs_inside_the_figure(build, name):
+def test_pictures_are_inside_the_figure(build, name):
     for trace in build(name).data:
         if trace.type == "image":
-            assert trace.source.startswith("data:image/png;base64,")
+            assert re.match("data:image/(png|jpeg);base64,", trace.source)
             Image.open(io.BytesIO(base64.b64decode(trace.source.split(",", 1)[1]))).verify()
 
 
@@ -135,7 +135,12 @@ def test_svg(build, name):
     assert float(root.get("width").removesuffix("pt")) > 200
     drawn = [part for part in root.iter() if part.tag.rpartition("}")[2] in ("path", "image", "use")]
     assert len(drawn) > 5
-    links = [v for part in root.iter() for k, v in part.attrib.items() if k.endswith("href") and not v.startswith(("#", "data:"))]
+    links = [
+        v
+        for part in root.iter()
+        for k, v in part.attrib.items()
+        if k.endswith("href") and not v.startswith(("#", "data:"))
+    ]
     assert links == []
 
 

@@ -23,8 +23,8 @@ def pixels_of(fig):
 def test_rows_of_seven_in_reading_order(count, rows):
     fig = figures.filters(tiles(count), np.full(count, 1 / count))
     drawn = pixels_of(fig)
-    order = [v for v in dict.fromkeys(drawn[drawn[..., 3] > 0][:, 0].tolist())]
-    assert sorted(order) == list(range(1, count + 1))
+    shown = set(drawn[drawn[..., 3] > 0][:, 0].tolist())
+    assert shown == set(range(1, count + 1))
     side = 48
     for i in range(count):
         y, x = i // 7 * (side + 4) + side // 2, i % 7 * (side + 4) + side // 2

@@ -51,7 +51,11 @@ def test_scales_go_from_minus_one_to_one(grid):
 
 def test_axes_count_patches_from_1():
     fig = figures.positions(cosines(GRIDS[1]), GRIDS[1])
-    assert list(fig.layout.xaxis.ticktext) == ["1", "2", "3", "4", "5"] and list(fig.layout.yaxis.ticktext) == ["1", "2", "3"]
+    assert list(fig.layout.xaxis.ticktext) == ["1", "2", "3", "4", "5"] and list(fig.layout.yaxis.ticktext) == [
+        "1",
+        "2",
+        "3",
+    ]
     assert list(fig.layout.xaxis.tickvals) == [0.5, 1.5, 2.5, 3.5, 4.5]
     assert "column" in fig.layout.xaxis.title.text and "row" in fig.layout.yaxis.title.text
     assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1], "row 1 is on top"

@@ -9,7 +9,18 @@ import pytest
 from PIL import Image
 
 from vitcore.figures.theme import (
-    CATEGORICAL, DIVERGING, INK, SEQUENTIAL, colour, data_uri, hover_cells, lut, mosaic, picture, scale_bar, styled,
+    CATEGORICAL,
+    DIVERGING,
+    INK,
+    SEQUENTIAL,
+    colour,
+    data_uri,
+    hover_cells,
+    lut,
+    mosaic,
+    picture,
+    scale_bar,
+    styled,
 )  # fmt: skip
 
 
@@ -42,6 +53,17 @@ def test_data_addresses_hold_the_pixels(channels):
     address = data_uri(pixels)
     assert address.startswith("data:image/png;base64,")
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1])))), pixels)
+
+
+def test_photographs_travel_as_jpeg_and_what_is_transparent_does_not():
+    y, x = np.mgrid[:200, :300]
+    pixels = np.stack([x % 256, y, (x + y) // 2], -1).astype(np.uint8) ^ np.uint8(3)
+    address, exact = data_uri(pixels, photo=True), data_uri(pixels)
+    assert address.startswith("data:image/jpeg;base64,") and len(address) < len(exact)
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1])))).astype(int)
+    assert shown.shape == pixels.shape and np.abs(shown - pixels).mean() < 3
+    alpha = np.zeros((4, 4, 4), np.uint8)
+    assert data_uri(alpha, photo=True).startswith("data:image/png;")
 
 
 def test_a_mosaic():
@@ -92,5 +114,7 @@ def test_ink_can_be_read_and_heads_stand_out(mode, page):
 
 def test_a_styled_figure_fetches_no_font():
     fig = styled(go.Figure(), "Title", "dark", 300, "Below it")
-    assert fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
+    assert (
+        fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
+    )
     assert "http" not in fig.to_json().replace("http://www.w3.org", "")
