@@ -66,11 +66,6 @@ def rollout(
     return row
 
 
-def rollout_steps(fused: NDArray, start: int | NDArray = 0, **settings: float) -> NDArray[np.float64]:
-    """(L, T): the rollout through blocks 0…l for each l, the build-up block by block."""
-    return np.stack([rollout(fused[: depth + 1], start, **settings) for depth in range(len(fused))])  # type: ignore[arg-type]
-
-
 def rollout_matrix(
     fused: NDArray, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5, first_block: int = 0
 ) -> NDArray[np.float64]:

@@ -49,7 +49,7 @@ def _head_text(maps: NDArray, cols: int, size: tuple[float, float]) -> list[list
 
 
 def rollout(
-    mask: NDArray, pixels: NDArray[np.uint8], grid: Grid, style: str = "heat", opacity: float = 0.6,
+    mask: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", opacity: float = 0.6,
     mode: Mode = "light", about: str = "what the class token gathered", start: int | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
@@ -71,7 +71,7 @@ def rollout(
     return bare_axes(styled(fig, "Attention rollout", mode, 580, about), size)
 
 
-def fitted(pixels: NDArray[np.uint8]) -> Image.Image:
+def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
     """The picture with its longer side at SIDE_PX."""
     image = Image.fromarray(np.asarray(pixels))
     scale = SIDE_PX / max(image.size)

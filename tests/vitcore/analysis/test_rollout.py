@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.rollout import FUSIONS, discard, fuse, rollout, rollout_matrix, rollout_steps, transition
+from vitcore.analysis.rollout import FUSIONS, discard, fuse, rollout, rollout_matrix, transition
 
 
 def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):
@@ -117,22 +117,6 @@ def test_a_residual_of_1_forgets_attention():
 def test_the_residual_weight_is_that_of_the_identity():
     fused = random_fused(1)
     assert np.allclose(transition(fused[0], residual=0.2), 0.8 * fused[0] + 0.2 * np.eye(11), rtol=1e-12)
-
-
-def test_a_distribution_over_tokens_is_the_mean_of_their_rows():
-    fused, chosen = random_fused(), {"discard_ratio": 0.4, "first_block": 1}
-    readout = np.zeros(11)
-    readout[1:] = 0.1
-    rows = [rollout(fused, token, **chosen) for token in range(1, 11)]
-    assert np.allclose(rollout(fused, readout, **chosen), np.mean(rows, 0), rtol=1e-12)
-
-
-def test_steps_build_up_to_the_whole():
-    fused = random_fused()
-    steps = rollout_steps(fused, 3, residual=0.3)
-    assert steps.shape == (4, 11)
-    for depth, row in enumerate(steps):
-        assert np.array_equal(row, rollout(fused[: depth + 1], 3, residual=0.3))
 
 
 # Fusing heads and discarding
