@@ -98,7 +98,8 @@ ROOMS = {
     "tables.py": (),
     "tape.py": (),
     "images.py": ("vitcore.grid",),
-    "zoo.py": ("vitcore.grid", "vitcore.images", "vitcore.cards", "vitcore.compat", "vitcore.models"),
+    "hub.py": ("vitcore.cards", "vitcore.compat"),
+    "zoo.py": ("vitcore.grid", "vitcore.images", "vitcore.cards", "vitcore.compat", "vitcore.hub", "vitcore.models"),
     "recording.py": ("vitcore.grid", "vitcore.images", "vitcore.tape", "vitcore.zoo", "vitcore.analysis"),
 }
 

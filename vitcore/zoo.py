@@ -4,9 +4,7 @@ Weights come from this package, from a folder of the user's, or from the Hugging
 """
 
 import copy
-import io
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,15 +18,13 @@ from torch import Tensor, nn
 from vitcore.cards import CARDS, DEFAULT, ModelCard
 from vitcore.compat import declare_torchvision_ops
 from vitcore.grid import Grid
+from vitcore.hub import ModelError as ModelError
+from vitcore.hub import Progress
+from vitcore.hub import fetch as fetch
 
 declare_torchvision_ops()
 
 SHIPPED = Path(__file__).parent.parent / "assets" / "models"
-Progress = Callable[[int, int], None]  # bytes so far, bytes in all
-
-
-class ModelError(ValueError):
-    """A model that can't be had or can't be shown; the message says what to do about it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,59 +134,6 @@ def _reason(error: Exception) -> str:
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else (size[0], size[1])
-
-
-def by_hand() -> Path:
-    """The folder where people may place weights themselves: `NAME.safetensors`."""
-    return Path(os.environ.get("VITCORE_MODELS", Path.home() / ".cache" / "inside-vit" / "models"))
-
-
-def fetch(name: str, progress: Progress | None = None) -> Path:
-    """The weights of a hub model as a local file, downloaded if need be.
-
-    Raises: ModelError, when the hub does not have it or can't be reached; it says how to place the file by hand.
-    """
-    placed = by_hand() / f"{name}.safetensors"
-    if placed.is_file():
-        return placed
-    import timm
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import RepositoryNotFoundError
-
-    try:
-        config = timm.models.get_pretrained_cfg(name, allow_unregistered=False) if timm.is_model(name) else None
-    except RuntimeError:  # the part after the dot
-        config = None
-    if config is None or not (config.hf_hub_id or config.url):
-        raise ModelError(f"timm knows no trained model named {name!r}; its names look like {CARDS[1].name}.")
-    repo = config.hf_hub_id or f"timm/{name}"
-    hint = f"or save model.safetensors from huggingface.co/{repo} as {placed}"
-    try:
-        return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
-    except RepositoryNotFoundError:
-        raise ModelError(f"The hub has no model {repo}.") from None
-    except Exception as error:  # the hub's client, its transports and the disk each raise their own
-        raise ModelError(
-            f"{name} could not be downloaded: the hub can't be reached ({type(error).__name__}). Try again when online, {hint}."
-        ) from None
-
-
-def _bar(progress: Progress | None) -> type:
-    from tqdm.auto import tqdm
-
-    class Bar(tqdm):  # type: ignore[misc]
-        """tqdm that tells a callback how far the download is, and then draws nothing itself."""
-
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | ({"file": io.StringIO()} if progress else {}))
-
-        def update(self, n: float | None = 1) -> bool | None:
-            shown = super().update(n)
-            if progress and self.total:
-                progress(int(self.n), int(self.total))
-            return shown
-
-    return Bar
 
 
 def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None) -> Vit:
