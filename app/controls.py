@@ -11,6 +11,7 @@ import streamlit as st
 from app import session
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
+from app.components.theme import follow
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
@@ -41,6 +42,7 @@ def sidebar() -> None:
     with st.sidebar:
         _photo_picker()
         _model_picker()
+        follow(theme(), key="theme", target="_mode")
 
 
 def _photo_picker() -> None:
@@ -118,7 +120,7 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
 
 def theme() -> Any:
     """ "light" or "dark", as the visitor sees the page."""
-    return st.context.theme.type or "light"
+    return st.session_state.get("_mode") or st.context.theme.type or "light"
 
 
 def number(label: str, key: str, count: int, start: int = 0, **options: Any) -> int:

@@ -19,7 +19,9 @@ from vitcore.figures.theme import SEQUENTIAL, data_uri  # noqa: E402
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
-    query = controls.number("Patch", "query", grid.patches, grid.middle, width=140) if asks_patch else None
+    # always there: a choice made in the picture reaches the address only through a control that is on the page already
+    asked = controls.number("Patch", "query", grid.patches, grid.middle, width=140, disabled=not asks_patch)
+    query = asked if asks_patch else None
     if vit.readout != "class token":
         st.caption(text["no class"].format(readout=vit.readout))
 who = f"patch {query}" if asks_patch else f"the {vit.readout}"
@@ -33,11 +35,11 @@ with right:
                                   bind="query-params")  # fmt: skip
     discard = controls.slider("Discard the weakest, %", "discard", 0, 95, 0)
     residual = controls.slider("Residual weight, %", "residual", 0, 95, 50)
-    first = controls.slider("First block", "first", 0, vit.blocks - 1, 0)
+    first = controls.slider("First layer", "first", 0, vit.blocks - 1, 0)
     opacity = controls.slider("Opacity of the heat, %", "opacity", 0, 100, 60) if style == "heat" else 0
     if rec.top():
         st.plotly_chart(
-            figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, key="top5", alt="Top 5"
+            figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, key="top5", alt="The five likeliest classes"
         )
 mask = rec.rollout(None if query is None else grid.prefix + query, fusion, discard_ratio=discard / 100,
                    residual=residual / 100, first_block=first)  # fmt: skip
@@ -57,7 +59,7 @@ with left:
     downloads(lambda: figures.rollout(mask, np.asarray(seen), grid, style, opacity / 100, mode, title.partition(": ")[2], query),
               "rollout", text["how"], rollout=mask)  # fmt: skip
 
-st.markdown("#### All heads of one block")
+st.markdown("#### All heads of one layer")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     block = controls.slider("Layer", "block", 0, vit.blocks - 1, vit.blocks - 1, width=320)
     shared = st.toggle("One scale for all heads", key="shared", bind="query-params")

@@ -122,7 +122,8 @@ def test_nothing_is_said_of_a_class_token_that_is_there(slug):
 def test_a_model_without_a_head_shows_no_answer(kinds, offer):
     offer({"no-head": kinds["no-head"]})
     for slug in ("overview", "attention"):
-        assert "Top 5" not in [c["alt"] for c in App(slug, model="no-head").fine().charts()]
+        assert "The five likeliest classes" not in [c["alt"] for c in App(slug, model="no-head").fine().charts()]
+        assert "The five likeliest classes" in [c["alt"] for c in App(slug).fine().charts()]
 
 
 # The hub

@@ -187,14 +187,13 @@ def start(recipe: Distil, folder: Path) -> Run:
         torch.optim.AdamW(groups, lr=recipe.lr_peak),
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
     if (folder / "last.pt").exists():
         saved = torch.load(folder / "last.pt")
         student.load_state_dict(saved["student"])
         run.average.load_state_dict(saved["average"])
         run.optimiser.load_state_dict(saved["optimiser"])
         run.step = saved["step"]
-    else:
-        (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
     return run
 
 

@@ -1,0 +1,9 @@
+// Tells Python when the page is light and the figures were drawn for dark, or the other way round.
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const paint = document.createElement("canvas").getContext("2d")
+  paint.fillStyle = getComputedStyle(parentElement.querySelector("i")).getPropertyValue("--st-background-color")
+  const [r, g, b] = paint.fillStyle.match(/[0-9a-f]{2}/gi).map(hex => parseInt(hex, 16))
+  const mode = 0.2126 * r + 0.7152 * g + 0.0722 * b < 128 ? "dark" : "light"
+  if (mode !== data.mode) setTriggerValue("mode", mode)
+}

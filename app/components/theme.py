@@ -1,0 +1,17 @@
+"""Follows light and dark: Streamlit neither runs a page again when they change nor always knows them on the first run."""
+
+import streamlit as st
+
+from app.components import source
+
+_THEME = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=source("theme.js"))
+
+
+def follow(mode: str, *, key: str, target: str) -> None:
+    """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target]."""
+
+    def changed() -> None:
+        if st.session_state[key].mode:
+            st.session_state[target] = st.session_state[key].mode
+
+    _THEME(data={"mode": mode}, key=key, on_mode_change=changed)

@@ -1,0 +1,185 @@
+"""Benchmark: how long the app's server takes over a new photo, over a changed setting, and from start to first picture.
+
+Run `python tests/benchmarks/app.py [--runs 9] [--no-browser]`. Every number is a median; ways that are compared take turns
+in one process, so that a machine that is busy is busy for all of them. A page's time is that of its whole script, as
+Streamlit's AppTest runs it (no browser); the last table starts `streamlit run` and waits for a picture in Chromium.
+"""
+
+import argparse
+import logging
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[0] = str(ROOT)  # not this folder, where the name `app` is this file
+BAR_MS, START_BAR_S = 150, 10
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync"]  # fmt: skip
+
+
+def ms(run: Callable[[], object]) -> float:
+    """One run, in milliseconds."""
+    begun = time.perf_counter()
+    run()
+    return 1e3 * (time.perf_counter() - begun)
+
+
+def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms") -> None:
+    """Median, best and worst of each row."""
+    print(f"\n| {title} | median, {unit} | best | worst | bar |\n|---|---|---|---|---|")
+    for name, times in rows.items():
+        mark = "" if statistics.median(times) <= bar else " ✗"
+        digits = 0 if unit == "ms" else 1
+        print(
+            f"| {name} | {statistics.median(times):.{digits}f}{mark} | {min(times):.{digits}f} | {max(times):.{digits}f} | {bar} |"
+        )
+    sys.stdout.flush()
+
+
+def analyses(runs: int) -> None:
+    """A new photo through all five analyses of the default model, as the app asks for them."""
+    from app import session
+    from vitcore import zoo
+    from vitcore.analysis import filters, patches, positions
+    from vitcore.images import open_photo
+    from vitcore.recording import embed, record
+
+    vit = zoo.load()
+    files = session.sample_files()
+
+    def of_the_photo(data: bytes) -> None:
+        rec = record(vit, open_photo(data), maps=range(vit.blocks), fusions=("mean", "max", "min"))
+        patches.cut(rec.seen.pixels, vit.grid)
+        embed(vit, rec.seen.pixels)
+        rec.rollout(), rec.top()
+
+    def of_the_model() -> None:
+        filters.components(zoo.patch_kernel(vit))
+        positions.similarity(zoo.positions(vit))
+
+    ways = {
+        "filters and positions remembered (they are the model's)": lambda data: of_the_photo(data),
+        "filters and positions computed too": lambda data: (of_the_photo(data), of_the_model()),
+        "of that, opening the file": lambda data: open_photo(data),
+        "of that, filters and positions": lambda data: of_the_model(),
+    }
+    for way in ways.values():
+        way(files[0][1])
+    turns = [files[1 + i % (len(files) - 1)][1] for i in range(runs)]
+    times = [[ms(lambda way=way, data=data: way(data)) for way in ways.values()] for data in turns]
+    table("New photo to all five analyses", dict(zip(ways, map(list, zip(*times, strict=True)), strict=True)), BAR_MS)
+
+
+# Page, what is changed, and the values it takes in turn: each a change of one control.
+CHANGES = (
+    ("attention", "layer", "block", [3, 7, 0, 11, 5]),
+    ("attention", "head fusion", "fusion", ["max", "min", "mean"]),
+    ("attention", "discard", "discard", [10, 50, 90, 30]),
+    ("attention", "residual weight", "residual", [10, 30, 70]),
+    ("attention", "first layer", "first", [1, 4, 8, 2]),
+    ("attention", "paper's drawing or heat", "style", ["paper", "heat"]),
+    ("attention", "asked patch", "query", [3, 77, 200, 130]),
+    ("patches", "chosen patch", "patch", [3, 77, 200, 130]),
+    ("patches", "gutter", "gutter", [0, 3, 8]),
+    ("filters", "components", "components", [12, 40, 28]),
+    ("filters", "rebuilt from k", "k", [4, 60, 120]),
+    ("positions", "tile", "position", [3, 77, 200]),
+    ("positions", "resolution", "side", [12, 20, 30]),
+    ("distance", "class token", "cls", ["renormalise", "drop"]),
+)  # fmt: skip
+
+
+def pages(runs: int) -> None:
+    """A page's whole script after one control changed; and after a photo was chosen for the first time."""
+    from streamlit.testing.v1 import AppTest
+
+    from app import session
+    from app.catalog import PAGES
+
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
+    rows: dict[str, list[float]] = {}
+    for slug in dict.fromkeys(slug for slug, *_ in CHANGES):
+        at.switch_page(f"views/{slug}.py").run()
+        if slug == "attention":
+            at.get_by_key("ask").set_value(True).run()
+        mine = [change for change in CHANGES if change[0] == slug]
+        for turn in range(-1, runs):  # the first turn warms up
+            for _, title, key, values in mine:
+                at.get_by_key(key).set_value(values[turn % len(values)])
+                took = ms(at.run)
+                if turn >= 0:
+                    rows.setdefault(f"{slug}: {title}", []).append(took)
+        assert not at.exception, at.exception
+    table("Page after a change", rows, BAR_MS)
+
+    rows = {}
+    names = [row["id"] for row in session.samples()][1:]
+    for row in PAGES:
+        at.switch_page(f"views/{row.slug}.py").run()
+        session._recording.clear()
+        for name in [names[-1], *names[:runs]]:
+            at.get_by_key("photo").set_value(name)
+            rows.setdefault(row.slug, []).append(ms(at.run))
+        del rows[row.slug][0]
+        assert not at.exception, at.exception
+    table("Page after a photo nobody has asked for yet", rows, BAR_MS)
+
+
+def start(runs: int) -> None:
+    """From `streamlit run` to the first picture in a browser that is open already."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        times = [_start_once(browser) for _ in range(runs)]
+        browser.close()
+    words, pictures = zip(*times, strict=True)
+    table("Start", {"to the first words": list(words), "to the first picture": list(pictures)}, START_BAR_S, "s")
+
+
+def _start_once(browser) -> tuple[float, float]:  # type: ignore[no-untyped-def]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    page = browser.new_context().new_page()
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
+               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            while True:
+                try:
+                    page.goto(f"http://localhost:{port}")
+                    break
+                except Exception:
+                    time.sleep(0.05)
+            page.wait_for_selector("h1", timeout=120_000)
+            words = time.perf_counter() - begun
+            page.wait_for_selector("[data-testid=stPlotlyChart] .main-svg image", timeout=120_000)
+            return words, time.perf_counter() - begun
+        finally:
+            server.terminate()
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--no-browser", action="store_true")
+    args = parser.parse_args()
+    logging.disable(logging.WARNING)  # Streamlit's, about running without a server
+    analyses(args.runs)
+    pages(args.runs)
+    if not args.no_browser:
+        start(max(3, args.runs // 2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A server, a real Chromium, and a page that minds what it asks for: no other host, no error in the console."""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
+# Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
+EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def _on_path() -> str | None:
+    """A chromium that starts: a stub of that name may be there and do nothing."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        found = shutil.which(name)
+        if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = _on_path()
+        if not found and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no chromium on the path and none of Playwright's: run tests/browser/install.sh")
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[str]:
+    """The app as people start it, on a free port; its address. What it printed must hold no traceback."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = tmp_path_factory.mktemp("server")
+    env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home)}
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
+               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+    with (
+        (home / "log").open("w") as log,
+        subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,
+    ):
+        try:
+            _wait_for(f"http://localhost:{port}/_stcore/health", process)
+            yield f"http://localhost:{port}"
+        finally:
+            process.terminate()
+    said = (home / "log").read_text()
+    assert "Traceback" not in said, said[-3000:]
+
+
+def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert process.poll() is None, "the server ended before it began"
+        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=2):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"no answer from {address}")
+
+
+@pytest.fixture
+def visit(chromium, server) -> Iterator:
+    """`visit("patches?patch=3", width=390, theme="dark")`: a new visitor's page; what it did wrong fails the test."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def minded(page: Page) -> None:
+        page.on("request", lambda r: _foreign(r.url) and wrong.append(f"asked for {r.url}"))
+        page.on("websocket", lambda w: _foreign(w.url) and wrong.append(f"opened {w.url}"))
+        page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
+        page.on(
+            "console",
+            lambda m: m.type == "error" and not _expected(m) and wrong.append(f"console: {m.text} {m.location}"),
+        )
+
+    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        page = context.new_page()
+        minded(page)
+        page.goto(path if path.startswith("http") else f"{server}/{path}")
+        return page
+
+    yield go
+    for context in contexts:
+        for page in context.pages:
+            if page.locator("[data-testid=stException]").count():
+                wrong.append(f"an exception is shown on {page.url}")
+        context.close()
+    assert wrong == []
+
+
+def _foreign(url: str) -> bool:
+    parts = urlparse(url)
+    return parts.scheme not in ("data", "blob", "about") and parts.hostname not in ("localhost", "127.0.0.1")
+
+
+def _expected(message) -> bool:
+    return bool(EXPECTED.search(message.location.get("url", "")))

@@ -1,0 +1,359 @@
+"""The app in a real browser: what only a person with a pointer, a keyboard, a phone or a screen reader would find."""
+
+import base64
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from files import SVG, corners, saved
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from app.catalog import PAGES
+
+SLUGS = ["", *[row.slug for row in PAGES[1:]]]  # the first page's address is the root
+TITLES = {slug: row.title for slug, row in zip(SLUGS, PAGES, strict=True)}
+PICTURES = {"patches", "positions", "attention"}  # the pages with a picture to point at
+
+
+def canvas(page: Page) -> Locator:
+    return page.locator("canvas[role=application]")
+
+
+def drawn(page: Page) -> np.ndarray:
+    """The canvas's pixels."""
+    address = canvas(page).evaluate("c => c.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+
+
+def at_rest(page: Page) -> Page:
+    """Wait until the server has nothing more to say and the picture, where there is one, is painted."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_selector("[data-testid=stPlotlyChart] .main-svg")
+    if any(f"/{slug}" in page.url for slug in PICTURES):
+        page.wait_for_function(PAINTED)
+    page.wait_for_timeout(300)
+    return page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]") and page
+
+
+PAINTED = """() => {
+  const find = root => root.querySelector("canvas[role=application]") ||
+    [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean)
+  const c = find(document)
+  return c && c.width > 10 && c.getContext("2d").getImageData(c.width / 2 - 5, c.height / 2 - 5, 10, 10).data.some(v => v)
+}"""
+
+
+def changed(page: Page, before: np.ndarray) -> np.ndarray:
+    """The canvas's pixels, once they differ."""
+    for _ in range(100):
+        now = drawn(page)
+        if now.shape != before.shape or not np.array_equal(now, before):
+            at_rest(page)
+            return drawn(page)
+        page.wait_for_timeout(100)
+    raise AssertionError("the picture did not change")
+
+
+def touch(page: Page, row: int, col: int, rows: int = 16, cols: int = 16, *, click: bool = True) -> None:
+    """Point at a patch, and choose it."""
+    box = canvas(page).bounding_box()
+    where = {"x": (col + 0.5) / cols * box["width"], "y": (row + 0.5) / rows * box["height"]}
+    (canvas(page).click if click else canvas(page).hover)(position=where)
+
+
+def number(page: Page, label: str) -> Locator:
+    return page.get_by_role("spinbutton", name=label, exact=True)
+
+
+def slider(page: Page, label: str) -> Locator:
+    return page.get_by_role("group", name=label, exact=True).get_by_role("slider")
+
+
+def choose(page: Page, option: str) -> None:
+    page.get_by_role("radio", name=option, exact=True).click()
+
+
+def bring(page: Page, name: str, mime: str, data: bytes) -> None:
+    """Drop in a photo."""
+    page.get_by_role("tab", name="Upload").click()
+    page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
+        {"name": name, "mimeType": mime, "buffer": data}
+    )
+
+
+def test_bring_a_photo_and_follow_a_patch(visit):
+    page = at_rest(visit("patches"))
+    before = drawn(page)
+    photo = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300, 3), np.uint8))
+    bring(page, "mine.jpg", "image/jpeg", saved(photo, "JPEG"))
+    mine = changed(page, before)
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+    touch(page, 2, 5)
+    expect(number(page, "Patch")).to_have_value("37")
+    expect(page.get_by_role("heading", name="Patch 37: row 2, column 5")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"patch=37"))
+    assert not np.array_equal(changed(page, mine), mine), "the chosen patch is outlined"
+    touch(page, 15, 0, click=False)
+    expect(page.locator("figcaption")).to_contain_text("patch 240 · row 15, column 0 · x 0–8, y 120–128 px")
+    page.get_by_label("Shuffle the patches").click(force=True)
+    expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
+    for slug in ("attention", "", "patches"):  # the photo stays from page to page
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=TITLES[slug], exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(TITLES[slug])
+        expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+    expect(number(page, "Patch")).to_have_value("37")
+
+
+def test_what_cannot_be_shown_is_said_and_the_picture_stays(visit):
+    page = at_rest(visit("patches"))
+    before = drawn(page)
+    for name, mime, data, said in (
+        ("drawing.svg", "image/svg+xml", SVG, "drawing.svg is an SVG or HTML drawing"),
+        ("te_x*t*.jpg", "image/jpeg", b"hello", "te_x*t*.jpg is not a picture"),
+        ("cut.jpg", "image/jpeg", saved(corners((400, 300)), "JPEG")[:-400], "cut.jpg is damaged"),
+    ):
+        bring(page, name, mime, data)
+        alert = page.get_by_test_id("stAlert")
+        expect(alert).to_have_count(1)
+        expect(alert).to_contain_text(said)
+        assert np.array_equal(drawn(at_rest(page)), before)
+        expect(page.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
+    page.get_by_role("tab", name="Gallery").click()
+    page.get_by_role("button", name="Espresso").click()
+    changed(page, before)
+    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+    expect(page).to_have_url(re.compile("photo=espresso"))
+
+
+def test_a_snapshot_of_the_camera(visit):
+    page = at_rest(visit("patches"))
+    before = drawn(page)
+    page.get_by_role("tab", name="Camera").click()
+    page.get_by_label("Use the camera").click(force=True)
+    for _ in range(20):  # the button is there before the camera has warmed up
+        page.get_by_role("button", name="Take Photo").click()
+        page.wait_for_timeout(500)
+        if page.get_by_role("button", name="Clear photo").count():
+            break
+    changed(page, before)
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+
+
+def test_the_keyboard_is_enough(visit):
+    page = at_rest(visit("patches"))
+    reached = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(FOCUSED))
+        if reached[-1].startswith("CANVAS"):
+            break
+    names = " | ".join(reached)
+    for control in (
+        "Photo",
+        "Model",
+        "Gallery",
+        "Red panda",
+        "Gutter, model pixels",
+        "Patch",
+        "Shuffle the patches",
+        *TITLES.values(),
+    ):
+        assert control in names, f"{control} can't be reached: {names}"
+    for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
+        page.keyboard.press(key)
+    expect(page.locator("figcaption")).to_contain_text("patch 103 · row 6, column 7")
+    expect(number(page, "Patch")).to_have_value("136")
+    page.keyboard.press("Enter")
+    expect(number(page, "Patch")).to_have_value("103")
+    expect(page.get_by_role("heading", name="Patch 103: row 6, column 7")).to_be_visible()
+    at_rest(page)
+    page.keyboard.press("ArrowDown")  # the focus is still where it was
+    page.keyboard.press("Space")
+    expect(number(page, "Patch")).to_have_value("119")
+
+
+FOCUSED = """() => {
+  let e = document.activeElement
+  while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
+  return e.tagName + " " + (e.getAttribute("aria-label") || e.title || e.innerText || "")
+}"""
+
+
+def test_heads_layers_and_the_link(visit):
+    """Change head fusion and layer, ask a patch; a link opens the same picture for somebody else."""
+    page = at_rest(visit("attention"))
+    first = drawn(page)
+    choose(page, "max")
+    fused = changed(page, first)
+    expect(page).to_have_url(re.compile("fusion=max"))
+    slider(page, "Layer").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_text("Attention of the class token, layer 10")).to_be_visible()
+    expect(page).to_have_url(re.compile("block=10"))
+    touch(page, 4, 9)
+    expect(number(page, "Patch")).to_have_value("73")
+    expect(page.get_by_role("heading", name="what patch 73 gathered")).to_be_visible()
+    asked = changed(page, fused)
+    page.get_by_role("tab", name="Gallery").click()
+    page.get_by_role("button", name="Espresso").click()
+    changed(page, asked)
+    page.mouse.move(5, 5)
+    slider(page, "Discard the weakest, %").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("discard=3"))
+    page.locator("body").press("Escape")
+    mine = drawn(at_rest(page))
+    theirs = at_rest(visit(page.url))
+    assert np.abs(drawn(theirs).astype(int) - mine).max() <= 2
+    for label in ("Layer", "Discard the weakest, %", "Residual weight, %"):
+        assert slider(theirs, label).input_value() == slider(page, label).input_value()
+    expect(number(theirs, "Patch")).to_have_value("73")
+    expect(theirs.get_by_role("radio", name="max", exact=True)).to_be_checked()
+    expect(theirs.get_by_role("combobox", name="Photo")).to_have_value("espresso")
+    expect(theirs.get_by_text("Attention of patch 73, layer 10")).to_be_visible()
+
+
+def test_light_and_dark(visit):
+    """Both can be read, and a page that is open follows when the screen changes."""
+    ink = "getComputedStyle(document.querySelector('.stPlotlyChart .gtitle')).fill"
+    paper = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+
+    def contrast(page: Page) -> float:
+        def luminance(colour: str) -> float:
+            rgb = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+        low, high = sorted((luminance(page.evaluate(ink)), luminance(page.evaluate(paper))))
+        return (high + 0.05) / (low + 0.05)
+
+    page = at_rest(visit("attention", theme="dark"))
+    assert page.evaluate(paper) == "rgb(12, 15, 21)"
+    assert contrast(page) > 7
+    picture = drawn(page)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(f"{ink} === 'rgb(31, 35, 40)'")
+    at_rest(page)
+    assert page.evaluate(paper) == "rgb(251, 250, 247)" and contrast(page) > 7
+    assert np.array_equal(drawn(page), picture), "a colour means the same in light and dark"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"{ink} !== 'rgb(31, 35, 40)'")
+    assert contrast(page) > 7
+
+
+def test_downloads_arrive_and_open(visit):
+    page = at_rest(visit("attention"))
+    page.get_by_role("button", name="Download").first.click()
+
+    def take(label: str) -> bytes:
+        with page.expect_download() as found:
+            page.get_by_role("button", name=label, exact=True).click()
+        assert found.value.suggested_filename == f"rollout.{label.split()[-1].lower()}"
+        return found.value.path().read_bytes()
+
+    png = Image.open(io.BytesIO(take("Picture, PNG")))
+    assert png.format == "PNG" and min(png.size) >= 600 and len(png.convert("RGB").getcolors(1 << 24)) > 1000
+    svg = take("Picture, SVG").decode()
+    assert svg.lstrip().startswith(("<?xml", "<svg")) and svg.rstrip().endswith("</svg>")
+    arrays = np.load(io.BytesIO(take("Numbers, NPZ")))
+    assert arrays["rollout"].shape == (16, 16) and arrays["rollout"].sum() == pytest.approx(1, abs=0.05)
+    table = take("Numbers, CSV").decode().splitlines()
+    assert len(table) == 257 or len(table) == 17, "a head and one line a patch or a row"
+    html = take("Picture, HTML").decode()
+    foreign = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']https?:[^\"']*", html)
+    assert foreign == [], "self-contained"
+    own = page.context.new_page()
+    own.on("request", lambda r: None if r.url.startswith(("about:", "data:", "blob:", "file:")) else pytest.fail(r.url))
+    own.set_content(html)
+    own.wait_for_selector(".js-plotly-plot .main-svg")
+    own.close()
+
+
+# What axe-core finds in Streamlit's own elements and we can't change: (rule, part of the selector), each with its reason.
+NOT_OURS: list[tuple[str, str]] = []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit, theme):
+    found = []
+    page = visit(theme=theme)
+    root = page.url.rstrip("/")
+    for slug in SLUGS:
+        page.goto(f"{root}/{slug}?ask=true&shuffle=true")
+        at_rest(page)
+        for tab in ("Upload", "Camera", "Gallery"):
+            page.get_by_role("tab", name=tab).click()
+            found += [(slug, tab, *v) for v in serious(page)] if slug == "patches" or tab == "Gallery" else []
+        if page.get_by_role("button", name="Download").count():
+            page.get_by_role("button", name="Download").first.click()
+            expect(page.get_by_role("button", name="Numbers, CSV").first).to_be_visible()
+            found += [(slug, "Download", *v) for v in serious(page)]
+            page.keyboard.press("Escape")
+        names = page.locator("[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]").evaluate_all(
+            "all => all.map(e => e.getAttribute('aria-label') || e.alt || '')"
+        )
+        assert names and all(len(name) > 4 for name in names), f"{slug}: a chart or picture without words: {names}"
+    assert found == [], json.dumps(found, indent=1)
+
+
+def serious(page: Page) -> list[tuple[str, str, str]]:
+    """axe-core's serious and critical violations: rule, selector, element."""
+    report = Axe().run(page, options={"resultTypes": ["violations"]}).response
+    hits = [
+        (rule["id"], " ".join(map(str, node["target"])), node["html"][:200])
+        for rule in report["violations"] if rule["impact"] in ("serious", "critical") for node in rule["nodes"]
+    ]  # fmt: skip
+    return [hit for hit in hits if not any(hit[0] == rule and part in hit[1] for rule, part in NOT_OURS)]
+
+
+def test_a_phone_never_scrolls_sideways(visit):
+    page = visit(width=390, height=844)
+    root = page.url.rstrip("/")
+    for slug in SLUGS:
+        page.goto(f"{root}/{slug}?ask=true")
+        at_rest(page)
+        wide = page.evaluate(
+            "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
+        )
+        assert max(wide) <= page.evaluate("innerWidth") + 1, f"{slug} is {wide} px wide"
+        if slug in PICTURES:
+            touch(page, 3, 3)
+            expect(number(page, "Position" if slug == "positions" else "Patch")).to_have_value("51")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("combobox", name="Model").scroll_into_view_if_needed()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 391
+
+
+def test_a_nonsense_address_shows_the_page_it_names(visit):
+    page = at_rest(visit("attention?photo=nobody&cls=&query=1e400&block=-7&fusion=sum&ask=true&style=%00"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Attention and rollout")
+    expect(number(page, "Patch")).to_have_value("136")
+    expect(page).not_to_have_url(re.compile("1e400|nobody|cls|sum|block"))
+
+
+def test_a_model_that_cannot_be_had(visit):
+    page = at_rest(visit("attention"))
+    before = drawn(page)
+    box = page.get_by_role("combobox", name="Model")
+    box.fill("no_such_model")
+    box.press("Enter")
+    alert = page.get_by_test_id("stAlert")
+    expect(alert).to_contain_text("timm knows no trained model named 'no_such_model'")
+    expect(alert).to_contain_text("The app stays on Inside ViT Ti/8")
+    assert np.array_equal(drawn(at_rest(page)), before)
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_an_average_over_many_photos_can_be_stopped(visit):
+    page = at_rest(visit("distance"))
+    choose(page, "samples")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("18 images")).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_have_count(0)
