@@ -107,7 +107,8 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
     def progress(done: int, total: int) -> None:
         waiting.progress(done / max(total, 1), f"Downloading the model: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
-    vit = session.vit(progress)
+    with st.spinner("Loading the model"):  # seen when it takes a while: the first time, or a download
+        vit = session.vit(progress)
     waiting.empty()
     if problem := session.model_error():
         st.warning(verbatim(problem), icon=":material/cloud_off:")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-# Threads that wait, sleep: with OpenMP's default a busy neighbour (a training run) makes a forward pass 20 times slower.
+# Threads that wait, sleep: with OpenMP's default a busy neighbour (a training run) makes a forward pass many times slower.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here would be fetched from outside

@@ -12,6 +12,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s.observer = new ResizeObserver(() => draw(canvas, s))
     s.observer.observe(canvas)
   }
+  if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
   canvas.setAttribute("aria-label", data.label + ". Arrow keys move, Enter chooses a patch.")
   for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
@@ -21,7 +22,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (slot === s.hover) return
     s.hover = slot
     if (fromKeys) s.cursor = slot
-    caption.textContent = describe(slot ?? s.data.selected, s.data)
+    caption.textContent = describe(slot ?? slotOf(s.data.selected, s.data), s.data)
     draw(canvas, s)
   }
   canvas.onpointermove = e => show(slotAt(e, canvas, s), false)
@@ -34,7 +35,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
     if (step) {
       e.preventDefault()
-      const from = s.cursor ?? s.data.selected ?? 0
+      const from = s.cursor ?? slotOf(s.data.selected, s.data) ?? 0
       const row = clamp(Math.floor(from / s.data.cols) + step[0], s.data.rows)
       const col = clamp((from % s.data.cols) + step[1], s.data.cols)
       show(row * s.data.cols + col, true)
@@ -44,13 +45,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
   }
   const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
-  caption.textContent = describe(s.hover ?? data.selected, data) || "\u00a0"
+  caption.textContent = describe(s.hover ?? slotOf(data.selected, data), data)
   draw(canvas, s)
   return () => s.observer.disconnect()
 }
 
 const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const patchIn = (slot, data) => (data.order ? data.order[slot] : slot)
+const slotOf = (patch, data) => (data.order && patch !== null ? data.order.indexOf(patch) : patch)
 
 function load(source, s, done) {
   if (!source || s.pictures.has(source)) return
@@ -120,7 +122,7 @@ function draw(canvas, s) {
     ctx.globalAlpha = 1
   }
   if (lines && !gutter) grid(ctx, rows, cols, w, h)
-  const shown = order ? order.indexOf(selected) : selected
+  const shown = slotOf(selected, s.data)
   if (shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
   if (s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)
 }

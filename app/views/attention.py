@@ -39,8 +39,9 @@ with right:
     opacity = controls.slider("Opacity of the heat, %", "opacity", 0, 100, 60) if style == "heat" else 0
     if rec.top():
         st.plotly_chart(
-            figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, key="top5", alt="The five likeliest classes"
-        )
+            figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, key="top5",
+            alt="The five likeliest classes",
+        )  # fmt: skip
 mask = rec.rollout(None if query is None else grid.prefix + query, fusion, discard_ratio=discard / 100,
                    residual=residual / 100, first_block=first)  # fmt: skip
 title = f"Attention rollout: what {who} gathered"

@@ -15,7 +15,8 @@ from vitcore.analysis.distance import uniform_distance_px  # noqa: E402
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = st.segmented_control(
-        "Class token (dropped in the paper)", ["drop", "renormalise"], default="drop", required=True, key="cls", bind="query-params",
+        "Class token (dropped in the paper)", ["drop", "renormalise"], default="drop", required=True, key="cls",
+        bind="query-params",
     )  # fmt: skip
     over = st.segmented_control(
         "Averaged over", ["photo", "samples", "folder"], default="photo", required=True, key="over", bind="query-params",
@@ -24,7 +25,7 @@ if not grid.prefix:
     st.caption(text["no class"])
 files = None
 if over == "folder":
-    files = st.file_uploader("Choose photos", controls.TYPES, "directory", key="folder")
+    files = st.file_uploader("Choose a folder of photos", controls.TYPES, "directory", key="folder")
 if over == "photo":
     images, px = 1, {"drop": rec.distance_px, "renormalise": rec.distance_renormalised_px}[cls]
 else:

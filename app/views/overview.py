@@ -42,5 +42,6 @@ far = figures.distance(rec.distance_px, grid, uniform_distance_px(grid), mode=mo
 door(rows[2][0], "distance", far, "Mean attention distance of every head over depth")
 with rows[2][1], st.container(border=True, height="stretch"):
     if rec.top():
-        st.plotly_chart(figures.predictions(rec.top(), mode), theme=None, config={"displayModeBar": False}, alt="The five likeliest classes")
+        bars = figures.predictions(rec.top(), mode)
+        st.plotly_chart(bars, theme=None, config={"displayModeBar": False}, alt="The five likeliest classes")
     explain(text["answer"])

@@ -7,6 +7,7 @@ Streamlit's AppTest runs it (no browser); the last table starts `streamlit run` 
 
 import argparse
 import logging
+import os
 import shutil
 import socket
 import statistics
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as app/main.py does, before torch is loaded
 sys.path[0] = str(ROOT)  # not this folder, where the name `app` is this file
 BAR_MS, START_BAR_S = 150, 10
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",

@@ -90,6 +90,11 @@ def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     return {"photos": len(photos), "px": px.round(1).tolist(), "share_of_width": share.round(3).tolist()}
 
 
+def spread(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:
+    """At most `most` of the photos, evenly spaced."""
+    return photos[:: max(1, len(photos) // most)][:most]
+
+
 def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     """Everything that the given photos allow."""
     facts: dict[str, Any] = {"model": vit.name}
@@ -101,8 +106,8 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
         if args.names and photos[0][1].isdigit():
             names = dict(line.split("\t")[:2] for line in args.names.read_text().splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
-        facts[f"accuracy {file.stem}"] = accuracy(vit, photos)
-        facts.setdefault("block_0_distance", reach(vit, [p for p, _ in photos[:: max(1, len(photos) // 128)][:128]]))
+        facts[f"accuracy {file.stem}"] = accuracy(vit, spread(photos, args.most))
+        facts.setdefault("block_0_distance", reach(vit, [photo for photo, _ in spread(photos, 128)]))
     if args.masks:
         facts["localisation"] = localisation(vit, args.masks)
     return facts
@@ -115,6 +120,7 @@ def main() -> None:
     parser.add_argument("--labelled", nargs="*", type=Path, default=[], help="Parquet files of photos and WordNet ids")
     parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")
     parser.add_argument("--masks", type=Path, help="folder with manifest.csv, photos and foreground masks")
+    parser.add_argument("--most", type=int, default=10**6, help="photos of each file, evenly spaced")
     args = parser.parse_args()
     torch.set_num_threads(2)
     print(json.dumps(measure(load(args.model), args), indent=1))

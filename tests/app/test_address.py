@@ -1,0 +1,97 @@
+"""Everything a person can set is in the address, and an address full of nonsense still opens its page."""
+
+import pytest
+from visitor import SLUGS, App
+
+from vitcore import zoo
+from vitcore.cards import CARDS, DEFAULT
+
+HUB = CARDS[1]
+
+
+NONSENSE = {
+    "photo": "…", "model": "…", "patch": "-5", "block": "999", "gutter": "abc", "discard": "9999", "style": "x", "first": "77",
+    "query": "99999", "ask": "maybe", "fusion": "sum", "residual": "NaN", "opacity": "1e9", "position": "-1", "side": "0",
+    "components": "0", "k": "-3", "scale": "log", "cls": "", "over": "moon", "shuffle": "2", "seed": "1e3", "shared": "[]",
+    "unheard": "of", "embed": "…",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_nonsense_address_falls_back(slug):
+    app = App(slug, **NONSENSE).fine()
+    plain = App(slug).fine()
+    assert app.values() == plain.values() | {"model": "…"}
+    assert len(app.at.warning) == 1
+    assert [c["alt"] for c in app.charts()] == [c["alt"] for c in plain.charts()]
+
+
+def test_a_nonsense_number_falls_back_or_into_range():
+    for value in ("-1", "256", "1e400", "-inf", "nan", "", "0x10", "9" * 400, "1.5", "١٢"):
+        app = App("attention", ask="true", query=value, block=value, first=value, discard=value).fine()
+        values = app.values()
+        assert 0 <= values["query"] < 256 and 0 <= values["block"] < 12 and 0 <= values["first"] < 12, value
+        assert 0 <= values["discard"] <= 95, value
+
+
+SETTINGS = {
+    "overview": {},
+    "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
+    "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5)},
+    "positions": {"position": ("3", 3), "side": ("9", 9)},
+    "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
+    "attention": {
+        "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
+        "residual": ("10", 10), "first": ("2", 2), "block": ("3", 3), "shared": ("true", True),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_setting_is_in_the_address(slug):
+    given = SETTINGS[slug] | {"photo": ("cat", "cat")}
+    app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
+    assert app.values() == {key: value for key, (_, value) in given.items()} | {"model": DEFAULT, "camera_on": False}
+    unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
+    assert unbound == {"camera_on"}, "a camera is not opened by a link"
+    assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
+
+
+def test_how_the_rollout_is_drawn_is_in_the_address():
+    assert App("attention", style="paper").fine().component("gathered")["overlay"] is None
+    heat = App("attention", opacity="80").fine()
+    assert heat.component("gathered")["overlay"] and heat.component("gathered")["opacity"] == 0.8
+
+
+def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
+    offer({HUB.name: zoo.wrap(kinds["registers"].module, HUB.name)})
+    for address in (HUB.name, HUB.title):
+        app = App("patches", model=address).fine()
+        assert app.values()["model"] == HUB.name
+        assert app.component("split")["rows"] == 4
+
+
+def test_no_two_models_have_one_title():
+    """Streamlit writes what the menu says into the address: two of the same could not be told apart."""
+    assert len({card.title for card in CARDS}) == len(CARDS)
+
+
+def test_settings_stay_from_page_to_page():
+    app = App("attention").set(block=3, fusion="max", ask=True).set(query=17)
+    app.go("patches").set(patch=5).go("overview").go("attention").fine()
+    assert {k: app.values()[k] for k in ("block", "fusion", "ask", "query")} == {
+        "block": 3, "fusion": "max", "ask": True, "query": 17
+    }  # fmt: skip
+
+
+def test_numbers_out_of_range_for_the_new_model(kinds, offer):
+    offer(registers=kinds["registers"], hybrid=kinds["hybrid"])
+    app = App("attention", ask="true", query="250", block="11", first="9").fine()
+    app.set(model="registers").fine()
+    vit, values = kinds["registers"], app.values()
+    assert 0 <= values["query"] < vit.grid.patches and values["block"] < vit.blocks and values["first"] < vit.blocks
+    app.go("patches").fine().set(model=DEFAULT).fine().set(patch=255).fine().set(model="hybrid").fine()
+    assert 0 <= app.values()["patch"] < kinds["hybrid"].grid.patches
+    app.go("positions").fine().set(model=DEFAULT).fine().set(position=255).set(model="registers").fine()
+    app.go("filters").set(model=DEFAULT).set(k=192, components=98).fine().set(model="registers").fine()
+    assert app.values()["k"] <= 24 and app.values()["components"] <= 24

@@ -1,0 +1,136 @@
+"""A model that can't be had is said, with what to do; the app stays on the model it had."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from visitor import MAIN, SLUGS, App
+
+from vitcore import zoo
+from vitcore.cards import CARDS, DEFAULT
+
+HUB = CARDS[1]
+
+
+def unreachable(monkeypatch):
+    def fetch(name, progress=None):
+        raise zoo.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
+
+    monkeypatch.setattr(zoo, "fetch", fetch)
+
+
+def test_the_hub_is_out_of_reach(monkeypatch):
+    unreachable(monkeypatch)
+    app = App("overview")
+    for slug in SLUGS:
+        before = app.go(slug).fine().charts()
+        app.set(model=HUB.name).fine()
+        (said,) = app.sentences("warning")
+        assert "can't be reached" in said and f"The app stays on {CARDS[0].title}." in said
+        assert app.charts() == before
+        app.set(model=DEFAULT).fine()
+        assert not app.at.warning
+
+
+def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
+    unreachable(monkeypatch)
+    app = App("attention", model=HUB.name).fine()
+    assert app.at.warning and len(app.component("gathered")["values"]) == 256
+    asked = []
+    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
+    offer({HUB.name: zoo.wrap(kinds["registers"].module, HUB.name)})
+    app.set(opacity=50).fine()
+    assert app.at.warning and not asked, "not at every touch"
+    next(b for b in app.at.button if b.label == "Try again").click()
+    app.run().fine()
+    assert asked == [HUB.name] and not app.at.warning
+    assert len(app.component("gathered")["values"]) == 16
+
+
+def test_the_app_stays_on_the_model_it_had(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("attention", model="registers").set(model="not-there").fine()
+    (said,) = app.sentences("warning")
+    assert "not-there" in said and said.endswith("The app stays on registers.")
+    assert len(app.component("gathered")["values"]) == 16
+
+
+def test_a_download_says_how_far_it_is(kinds, offer):
+    from streamlit.delta_generator import DeltaGenerator
+
+    offer(registers=kinds["registers"])
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        progress = DeltaGenerator.progress
+        patch.setattr(DeltaGenerator, "progress", lambda self, *args: told.append(args) or progress(self, *args))
+        App("overview", model="registers").fine()
+    assert told[0][0] == 0.5 and "Downloading the model" in told[0][1]
+
+
+def test_a_name_that_is_no_model():
+    app = App("patches", model="no_such_vit").fine()
+    assert "no_such_vit" in app.sentences("warning")[0]
+    assert len(app.component("split")["cell"]) == 2
+
+
+HARMFUL = ["../../etc/passwd", "/etc/passwd", "https://x.example/m", "..", "a" * 5000, "💥", "a b", "x.safetensors", "**bold**",
+           "runs/first", "-", "%00", "'; --", "![](x)"]  # fmt: skip
+
+
+def test_names_that_could_do_harm():
+    app = App("patches")
+    for name in HARMFUL:
+        app.set(model=name).fine()
+        (said,) = app.sentences("warning")
+        assert len(said) < 700 and said.endswith(f"The app stays on {CARDS[0].title}."), name
+        assert app.charts()
+    assert App("patches", model=HARMFUL[0]).fine().at.warning
+
+
+def test_a_model_that_is_no_plain_vit_is_refused_in_a_sentence(monkeypatch):
+    """It downloads, it loads, and then its blocks don't attend over one grid."""
+    import timm
+
+    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)
+    load = zoo.load
+    monkeypatch.setattr(
+        zoo, "load", lambda name: load(name) if name == DEFAULT else zoo.wrap(timm.create_model(name), name)
+    )
+    for name in ("resnet18", "convit_tiny", "cait_xxs24_224"):
+        app = App("attention", model=name).fine()
+        (said,) = app.sentences("warning")
+        assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
+        assert app.charts()
+
+
+REAL = f"""
+import os
+from streamlit.testing.v1 import AppTest
+at = AppTest.from_file({str(MAIN)!r}, default_timeout=120)
+at.query_params["model"] = {HUB.name!r}
+at.run()
+assert not at.exception, at.exception
+(said,) = [w.value for w in at.warning]
+assert "reached" in said and "safetensors" in said and "stays on" in said, said
+assert len(at.get("plotly_chart")) == 6
+print(said)
+"""
+
+
+@pytest.mark.slow
+def test_the_hub_is_really_out_of_reach(tmp_path):
+    """Nothing is replaced: a server whose hub is a closed port."""
+    env = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
+    env |= {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "VITCORE_MODELS": str(tmp_path / "by-hand")}
+    env.pop("HF_HUB_OFFLINE", None)
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", REAL], env=env, cwd=MAIN.parents[1], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert str(tmp_path / "by-hand" / f"{HUB.name}.safetensors").replace("-", "") in done.stdout.replace(
+        "\\", ""
+    ).replace("-", "")
+    assert time.monotonic() - begun < 120

@@ -1,0 +1,121 @@
+"""The numbers on the pages are those of vitcore, to the last digit shown."""
+
+import numpy as np
+import pytest
+from visitor import App
+
+import vitcore
+from app import session
+from vitcore import zoo
+from vitcore.analysis import filters, positions
+from vitcore.cards import DEFAULT
+
+
+def sample(name: str) -> bytes:
+    return (session.SAMPLES / f"{name}.jpg").read_bytes()
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"fusion": "max", "discard": 60}, {"fusion": "min", "residual": 20, "first": 4}, {"ask": True, "query": 33},
+], ids=str)  # fmt: skip
+def test_the_rollout_on_the_page_is_vitcores(settings, shipped):
+    app = App("attention").set(**{k: v for k, v in settings.items() if k != "query"})
+    if "query" in settings:
+        app.set(query=settings["query"])
+    first = session.samples()[0]["id"]
+    rec = vitcore.record(shipped, sample(first), fusions=("mean", "max", "min"))
+    start = rec.grid.prefix + settings["query"] if "query" in settings else None
+    expected = rec.rollout(
+        start, settings.get("fusion", "mean"), discard_ratio=settings.get("discard", 0) / 100,
+        residual=settings.get("residual", 50) / 100, first_block=settings.get("first", 0),
+    )  # fmt: skip
+    told = app.fine().component("gathered")
+    assert np.allclose(told["values"], 100 * expected.ravel(), atol=1e-3)
+    assert told["selected"] == settings.get("query")
+
+
+def test_the_distances_on_the_page_are_vitcores(shipped):
+    first = session.samples()[0]["id"]
+    rec = vitcore.record(shipped, sample(first))
+    app = App("distance").fine()
+    for way, px in (("drop", rec.distance_px), ("renormalise", rec.distance_renormalised_px)):
+        table = app.set(cls=way).at.dataframe[0].value
+        assert np.allclose(table.iloc[:, 1:].to_numpy(), px, atol=0.051)
+
+
+def test_the_average_over_photos_is_the_mean_of_each(shipped):
+    names = ["cat", "rocket"]
+    app = App("distance", over="folder").fine()
+    assert len(app.at.info) == 1 and not app.charts()
+    picker = app.at.get_by_key("folder")
+    for name in names:
+        picker.upload(f"{name}.jpg", sample(name))
+    picker.upload("text.jpg", b"I am not a photograph.")
+    app.run().fine()
+    assert any("text.jpg" in said for said in app.sentences("caption"))
+    expected = np.mean([vitcore.record(shipped, sample(name)).distance_px for name in names], 0)
+    assert np.allclose(app.at.dataframe[0].value.iloc[:, 1:].to_numpy(), expected, atol=0.051)
+    assert "2 images" in app.charts()[0]["layout"]["title"]["subtitle"]["text"]
+
+
+def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
+    monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")])
+    go_on = session.go_on
+    with monkeypatch.context() as patch:
+
+        def stopped_after_one(vit, photos, mean):
+            yield next(go_on(vit, photos, mean))
+            mean.stopped = True  # what the button does, in the run that interrupts this one
+
+        patch.setattr(session, "go_on", stopped_after_one)
+        app = App("distance").set(over="samples").fine()
+    assert "1 image" in app.charts()[0]["layout"]["title"]["subtitle"]["text"]
+    app.run().fine()
+    assert "1 image" in app.charts()[0]["layout"]["title"]["subtitle"]["text"], "stopped means stopped"
+    next(b for b in app.at.button if b.label == "Go on").click()
+    app.run().fine()
+    assert "3 images" in app.charts()[0]["layout"]["title"]["subtitle"]["text"]
+
+
+def bars(chart: dict) -> list[tuple[str, float]]:
+    """The answer a chart of the top 5 tells: label as written on it, share in percent."""
+    texts = [note["text"].partition(" <b>")[0] for note in chart["layout"]["annotations"]]
+    return list(zip(texts, chart["data"][0]["x"], strict=True))
+
+
+@pytest.mark.parametrize("kind", [DEFAULT, "registers", "wide"])
+def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds, offer):
+    offer({k: v for k, v in kinds.items() if k == kind})
+    app = App("patches", model=kind, shuffle="true").fine()
+    ordered, scrambled, moved = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay",
+                                                                      "Patches shuffled, positions move"))  # fmt: skip
+    assert [label for label, _ in ordered] == [label for label, _ in moved]
+    assert np.allclose([p for _, p in ordered], [p for _, p in moved], atol=1e-2)
+    assert scrambled != ordered
+    assert any("the answer is the same" in said for said in app.sentences("caption"))
+    order = app.component("split")["order"]
+    assert sorted(order) == list(range(len(order))) and order != sorted(order)
+    other = app.set(seed=5).component("split")["order"]
+    assert other != order
+
+
+def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
+    app = App("filters", components="12").fine()
+    found = filters.components(zoo.patch_kernel(shipped))
+    assert np.allclose(session.components(DEFAULT).variance, found.variance)
+    assert app.chart("The first 12")
+    position = App("positions", position="40").fine()
+    cosine = positions.similarity(zoo.positions(shipped))
+    number = float(position.at.metric[0].value)
+    assert number == pytest.approx(positions.correlation_with_distance(cosine, shipped.grid), abs=0.006)
+
+
+def test_the_patch_on_the_page_is_the_patch(shipped):
+    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    app = App("patches", patch="37").fine()
+    left, top, right, bottom = rec.grid.box_px(37)
+    numbers = rec.seen.pixels[top:bottom, left:right].ravel()
+    assert app.at.code[0].value.split() == [str(v) for v in numbers]
+    assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
+    assert any("N = HW/P² = 128·128 / 8·8 = **256 patches**" in said for said in app.sentences("markdown"))
+    assert any("becomes token 38 of 257" in said for said in app.sentences("caption"))

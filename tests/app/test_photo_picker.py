@@ -1,0 +1,102 @@
+"""A good photo becomes the photo; a bad one is one sentence, and the photo stays."""
+
+import numpy as np
+import pytest
+from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
+from PIL import Image
+from visitor import SLUGS, App
+
+from app import session
+from vitcore.images import printable
+
+
+def shown(app: App) -> str:
+    """The picture on the patches page, as Python sent it to the canvas."""
+    return app.component("split")["image"]
+
+
+def test_a_good_photo_becomes_the_photo():
+    app = App("patches").fine()
+    before = shown(app)
+    app.upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
+    assert app.values()["photo"] == session.UPLOAD
+    assert any("mine.png" in said for said in app.sentences("caption"))
+    assert shown(app) != before and not app.at.error
+    mine = shown(app)
+    app.set(photo="cat").fine()
+    assert shown(app) != mine
+    app.set(photo=session.UPLOAD).fine()
+    assert shown(app) == mine
+
+
+def test_the_photo_stays_from_page_to_page():
+    app = App("patches").upload("mine.png", saved(corners((300, 200)), "PNG"))
+    mine = shown(app)
+    for slug in SLUGS:
+        app.go(slug).fine()
+        assert app.values()["photo"] == session.UPLOAD
+    assert shown(app.go("patches")) == mine
+
+
+BAD = bad()
+
+
+def test_a_bad_file_is_one_sentence_and_the_photo_stays():
+    app = App("patches", photo="cat").upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
+    before, values = shown(app), app.values()
+    for name, data in BAD.items():
+        app.upload(name, data).fine()
+        (said,) = app.sentences("error")
+        assert said.startswith(name) and said.endswith(".") and "\n" not in said and len(said) < 250
+        assert said.count(". ") == 0, f"one sentence: {said}"
+        assert not any(word in said for word in ("Error", "Traceback", "0x")), said
+        assert shown(app) == before and app.values() == values, name
+    app.set(gutter=3).fine()
+    assert shown(app) == before
+    app.upload("other.png", saved(flat(), "PNG")).fine()
+    assert not app.at.error and shown(app) != before
+
+
+def test_what_was_wrong_is_old_news_once_another_photo_is_chosen():
+    app = App("patches").upload("text.jpg", BAD["text.jpg"]).fine()
+    assert len(app.at.error) == 1
+    assert not app.set(photo="cat").fine().at.error
+
+
+def test_hostile_names_are_shown_as_they_are():
+    app = App("patches")
+    for name in [n for n in HOSTILE_NAMES if "\x00" not in n]:
+        app.upload(name, b"not a photo").fine()
+        (said,) = app.sentences("error")
+        assert said.startswith(printable(name).strip()) and len(said) < 200
+        app.upload(name, saved(corners(), "PNG")).fine()
+        assert app.values()["photo"] == session.UPLOAD
+        assert any(printable(name).strip() in said for said in app.sentences("caption")), name
+
+
+def test_a_name_is_not_markdown():
+    app = App("patches").upload("![](x)*_`$a$:red[b].jpg", b"")
+    assert app.at.error[0].value.startswith(r"\!\[\]\(x\)\*\_\`\$a\$\:red\[b\].jpg is empty")
+
+
+ODD = {
+    "frames.gif": (lambda: animated("GIF"), "3 frames: the first one is shown."),
+    "deep.png": (lambda: saved(Image.fromarray(np.linspace(0, 65535, 64 * 64).astype(np.uint16).reshape(64, 64)), "PNG"), "16-bit"),
+    "inks.jpg": (lambda: saved(flat((0, 255, 255, 0), mode="CMYK"), "JPEG"), "CMYK"),
+    "glass.png": (lambda: saved(flat((200, 0, 0, 90), mode="RGBA"), "PNG"), "Transparent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_photo_is_shown_with_a_note(name):
+    make, note = ODD[name]
+    app = App("patches").upload(name, make()).fine()
+    assert app.values()["photo"] == session.UPLOAD and not app.at.error
+    assert any(note in said for said in app.sentences("caption"))
+    assert app.go("attention").fine().charts()
+
+
+def test_somebody_elses_upload_is_not_in_a_link():
+    app = App("patches", photo="mine.png").fine()
+    assert app.values()["photo"] == session.samples()[0]["id"]
+    assert session.UPLOAD not in app.at.selectbox(key="photo").options
