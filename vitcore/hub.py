@@ -11,6 +11,7 @@ from vitcore.compat import declare_torchvision_ops
 
 declare_torchvision_ops()
 
+ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
 
 
@@ -32,7 +33,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     if placed.is_file():
         return placed
     import timm
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
@@ -43,13 +44,19 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         raise ModelError(f"timm knows no trained model named {name!r}; its names look like {CARDS[1].name}.")
     repo = config.hf_hub_id or f"timm/{name}"
     hint = f"or save model.safetensors from huggingface.co/{repo} as {placed}"
+    kept = try_to_load_from_cache(repo, "model.safetensors")
+    if isinstance(kept, str):
+        return Path(kept)
     try:
+        get_hf_file_metadata(
+            hf_hub_url(repo, "model.safetensors"), timeout=ANSWER_SECONDS
+        )  # fails at once when offline
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
     except RepositoryNotFoundError:
         raise ModelError(f"The hub has no model {repo}.") from None
-    except Exception as error:  # the hub's client, its transports and the disk each raise their own
+    except Exception:  # the hub's client, its transports and the disk each raise their own
         raise ModelError(
-            f"{name} could not be downloaded: the hub can't be reached ({type(error).__name__}). Try again when online, {hint}."
+            f"{name} could not be downloaded: the hub can't be reached. Try again when online, {hint}."
         ) from None
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import svd_flip
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +22,10 @@ def components(kernel: NDArray) -> Components:
     """Principal components of a kernel (D, C, P, P), as torch keeps it; K = min(D, P·P·C)."""
     filters = np.asarray(kernel, np.float64).transpose(0, 2, 3, 1)  # (D, P, P, C)
     rows = filters.reshape(len(filters), -1)
-    u, s, vt = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    _, vt = svd_flip(u, vt, u_based_decision=False)
+    _, s, vt = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
+    vt *= np.sign(
+        np.take_along_axis(vt, np.abs(vt).argmax(1)[:, None], 1)
+    )  # a sign is arbitrary: the largest is positive
     power = s**2
     return Components(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 

@@ -27,16 +27,16 @@ def distance(
         )  # fmt: skip
     fig.add_hline(uniform_px, line={"dash": "dash", "color": ink["soft"], "width": 1.5})
     fig.add_annotation(
-        x=0, xref="paper", xanchor="left", y=uniform_px, yanchor="bottom", showarrow=False,
-        text=f"uniform attention {uniform_px:.1f} px", font={"size": 13},
+        x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="top", showarrow=False,
+        text=f"╌ uniform attention {uniform_px:.1f} px", font={"size": 13},
     )  # fmt: skip
     near, far = float(px[0].min()), float(px[0].max())
     over = "1 image" if images == 1 else f"{images} images"
-    span = f"layer 0: {near:.0f} to {far:.0f} of {grid.image_px[1]} px"
+    span = f"layer 0: {near:.0f}–{far:.0f} of {grid.image_px[1]} px"
     about = f"{span} · {WAYS[cls]} · {over}"
     styled(fig, "Mean attention distance", mode, 520, about)
     fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
-    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.12 * max(uniform_px, float(px.max()))])
+    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.18 * max(uniform_px, float(px.max()))])
     return fig.update_layout(
         margin={"l": 62, "b": 52, "t": 96},
         showlegend=1 < heads <= 16,

@@ -43,14 +43,17 @@ def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: s
     return cosine_map(cosine[patch], grid, title or f"Position {_name(grid, patch)}", mode, patch)
 
 
-def cosine_map(values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None) -> go.Figure:
-    """(N,) cosines on the grid, −1 to 1, with the position they belong to outlined."""
+def cosine_map(
+    values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None,
+    unit: str = "cosine similarity", limit: float = 1.0,
+) -> go.Figure:  # fmt: skip
+    """(N,) cosines, or differences of cosines, on the grid, ±`limit`, with the position they belong to outlined."""
     size = (float(grid.cols), float(grid.rows))
     cells = grid.to_map(values)
     text = [[f"row {r + 1}, column {c + 1}: {cells[r, c]:+.3f}" for c in range(grid.cols)] for r in range(grid.rows)]
     fig = go.Figure([
-        picture(colour(cells, DIVERGING, -1, 1), size, smooth=False), hover_cells(text, size),
-        scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, 0, 1]),
+        picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),
+        scale_bar(DIVERGING, -limit, limit, unit, [-limit, 0, limit]),
     ])  # fmt: skip
     bare_axes(styled(fig, title, mode, 380), size)
     if patch is not None:

@@ -67,12 +67,20 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
     for shape in fig.layout.shapes:
         _draw_shape(shape, axes)
     for note in fig.layout.annotations:
-        transform = axes.get_yaxis_transform() if note.xref == "paper" else axes.transData
+        transform = axes.transAxes if note.xref == "paper" else axes.transData
         text = _plain(note.text)
         patch = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if note.bgcolor else None
         va = {"top": "top", "bottom": "bottom"}.get(note.yanchor, "center")
         axes.text(
-            note.x, note.y, text, transform=transform, color=note.font.color or ink, fontsize=8, va=va, bbox=patch
+            note.x,
+            note.y,
+            text,
+            transform=transform,
+            color=note.font.color or ink,
+            fontsize=8,
+            va=va,
+            ha=note.xanchor or "left",
+            bbox=patch,
         )
 
 
