@@ -50,6 +50,17 @@ def transition(
     return a
 
 
+def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
+    """One block back: row @ transition(fused), without building the matrix."""
+    if not 0 <= residual <= 1:
+        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
+    a = discard(fused, discard_ratio, prefix)
+    sums = a.sum(-1, dtype=np.float64)
+    some = sums > 0
+    moved = (1 - residual) * (row / np.where(some, sums, 1)) @ a
+    return moved + np.where(some, residual, 1) * row
+
+
 def rollout(
     fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0,
     residual: float = 0.5, first_block: int = 0,
@@ -62,7 +73,7 @@ def rollout(
     _check_first(first_block, len(fused))
     row = np.eye(fused.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
-        row = row @ transition(matrix, prefix, discard_ratio, residual)
+        row = step(row, matrix, prefix, discard_ratio, residual)
     return row
 
 
