@@ -23,7 +23,7 @@ from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.tape import Call, Softmax, Tape, additive
 from vitcore.zoo import ModelError, Vit, with_positions_moved
 
-AT_ONCE_BYTES = 4 * 2**20  # of attention weights, as many heads as fit: measured best from 224 to 512 px on 2 cores
+AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class _Reader:
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
         self.far = _far(grid)
-        at_once = max(1, min(vit.heads, AT_ONCE_BYTES // (4 * tokens**2)))
+        at_once = vit.heads if 4 * vit.heads * tokens**2 <= AT_ONCE_BYTES else 1
         self.buffer = torch.empty(at_once, tokens, tokens)
 
     def __call__(self, call: Call | Softmax) -> Tensor | None:
@@ -164,7 +164,11 @@ class _Reader:
             self.pool = call.weights().float().mean((0, 1, 2))
             return None
         self._expect(call.q.shape[1])
-        out = None if self.fused_kernel else torch.empty_like(call.v)
+        out = (
+            None
+            if self.fused_kernel
+            else torch.empty_like(call.v.transpose(1, 2), memory_format=torch.contiguous_format)
+        )
         mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
         queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
         for first in range(0, self.heads, len(self.buffer)):
@@ -176,9 +180,9 @@ class _Reader:
             torch.softmax(p, -1, out=p)
             self._reduce(p, heads)
             if out is not None:
-                torch.bmm(p.to(out.dtype), call.v[0, heads], out=out[0, heads])
+                out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)
         self.block += 1
-        return out
+        return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
 
     def _expect(self, heads: int) -> None:
         """One attention call a block, with the heads the model says it has."""
