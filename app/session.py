@@ -108,6 +108,17 @@ def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") 
     return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else found)
 
 
+@st.cache_data(max_entries=8, show_spinner=False)
+def tiles_address(model: str) -> str:
+    """The picture of all similarity tiles, as a data address."""
+    from vitcore.figures.positions import tiles_picture
+    from vitcore.figures.theme import data_uri
+
+    cosine = similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return data_uri(tiles_picture(cosine, _vit(model).grid, gutter=False))
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
 def shuffled_answers(model: str, digest: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""

@@ -14,8 +14,7 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.positions import correlation_with_distance  # noqa: E402
-from vitcore.figures.positions import tiles_picture  # noqa: E402
-from vitcore.figures.theme import DIVERGING, data_uri  # noqa: E402
+from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.grid import Grid  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
@@ -32,7 +31,7 @@ with right:
 with left:
     st.markdown("##### Position-embedding similarity, one tile per position")
     picture(
-        data_uri(tiles_picture(cosine, grid, gutter=False)), grid.rows, grid.cols, grid.step_px, key="touch",
+        session.tiles_address(vit.name), grid.rows, grid.cols, grid.step_px, key="touch",
         target="position", label="Similarity tiles", selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
     )  # fmt: skip
     controls.scale_strip(DIVERGING, -1, 1, "cosine similarity", "positions_scale")
