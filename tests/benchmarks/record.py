@@ -107,7 +107,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     args = parser.parse_args()
     torch.set_num_threads(2)
-    print("| model | px | plain, ms | record / plain | bar | eager + rollout / its plain | extra memory, MB | three blocks, MB |")
+    print(
+        "| model | px | plain, ms | record / plain | bar | eager + rollout / its plain | extra memory, MB | three blocks, MB |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for title, name, px, bar in MODELS:
         vit, image = build(name, px), picture(px)
@@ -119,7 +121,10 @@ def main() -> None:
         ours, theirs = (statistics.median(t[i] / t[0] for t in times) for i in (1, 2))
         extra = peak_mb(name, px, "record") - peak_mb(name, px, "plain")
         three = 3 * 4 * vit.heads * vit.grid.tokens**2 / 2**20
-        print(f"| {title} | {px} | {1e3 * base:.0f} | {ours:.3f} | {bar} | {theirs:.3f} | {extra:.0f} | {three:.0f} |", flush=True)
+        print(
+            f"| {title} | {px} | {1e3 * base:.0f} | {ours:.3f} | {bar} | {theirs:.3f} | {extra:.0f} | {three:.0f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
