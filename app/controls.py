@@ -97,7 +97,6 @@ def _model_picker() -> None:
     )  # fmt: skip
     if card := cards.get(name):
         st.caption(f"{card.line}  \nGood for {card.good_for}.")
-    st.container(key="model_status")
 
 
 def current(block: int = 0) -> tuple[Vit, Photo, Recording]:

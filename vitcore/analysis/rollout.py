@@ -39,8 +39,7 @@ def transition(
     fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5
 ) -> NDArray[np.float64]:
     """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
-    if not 0 <= residual <= 1:
-        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
+    _check_residual(residual)
     a = np.array(discard(fused, discard_ratio, prefix), np.float64)
     sums = a.sum(-1, keepdims=True)
     a /= np.where(sums > 0, sums, 1)
@@ -52,8 +51,7 @@ def transition(
 
 def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
     """One block back: row @ transition(fused), without building the matrix."""
-    if not 0 <= residual <= 1:
-        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
+    _check_residual(residual)
     a = discard(fused, discard_ratio, prefix)
     sums = a.sum(-1, dtype=np.float64)
     some = sums > 0
@@ -91,3 +89,8 @@ def rollout_matrix(
 def _check_first(first_block: int, blocks: int) -> None:
     if not 0 <= first_block < blocks:
         raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")
+
+
+def _check_residual(residual: float) -> None:
+    if not 0 <= residual <= 1:
+        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")

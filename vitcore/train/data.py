@@ -41,13 +41,6 @@ def random_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[floa
     return (width - side) // 2, (height - side) // 2, (width + side) // 2, (height + side) // 2
 
 
-def center_box(size: tuple[int, int]) -> Box:
-    """The largest centred square."""
-    side = min(size)
-    left, top = (size[0] - side) // 2, (size[1] - side) // 2
-    return left, top, left + side, top + side
-
-
 def crop(image: Image.Image, box: Box, side_px: int) -> NDArray[np.uint8]:
     """The box resized to a (side, side, 3) array, bicubic."""
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.BICUBIC, box=box))

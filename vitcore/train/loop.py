@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,6 @@ class Run:
     average: Any  # an AveragedModel of the student
     optimiser: torch.optim.Optimizer
     step: int = 0
-    lost: list[float] = field(default_factory=list)
 
 
 def learning_rate(recipe: Distil, step: int) -> float:
