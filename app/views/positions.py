@@ -47,7 +47,9 @@ ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("pape
 titles = {"paper": "Paper: bilinear, aligned", "timm": "timm: bicubic, antialiased", "": "Difference"}
 for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
     values = ways[way] if way else ways["paper"] - ways["timm"]
-    unit, limit = ("cosine similarity", 1.0) if way else ("difference of cosines", max(float(abs(values).max()), 1e-3))
+    unit, limit = (
+        ("cosine similarity", 1.0) if way else ("difference of cosines", round(float(abs(values).max()) + 0.005, 2))
+    )
     fig = figures.cosine_map(values, new, title, mode, at, unit, limit)
     place.plotly_chart(fig, theme=None, config={"displayModeBar": False}, key=f"resampled_{way}", alt=title)
 explain(text["other how"].format(largest=abs(ways["paper"] - ways["timm"]).max()))
