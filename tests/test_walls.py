@@ -99,7 +99,10 @@ ROOMS = {
     "tape.py": (),
     "images.py": ("vitcore.grid",),
     "hub.py": ("vitcore.cards", "vitcore.compat"),
-    "zoo.py": ("vitcore.grid", "vitcore.images", "vitcore.cards", "vitcore.compat", "vitcore.hub", "vitcore.models"),
+    "models/heads.py": (),
+    "own.py": ("vitcore.hub", "vitcore.models"),
+    "zoo.py": ("vitcore.grid", "vitcore.images", "vitcore.cards", "vitcore.compat", "vitcore.hub", "vitcore.own"),
+    "many.py": (),
     "recording.py": ("vitcore.grid", "vitcore.images", "vitcore.tape", "vitcore.zoo", "vitcore.analysis"),
 }
 

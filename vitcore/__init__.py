@@ -10,6 +10,10 @@ Nothing heavy is imported until it is used.
 import importlib
 from typing import Any
 
+from vitcore.compat import declare_before_timm
+
+declare_before_timm()
+
 __version__ = "0.1.0"
 __all__ = [
     "Grid",

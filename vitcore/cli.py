@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.cards import CARDS, DEFAULT
+from vitcore.train import verbs as training
+from vitcore.train.runs import RunError
 
 if TYPE_CHECKING:
+    import numpy as np
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
@@ -33,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=sys.stderr)
         return 130
-    except (UsageError, ValueError, OSError) as error:  # PhotoError and ModelError are ValueErrors
+    except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
         print(f"vitcore: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
         return 2
     return 0
@@ -65,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = verbs.add_parser("models", help="the models of the menu")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=models)
+    training.add(verbs)
     return parser
 
 
@@ -175,7 +180,7 @@ def filters(args: argparse.Namespace) -> None:
     from vitcore.analysis.filters import as_picture, components
 
     vit = _load(args)
-    kernel = zoo.root_kernel(vit) if vit.hybrid else zoo.patch_kernel(vit)
+    kernel = zoo.first_kernel(vit)
     if kernel is None:
         raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
     if vit.hybrid:
@@ -211,21 +216,21 @@ def positions(args: argparse.Namespace) -> None:
 
 def distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
-    from vitcore import figures
+    from vitcore import figures, many
     from vitcore.analysis.distance import uniform_distance_px
 
     files = list(args.photo) + list(_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _load(args)
-    total: Any = 0
-    images = 0
-    for rec in _many(vit, files):
-        total = total + (rec.distance_px if args.cls == "drop" else rec.distance_renormalised_px)
-        images += 1
-    if not images:
+    found = [
+        px for px in many.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1)) if px is not None
+    ]
+    if not found:
         raise UsageError("none of the photos could be read.")
-    px = total / images
+    if not many.speaks():
+        return
+    px, images = sum(found[1:], found[0]) / len(found), len(found)
     fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {
         "distance_px": px.tolist(),
@@ -247,18 +252,18 @@ def _folder(folder: Path | None) -> list[Path]:
     return found
 
 
-def _many(vit: Vit, files: list[Path]) -> Iterator[Recording]:
-    from tqdm import tqdm
-
+def _reach(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
+    """Distances (L, H) of one photo; None, saying so, for a damaged one among others."""
     from vitcore.images import PhotoError
 
-    for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
-        try:
-            yield _record(vit, file, fusions=())
-        except PhotoError as error:
-            if len(files) == 1:
-                raise
-            print(error, file=sys.stderr)
+    try:
+        rec = _record(vit, file, fusions=())
+    except PhotoError as error:
+        if alone:
+            raise
+        print(error, file=sys.stderr)
+        return None
+    return rec.distance_px if cls == "drop" else rec.distance_renormalised_px
 
 
 def rollout(args: argparse.Namespace) -> None:

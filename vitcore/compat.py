@@ -3,13 +3,20 @@
 PyPI's torchvision is built for CUDA torch. Next to a CPU-only torch its library fails to load, the operator schemas
 are missing, and `import torchvision` (so `import timm`) stops at `operator torchvision::nms does not exist`. Nothing
 here needs those operators; declaring their two schemas is enough. Where the library loads, nothing is declared.
+`import vitcore` arranges that it happens just before anyone imports timm or torchvision, and loads nothing itself.
 """
 
+from __future__ import annotations
+
+import importlib.abc
 import importlib.util
+import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 SCHEMAS = {
     "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -18,8 +25,26 @@ SCHEMAS = {
 _declared: list[torch.library.Library] = []  # a Library undeclares its operators when collected
 
 
+class _Before(importlib.abc.MetaPathFinder):
+    """Finds nothing; sees that timm or torchvision is about to be imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name in ("timm", "torchvision"):
+            with suppress(ValueError):
+                sys.meta_path.remove(self)
+            declare_torchvision_ops()
+
+
+def declare_before_timm() -> None:
+    """Have the schemas declared when timm or torchvision is imported for the first time."""
+    if "timm" not in sys.modules and not any(isinstance(finder, _Before) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Before())
+
+
 def declare_torchvision_ops() -> None:
     """Declare the schemas `import torchvision` insists on, only when they are missing."""
+    import torch
+
     _load_compiled_ops()
     missing = [schema for name, schema in SCHEMAS.items() if not hasattr(torch.ops.torchvision, name)]
     if missing:
@@ -31,6 +56,8 @@ def declare_torchvision_ops() -> None:
 
 def _load_compiled_ops() -> None:
     """Load torchvision's own operator library, if this torch can."""
+    import torch
+
     spec = importlib.util.find_spec("torchvision")
     for file in Path(spec.origin).parent.glob("_C.*") if spec and spec.origin else ():
         with suppress(OSError, RuntimeError):

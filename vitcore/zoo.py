@@ -4,7 +4,6 @@ Weights come from this package, from a folder of the user's, or from the Hugging
 """
 
 import copy
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore import own
 from vitcore.cards import CARDS, DEFAULT, ModelCard
 from vitcore.compat import declare_torchvision_ops
 from vitcore.grid import Grid
@@ -24,7 +24,7 @@ from vitcore.hub import fetch as fetch
 
 declare_torchvision_ops()
 
-SHIPPED = Path(__file__).parent.parent / "assets" / "models"
+SHIPPED = own.SHIPPED
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +75,16 @@ class Vit:
 def load(
     name: str | Path = DEFAULT, image_px: int | tuple[int, int] | None = None, progress: Progress | None = None
 ) -> Vit:
-    """Load a model by name (shipped, or any ViT of timm's on the hub) or from a .safetensors file with its .json card.
+    """Load a model by name (shipped, or any ViT of timm's on the hub), from a .safetensors file with its .json card, or
+    from a run's folder (model.safetensors and model.json).
 
     `image_px` asks for another input size (height, width); positions are then resampled by timm.
     Raises: ModelError, with a sentence that says what to do.
     """
-    try:
-        file = _own_file(name)
-    except OSError as error:  # too long for a file's name, a folder that may not be read
-        raise ModelError(f"{str(name)[:60]!r} is no model's name, nor a file: {error.strerror}.") from None
-    if file is not None:
-        return _load_own(file, image_px)
-    return _load_hub(str(name), image_px, progress)
+    file = own.find(name)
+    if file is None:
+        return _load_hub(str(name), image_px, progress)
+    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px)
 
 
 def available() -> list[ModelCard]:
@@ -94,42 +92,18 @@ def available() -> list[ModelCard]:
     return list(CARDS)
 
 
-def _own_file(name: str | Path) -> Path | None:
-    path = Path(name)
-    if path.suffix == ".safetensors":
-        if not path.is_file():
-            raise ModelError(f"{path.name} does not exist.")
-        return path
-    if path.is_dir() and (path / "model.json").is_file():
-        return path / "model.safetensors"
-    shipped = SHIPPED / f"{path.name}.safetensors"
-    return shipped if path.name == str(name) and shipped.is_file() else None
-
-
-def _load_own(file: Path, image_px: int | tuple[int, int] | None) -> Vit:
-    from safetensors.torch import load_file
-    from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
-
-    card_file = file.with_suffix(".json")
+def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> Vit:
+    facts, called = own.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
-        facts = json.loads(card_file.read_text())
         size = image_px or facts["architecture"]["img_size"]
-        module = VisionTransformer(**{**facts["architecture"], "img_size": size})
-        state = {k: v.float() for k, v in load_file(file).items()}
-        module.load_state_dict(checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True))
-        card = ModelCard(file.stem, **facts["card"])
-        return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))})
-    except FileNotFoundError:
-        raise ModelError(f"{file.name} needs its card {card_file.name} beside it (see CONTRIBUTING.md).") from None
+        module = own.build(facts["architecture"], size)
+        own.fill(module, file)
+        card = ModelCard(name, **facts["card"])
+        return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
     except KeyError as error:
-        raise ModelError(f"{file.name} can't be loaded: its card {card_file.name} has no {error}.") from None
+        raise ModelError(f"{called} can't be loaded: its card {file.stem}.json has no {error}.") from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError(f"{file.name} can't be loaded: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what went wrong, short enough for a sentence."""
-    return (str(error).splitlines() or [type(error).__name__])[0][:160]
+        raise ModelError(f"{called} can't be loaded: {own.reason(error)}") from None
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -145,7 +119,7 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError(f"{name} can't be loaded: {_reason(error)}") from None
+        raise ModelError(f"{name} can't be loaded: {own.reason(error)}") from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(
@@ -166,7 +140,7 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
     return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
 
 
-def _assemble(card: ModelCard, module: Any, config: dict[str, Any]) -> Vit:
+def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
     from timm.data import create_transform
 
     embed: Any = getattr(module, "patch_embed", None)
@@ -182,19 +156,43 @@ def _assemble(card: ModelCard, module: Any, config: dict[str, Any]) -> Vit:
     config = {**config, "input_size": (3, high, wide)}
     transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
-    return Vit(card, module, grid, transform, tuple(config["mean"]), tuple(config["std"]), _labels(module))
+    names = _labels(module, labels)
+    return Vit(card, module, grid, transform, tuple(config["mean"]), tuple(config["std"]), names)
 
 
-def _labels(module: Any) -> tuple[str, ...]:
-    """Class names that timm carries for ImageNet-1k and -21k heads; none for models without a head."""
+def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
+    """The names of a model's own card, else those timm carries for ImageNet-1k and -21k; none without a head."""
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    if given is not None:
+        if not isinstance(given, list) or len(given) != classes:
+            raise ModelError(f"its card's labels are not a list of {classes} names, one a class.")
+        return tuple(str(label) for label in given)
+    info = _imagenet(module)
+    if info is None:
+        return tuple(f"class {i}" for i in range(classes))
+    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+
+
+def _imagenet(module: Any) -> Any:
+    """timm's ImageNetInfo for a head that has as many classes as one of ImageNet's, or None."""
     from timm.data import ImageNetInfo, infer_imagenet_subset
 
     classes = int(getattr(module, "num_classes", 0) or 0)
     subset = "imagenet-1k" if classes == 1000 else (infer_imagenet_subset(module) if classes > 1000 else None)
-    if not subset:
-        return tuple(f"class {i}" for i in range(classes))
-    info = ImageNetInfo(subset)
-    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+    return ImageNetInfo(subset) if subset else None
+
+
+def wordnet_ids(vit: Vit) -> tuple[str, ...]:
+    """WordNet ids of an ImageNet model's classes in the order of its logits; none for models with classes of their own."""
+    info = _imagenet(vit.module)
+    if info is None or vit.labels != _labels(vit.module):
+        return ()
+    return tuple(info.label_names())
+
+
+def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, or a hybrid's root convolution's."""
+    return root_kernel(vit) if vit.hybrid else patch_kernel(vit)
 
 
 def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:

@@ -3,6 +3,7 @@
 import http.server
 import json
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from tests.conftest import TINY, timm_vit
+from tests.models import model_file, run_folder
 from vitcore import zoo
 from vitcore.cards import CARDS, DEFAULT
 from vitcore.recording import record
@@ -165,6 +167,70 @@ def test_weights_that_are_something_else(own):
 def test_weights_of_another_model(own):
     save_file({"x": torch.zeros(3)}, own.file)
     assert "mine.safetensors" in refusal(load, own.file)
+
+
+# A run's folder
+
+
+ANIMALS = [f"animal {i}" for i in range(10)]
+
+
+def test_a_runs_folder_is_a_model(tmp_path, monkeypatch):
+    module = run_folder(tmp_path / "runs" / "animals", labels=ANIMALS)
+    monkeypatch.chdir(tmp_path)
+    x = torch.randn(1, 3, 32, 32)
+    for name in ("runs/animals", Path("runs/animals")):
+        vit = load(name)
+        assert (vit.name, vit.card.title, vit.labels) == ("runs/animals", "Mine", tuple(ANIMALS))
+        with torch.inference_mode():
+            assert torch.equal(vit.module(x), module(x))
+    assert load(vit.name).name == vit.name
+    assert load("runs/animals", image_px=48).grid.image_px == (48, 48)
+
+
+def test_a_run_that_has_no_model_yet(tmp_path):
+    (tmp_path / "recipe.json").write_text("{}")
+    assert "no model yet" in refusal(load, tmp_path)
+
+
+def test_a_run_that_is_damaged_is_named(tmp_path):
+    run_folder(tmp_path / "r")
+    for damage in (lambda file: file.write_bytes(b"x"), lambda file: file.unlink()):
+        damage(tmp_path / "r" / "model.safetensors")
+        assert f"{tmp_path.name}/r/model.safetensors" in refusal(load, tmp_path / "r")
+
+
+def test_labels_of_a_card_come_before_imagenets(tmp_path):
+    model_file(tmp_path / "a.safetensors", num_classes=1000, labels=[f"n{i}" for i in range(1000)])
+    model_file(tmp_path / "b.safetensors", num_classes=1000)
+    a, b = load(tmp_path / "a.safetensors"), load(tmp_path / "b.safetensors")
+    assert a.labels[:2] == ("n0", "n1") and zoo.wordnet_ids(a) == ()
+    assert b.labels[:2] == ("tench", "goldfish") and zoo.wordnet_ids(b)[:2] == ("n01440764", "n01443537")
+    assert zoo.wordnet_ids(load(tmp_path / "a.safetensors")) == ()
+
+
+@pytest.mark.parametrize("labels", [[], ["a"] * 9, ["a"] * 11, "abcdefghij", {"a": 1}, 3], ids=str)
+def test_labels_that_do_not_fit(tmp_path, labels):
+    model_file(tmp_path / "mine.safetensors", labels=labels)
+    said = refusal(load, tmp_path / "mine.safetensors")
+    assert "mine.safetensors" in said and "10 names" in said
+
+
+def test_the_papers_pre_training_head(tmp_path):
+    module = model_file(tmp_path / "mine.safetensors", mlp_head=True, labels=ANIMALS)
+    vit, x = load(tmp_path / "mine.safetensors"), torch.randn(2, 3, 32, 32)
+    assert {k for k in vit.module.state_dict() if k.startswith("head.")} == {
+        "head.0.weight", "head.0.bias", "head.2.weight", "head.2.bias",
+    }  # fmt: skip
+    with torch.inference_mode():
+        assert torch.equal(vit.module(x), module(x)) and vit.module(x).shape == (2, 10)
+        assert vit.module.forward_head(vit.module.forward_features(x), pre_logits=True).shape == (2, 24)
+    assert not any(p.requires_grad for p in vit.module.parameters())
+
+
+def test_the_filters_that_meet_the_pixels(shipped, hybrid):
+    assert np.array_equal(zoo.first_kernel(shipped), zoo.patch_kernel(shipped))
+    assert np.array_equal(zoo.first_kernel(hybrid), zoo.root_kernel(hybrid))
 
 
 # Names

@@ -7,8 +7,9 @@ from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.positions import cosine_map, positions, tile
 from vitcore.figures.predictions import predictions
 from vitcore.figures.printing import print_figure
+from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "cosine_map", "distance", "filters", "heads", "one_patch", "patches", "positions", "predictions", "print_figure", "rollout",
-    "scree", "tile",
+    "Line", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions",
+    "predictions", "print_figure", "rollout", "scree", "tile",
 ]  # fmt: skip

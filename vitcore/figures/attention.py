@@ -80,9 +80,9 @@ def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
     return image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
 
 
-def heat(mask: NDArray, size: tuple[int, int]) -> NDArray[np.uint8]:
-    """(rows, cols) amounts as colours from 0 to their maximum, bilinear to `size` (width, height)."""
-    unit = Image.fromarray((mask / max(float(mask.max()), 1e-12)).astype(np.float32))
+def heat(mask: NDArray, size: tuple[int, int], most: float | None = None) -> NDArray[np.uint8]:
+    """(rows, cols) amounts as colours from 0 to `most` (default: their maximum), bilinear to `size` (width, height)."""
+    unit = Image.fromarray((mask / (most or max(float(mask.max()), 1e-12))).astype(np.float32))
     return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
 
 

@@ -11,9 +11,9 @@ WAYS = {"drop": "class token dropped", "renormalise": "renormalised"}
 
 
 def distance(
-    px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light"
-) -> go.Figure:
-    """(L, H) mean distances; the dashed line is attention spread evenly over all patches."""
+    px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", most_px: float = 0,
+) -> go.Figure:  # fmt: skip
+    """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`."""
     blocks, heads = px.shape
     ink = INK[mode]
     fig = go.Figure()
@@ -36,7 +36,7 @@ def distance(
     about = f"{span} · {WAYS[cls]} · {over}"
     styled(fig, "Mean attention distance", mode, 520, about)
     fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
-    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.18 * max(uniform_px, float(px.max()))])
+    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.18 * max(uniform_px, float(px.max()), most_px)])
     return fig.update_layout(
         margin={"l": 62, "b": 52, "t": 96},
         showlegend=1 < heads <= 16,

@@ -87,7 +87,8 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
 def _draw_points(trace: Any, axes: Any) -> None:
     x, y = np.asarray(trace.x), np.asarray(trace.y)
     if "lines" in trace.mode:
-        axes.plot(x, y, color=trace.line.color, linewidth=trace.line.width or 2)
+        label = trace.name if trace.mode == "lines" else None
+        axes.plot(x, y, color=trace.line.color, linewidth=trace.line.width or 2, alpha=trace.opacity, label=label)
     if "markers" in trace.mode:
         marks = {"circle": "o", "diamond": "D", "square": "s"}
         axes.scatter(x, y, s=42, color=trace.marker.color, marker=marks.get(trace.marker.symbol or "circle", "o"),
@@ -119,7 +120,9 @@ def _names(colorscale: Any) -> str:
 
 
 def _draw_shape(shape: Any, axes: Any) -> None:
-    if shape.type == "line":
+    if shape.type == "line" and shape.x0 == shape.x1:
+        axes.axvline(shape.x0, color=shape.line.color, linewidth=1.6)
+    elif shape.type == "line":
         axes.axhline(shape.y0, color=shape.line.color, linestyle="--", linewidth=1.2)
     else:
         from matplotlib.patches import Rectangle
@@ -135,7 +138,9 @@ def _draw_axes(fig: go.Figure, axes: Any, ink: str) -> None:
     axes.set_facecolor("none")
     for axis, name, spec in ((axes.xaxis, "x", x), (axes.yaxis, "y", y)):
         if spec.range:
-            getattr(axes, f"set_{name}lim")(*spec.range)
+            logarithmic = spec.type == "log"  # plotly then gives the range as powers of ten
+            getattr(axes, f"set_{name}scale")("log" if logarithmic else "linear")
+            getattr(axes, f"set_{name}lim")(*(10.0 ** np.array(spec.range) if logarithmic else spec.range))
         if spec.visible is False:
             axis.set_visible(False)
             continue

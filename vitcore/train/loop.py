@@ -1,234 +1,156 @@
-"""The distillation loop: a generator of records that saves what it needs to go on after a crash."""
+"""The training loop: a generator of records over Hugging Face accelerate, which can stop at any step and go on exactly.
 
-import json
+Batches, augmentation, dropout and masking are seeded by (seed, step, place in the batch), so a resumed run sees what an
+unbroken one sees, and several processes together what one sees.
+"""
+
+import math
+import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from safetensors.torch import save_file
-from timm.models.vision_transformer import VisionTransformer
-from timm.optim import param_groups_weight_decay
-from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from accelerate import Accelerator
+from torch import Tensor
 
-from vitcore.tape import Call, Softmax, Tape
-from vitcore.train.recipe import Distil
-from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, first_attention, normalise
+from vitcore.train.objectives import classes_of, objective
+from vitcore.train.optimisers import averaged, fast_bf16, learning_rate, optimiser
+from vitcore.train.recipe import Recipe
+from vitcore.train.runs import RunError
 
-FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
-MEAN_STD = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
-
-
-class KeepPatches(nn.Module):
-    """Keep a share of the patches of each image, and remember which; in the place of timm's PatchDropout.
-
-    Scattered patches teach to look far; a `window` of neighbours teaches to look near, which scattered ones can't.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.share, self.window = 1.0, False
-        self.kept: Tensor = torch.empty(0)  # (B, kept) patch indices of the last batch
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, patches = x.shape[0], x.shape[1] - 1
-        share = self.share if self.training else 1.0
-        choose = self._windows if self.window and share < 1 else self._scattered
-        self.kept = choose(batch, patches, share)
-        rows = (self.kept + 1).unsqueeze(-1).expand(-1, -1, x.shape[-1])
-        return torch.cat([x[:, :1], x.gather(1, rows)], 1)
-
-    @staticmethod
-    def _scattered(batch: int, patches: int, share: float) -> Tensor:
-        count = max(1, round(patches * share))
-        return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
-
-    @staticmethod
-    def _windows(batch: int, patches: int, share: float) -> Tensor:
-        side = round(patches**0.5)
-        span = max(1, round(side * share**0.5))
-        top, left = torch.randint(side - span + 1, (2, batch, 1, 1))
-        at = torch.arange(span)
-        return ((top + at[:, None]) * side + left + at).flatten(1)
-
-
-class Student(nn.Module):
-    """A timm ViT and the linear layer that compares its tokens with the teacher's."""
-
-    def __init__(self, recipe: Distil) -> None:
-        super().__init__()
-        self.vit: Any = VisionTransformer(
-            img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
-            num_heads=recipe.heads, num_classes=recipe.classes,
-        )  # fmt: skip
-        nn.init.trunc_normal_(self.vit.patch_embed.proj.weight, std=recipe.patch_init_std)
-        self.vit.patch_drop = KeepPatches()  # type: ignore[assignment]
-        self.to_teacher = nn.Linear(recipe.width, COMPONENTS)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Pixels and what the teachers said about them, mirrored consistently."""
-
-    pixels: Tensor  # (B, 3, px, px)
-    targets: Tensor  # (B, classes)
-    tokens: Tensor  # (B, patches, COMPONENTS)
-    attention: Tensor  # (B, patches)
-    dense: Tensor  # (B,)
+LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
 
 
 @dataclass
-class Run:
-    """The state that a checkpoint holds."""
+class Training:
+    """A run in memory: what a checkpoint holds, and what it learns from."""
 
-    recipe: Distil
-    folder: Path
-    student: Student
-    average: Any  # an AveragedModel of the student
-    optimiser: torch.optim.Optimizer
+    recipe: Recipe
+    accelerator: Accelerator
+    module: Any  # the prepared objective
+    optimiser: Any
+    average: Any  # an AveragedModel of the objective, or None
+    data: Any  # has batch(step, micro, passes, rank, world)
+    classes: tuple[str, ...]
     step: int = 0
+    best: float = -math.inf
+    seen: dict[str, Any] = field(default_factory=dict)  # the last record
+    told: float = -math.inf  # when word was last left, in seconds of the monotonic clock
+
+    @property
+    def passes(self) -> int:
+        """Forward passes of this process in a step; their gradients are accumulated."""
+        return passes(self.recipe, self.accelerator.num_processes)
+
+    def kept(self) -> Any:
+        """The objective with the weights that are kept: the average where there is one."""
+        if self.average is not None:
+            return self.average.module
+        return self.accelerator.unwrap_model(self.module, keep_torch_compile=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What accelerate saves beside weights and optimiser."""
+        average = {} if self.average is None else {"average": self.average.state_dict()}
+        return {"step": self.step, "best": self.best, **average}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        self.step, self.best = state["step"], state["best"]
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
 
 
-def learning_rate(recipe: Distil, step: int) -> float:
-    """Linear warm-up, then cosine to zero at the last step."""
-    if step < recipe.warmup_steps:
-        return recipe.lr_peak * (step + 1) / recipe.warmup_steps
-    done = (step - recipe.warmup_steps) / max(1, recipe.steps - recipe.warmup_steps)
-    return recipe.lr_peak * 0.5 * (1 + float(np.cos(np.pi * done)))
+def passes(recipe: Recipe, processes: int) -> int:
+    """Passes a step of each process. Raises: RunError, when the batch can't be shared evenly."""
+    size = recipe.micro_batch or max(1, recipe.batch // processes)
+    if recipe.batch % (size * processes):
+        raise RunError(
+            f"a batch of {recipe.batch} can't be shared by {processes} processes in passes of {size} images."
+        )
+    return recipe.batch // (size * processes)
 
 
-def draw(lessons: Lessons, recipe: Distil, step: int) -> Batch:
-    """The batch of a step; the step alone decides it, so a resumed run sees what an unbroken one sees."""
-    rng = np.random.default_rng((recipe.seed, step))
-    pick = np.sort(rng.choice(len(lessons.dense), recipe.batch, replace=False))
-    mirror = torch.from_numpy(rng.random(recipe.batch) < 0.5)
-    pixels = normalise(lessons.pixels[pick], MEAN_STD)
-    probabilities = torch.from_numpy(lessons.probabilities[pick]).float()
-    targets = torch.zeros(recipe.batch, recipe.classes)
-    targets.scatter_(1, torch.from_numpy(lessons.classes[pick]).long(), probabilities)
-    side = recipe.image_px // recipe.patch_px
-    tokens = torch.from_numpy(lessons.tokens[pick]).float().mul_(TOKEN_STEP).view(-1, side, side, COMPONENTS)
-    attention = torch.from_numpy(lessons.attention[pick]).float().view(-1, side, side)
-    batch = Batch(
-        torch.where(mirror.view(-1, 1, 1, 1), pixels.flip(3), pixels),
-        targets / targets.sum(1, keepdim=True),
-        torch.where(mirror.view(-1, 1, 1, 1), tokens.flip(2), tokens).flatten(1, 2),
-        torch.where(mirror.view(-1, 1, 1), attention.flip(2), attention).flatten(1),
-        torch.from_numpy(lessons.dense[pick]).float(),
+def accelerator(recipe: Recipe, **options: Any) -> Accelerator:
+    """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
+    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and fast_bf16())
+    compiler = {"dynamo_backend": "inductor"} if recipe.compile else {}
+    return Accelerator(
+        cpu=several_on_cpu(),
+        mixed_precision="bf16" if bf16 else "no",
+        step_scheduler_with_optimizer=False,
+        **compiler,
+        **options,
     )
-    return mixed(batch, rng.beta(recipe.mixup_alpha, recipe.mixup_alpha)) if recipe.mixup_alpha else batch
 
 
-def mixed(b: Batch, share: float) -> Batch:
-    """Mixup (arXiv 1710.09412) of the batch with itself reversed, in pixels and in every target."""
-    mix = [share * x + (1 - share) * x.flip(0) for x in (b.pixels, b.targets, b.tokens, b.attention)]
-    return Batch(mix[0], mix[1], mix[2], mix[3], b.dense * b.dense.flip(0))
+def several_on_cpu() -> bool:
+    """Whether a launcher started several processes on a machine without CUDA; accelerate wants to be told."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available()
 
 
-def losses(student: Student, batch: Batch, recipe: Distil, looker: Any = None) -> dict[str, Tensor]:
-    """Cross-entropy to the labels; squared error to the tokens; divergence from the class token's attention in the last
-    block, and from three heads' attention in the first."""
-    rows: list[Tensor] = []
-    first: list[Tensor] = []
-
-    def attend(call: Call | Softmax) -> Tensor | None:
-        if isinstance(call, Softmax) or call.q.shape[2] > FUSED_ABOVE:
-            rows[:] = [call.weights(slice(0, 1))[:, :, 0]]
-            if call.index == 0:
-                first.append(call.weights())
-            return None
-        with torch.autocast("cpu", enabled=False):  # keep softmax in bf16: memory traffic is what costs here
-            weights = call.weights()
-        rows[:] = [weights[:, :, 0]]
-        if call.index == 0:
-            first.append(weights)
-        return weights @ call.v
-
-    with Tape(attend):
-        tokens = student.vit.forward_features(batch.pixels)
-    logits = student.vit.forward_head(tokens).float()
-    kept = student.vit.patch_drop.kept
-    seen = student.to_teacher(tokens[:, 1:]).float()
-    taught = batch.tokens.gather(1, kept.unsqueeze(-1).expand(-1, -1, COMPONENTS))
-    row = F.normalize(rows[-1].float().mean(1)[:, 1:], p=1, dim=-1)
-    wanted = F.normalize(batch.attention.gather(1, kept), p=1, dim=-1)
-    dense = batch.dense / batch.dense.sum().clamp(min=1)
-    near = batch.pixels.new_zeros(())
-    if looker is not None and recipe.first_weight:
-        near = divergence(first_attention(looker, batch.pixels, kept), first[0].float()).mean()
-    return {
-        "first": near,
-        "label": F.cross_entropy(logits, batch.targets),
-        "token": ((seen - taught) ** 2).mean((1, 2)) @ dense,
-        "attention": divergence(wanted, row) @ dense,
-    }
-
-
-def divergence(wanted: Tensor, given: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of distributions over the last dimension, in nats."""
-    return F.kl_div(given.clamp(min=1e-6).log(), wanted.float(), reduction="none").sum(-1)
-
-
-def start(recipe: Distil, folder: Path) -> Run:
-    """A fresh run, or the one in `folder` where it stopped."""
-    torch.manual_seed(recipe.seed)
-    student = Student(recipe)
-    groups = param_groups_weight_decay(
-        student, recipe.weight_decay, no_weight_decay_list=("vit.pos_embed", "vit.cls_token")
-    )
-    run = Run(
-        recipe, folder, student, AveragedModel(student, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema_decay)),
-        torch.optim.AdamW(groups, lr=recipe.lr_peak),
-    )  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
-    if (folder / "last.pt").exists():
-        saved = torch.load(folder / "last.pt")
-        student.load_state_dict(saved["student"])
-        run.average.load_state_dict(saved["average"])
-        run.optimiser.load_state_dict(saved["optimiser"])
-        run.step = saved["step"]
+def start(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Accelerator) -> Training:
+    """A fresh run; `open_data(objective, device)` gives its batches."""
+    machine.gradient_accumulation_steps = passes(recipe, machine.num_processes)
+    known = classes_of(recipe, classes)
+    module = objective(recipe, known)
+    average = averaged(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
+    data = open_data(module, machine.device)
+    prepared, optim = machine.prepare(module, optimiser(recipe, module))
+    run = Training(recipe, machine, prepared, optim, average, data, known)
+    machine.register_for_checkpointing(run)
     return run
 
 
-def save(run: Run) -> None:
-    """Write the checkpoint and a snapshot of the averaged weights, each in one atomic step."""
-    state: dict[str, Any] = {"student": run.student, "average": run.average, "optimiser": run.optimiser}
-    torch.save({"step": run.step} | {k: v.state_dict() for k, v in state.items()}, run.folder / "last.tmp")
-    (run.folder / "last.tmp").replace(run.folder / "last.pt")
-    weights = {k: v.half().contiguous() for k, v in run.average.module.vit.state_dict().items()}
-    save_file(weights, run.folder / "snapshot.tmp")
-    (run.folder / "snapshot.tmp").replace(run.folder / f"snapshot-{run.step:06d}.safetensors")
+def train(run: Training) -> Iterator[dict[str, Any]]:
+    """Train to the recipe's last step, yielding {"step", "loss", "lr", "images_per_s", …}: each step, on a GPU each tenth.
 
-
-def train(run: Run, lessons: Lessons, looker: Any = None) -> Iterator[dict[str, float]]:
-    """Train to the recipe's last step, yielding a record a step; `looker` is the token teacher, for its first block."""
+    Raises: RunError, when the loss is not a number; the weights are then not to be saved.
+    """
     recipe = run.recipe
+    every = 1 if run.accelerator.device.type == "cpu" else LOOK_EVERY
+    begun, first = time.perf_counter(), run.step
     while run.step < recipe.steps:
-        begun = time.perf_counter()
-        run.student.train()
-        run.student.vit.patch_drop.share = recipe.keep_start if run.step < recipe.sparse_share * recipe.steps else 1.0
-        run.student.vit.patch_drop.window = run.step % 2 == 1
-        torch.manual_seed(recipe.seed + run.step)
-        for group in run.optimiser.param_groups:
-            group["lr"] = learning_rate(recipe, run.step)
-        with torch.autocast("cpu", torch.bfloat16):
-            part = losses(run.student, draw(lessons, recipe, run.step), recipe, looker)
-        loss = part["label"] + recipe.token_weight * part["token"] + recipe.attention_weight * part["attention"]
-        loss = loss + recipe.first_weight * part["first"]
-        run.optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(run.student.parameters(), recipe.clip_norm)
-        run.optimiser.step()
-        run.average.update_parameters(run.student)
+        parts = advance(run)
         run.step += 1
-        if run.step % recipe.snapshot_every_steps == 0 or run.step == recipe.steps:
-            save(run)
-        yield {"step": run.step, "loss": loss.item(), "seconds": time.perf_counter() - begun} | {
-            k: v.item() for k, v in part.items()
+        if run.step % every and run.step < recipe.steps:
+            continue
+        record = {name: float(value) for name, value in run.accelerator.reduce(parts, "mean").items()}
+        if not math.isfinite(record["loss"]):
+            raise RunError(f"the loss is not a number at step {run.step}: try a lower lr_peak or a longer warm-up")
+        seconds = time.perf_counter() - begun
+        speed = (run.step - first) * recipe.batch / seconds
+        begun, first = time.perf_counter(), run.step
+        run.seen = {
+            "step": run.step,
+            **record,
+            "lr": learning_rate(recipe, run.step - 1),
+            "images_per_s": round(speed, 1),
         }
+        yield run.seen
+
+
+def advance(run: Training) -> dict[str, Tensor]:
+    """One optimiser step; the means of its losses, still on the device."""
+    recipe, machine = run.recipe, run.accelerator
+    run.module.train()
+    for group in run.optimiser.param_groups:
+        group["lr"] = learning_rate(recipe, run.step)
+    total: dict[str, Tensor] = {}
+    for micro in range(run.passes):
+        place = micro * machine.num_processes + machine.process_index
+        batch = run.data.batch(run.step, micro, run.passes, machine.process_index, machine.num_processes)
+        torch.manual_seed(hash((recipe.seed, run.step, place)) % 2**63)
+        with machine.accumulate(run.module):
+            parts = run.module(batch)
+            machine.backward(parts["loss"])
+            if machine.sync_gradients and recipe.clip_norm:
+                machine.clip_grad_norm_(run.module.parameters(), recipe.clip_norm)
+            run.optimiser.step()
+            run.optimiser.zero_grad()
+        for name, value in parts.items():
+            total[name] = total.get(name, 0) + value.detach() / run.passes
+    if run.average is not None:
+        run.average.update_parameters(machine.unwrap_model(run.module))
+    return total

@@ -1,36 +1,150 @@
-"""Recipes: everything that decides a training run, in one frozen dataclass with units."""
+"""The recipe: everything that decides a training run, in one frozen dataclass with a help line and a unit on each field.
 
+The shell's flags and the app's form are made from these fields; a run folder keeps them as JSON with a version.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+VERSION = 1  # raised when a field's meaning changes; a run of another version is refused, not guessed at
+
+
+class RecipeError(ValueError):
+    """A recipe that can't be used, with a sentence that says why."""
+
+
+def knob(default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0) -> Any:
+    """A field with what a person needs to set it; `least` is the smallest value allowed."""
+    about = {"group": group, "help": help, "unit": unit, "choices": choices, "least": least}
+    return dataclasses.field(default=default, metadata=about)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Distil:
-    """Learn from two teachers at once: soft labels of one, tokens and class attention of the other.
+class Recipe:
+    """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
 
-    The student sees a random part of its patches (`keep_start`) for the first `sparse_share` of the steps, all of them
-    after that: 64 of 256 tokens cost a quarter and every position is still trained. Cost on 2 CPU cores with bf16:
-    about 160 images/s sparse, 25 images/s full.
-    """
+    task: str = knob("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "lessons"))
+    start_from: str = knob("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
+    teacher: str = knob("", "Task", "model to learn from (task distil): a name, a .safetensors file or a run")
+    distil_kind: str = knob("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
+    distil_share: float = knob(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")
+    distil_temperature: float = knob(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
+    masked_target: str = knob("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
+                              "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
+    masked_share: float = knob(0.5, "Task", "share of patch embeddings that are corrupted")
+    token_weight: float = knob(1.0, "Task", "weight of the squared error to a teacher's tokens (lessons)")
+    attention_weight: float = knob(0.1, "Task", "weight of the divergence from its class attention (lessons)")
+    first_weight: float = knob(0.5, "Task", "weight of the divergence from its first block (lessons)")
 
-    image_px: int = 128  # side of the square the student sees
-    patch_px: int = 8  # side of a patch
-    width: int = 192  # D
-    blocks: int = 12  # L
-    heads: int = 3  # H
-    classes: int = 1000  # ImageNet-1k, as the teacher
-    patch_init_std: float = 0.002  # small, so that the filters show what was learned and not the noise they began as
-    steps: int = 2200  # optimiser steps
-    batch: int = 128  # images a step
-    lr_peak: float = 1e-3  # AdamW
-    warmup_steps: int = 150  # linear
-    weight_decay: float = 0.05  # not on biases, norms, positions, class token
-    clip_norm: float = 1.0  # global gradient norm
-    sparse_share: float = 0.95  # of the steps
-    keep_start: float = 0.25  # share of patches the student sees while sparse: scattered ones, and a window, in turn
-    mixup_alpha: float = 0.0  # Beta(a, a); 0 = off
-    token_weight: float = 1.0  # MSE to the teacher's tokens (64 principal components)
-    attention_weight: float = 0.1  # cross-entropy to the teacher's class-token attention
-    first_weight: float = 0.5  # cross-entropy to three heads of the token teacher's first block
-    ema_decay: float = 0.995  # of the weights that are shipped
-    snapshot_every_steps: int = 100
-    seed: int = 0
+    image_px: int = knob(128, "Model", "side of the square the model sees", "px", least=8)
+    patch_px: int = knob(8, "Model", "side of a patch", "px", least=1)
+    width: int = knob(192, "Model", "D, numbers per token", least=1)
+    blocks: int = knob(12, "Model", "L, number of blocks", least=1)
+    heads: int = knob(3, "Model", "H, heads of a block", least=1)
+    mlp_head: bool = knob(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
+    patch_init_std: float = knob(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
+
+    steps: int = knob(1000, "Schedule", "optimiser steps", "steps", least=1)
+    batch: int = knob(128, "Schedule", "images a step, over all processes", "images", least=1)
+    micro_batch: int = knob(
+        0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
+    )
+    optimiser: str = knob("adamw", "Schedule", "adamw: Adam with decoupled decay, as the paper's; muon: timm's",
+                          choices=("adamw", "sgd", "muon"))  # fmt: skip
+    lr_peak: float = knob(1e-3, "Schedule", "learning rate after the warm-up", least=0)
+    warmup_steps: int = knob(100, "Schedule", "linear rise of the learning rate", "steps")
+    hold: float = knob(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
+    decay: str = knob(
+        "cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant")
+    )
+    momentum: float = knob(0.9, "Schedule", "of SGD, or Adam's first β")
+    beta2: float = knob(0.999, "Schedule", "Adam's second β")
+    weight_decay: float = knob(0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token")
+    clip_norm: float = knob(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
+    average_decay: float = knob(0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights")
+
+    dropout: float = knob(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
+    label_smoothing: float = knob(0.0, "Regularisation", "share of the target spread over all classes")
+    crop_area: float = knob(0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop")
+    flip: bool = knob(True, "Augmentation", "mirror half of the photos")
+    rand_augment: str = knob("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
+    mixup: float = knob(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
+    cutmix: float = knob(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
+    keep_patches: str = knob(
+        "", "Augmentation", "patches the student sees (lessons): share:until, … in shares of the steps"
+    )
+
+    precision: str = knob("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
+                          choices=("auto", "fp32", "bf16"))  # fmt: skip
+    compile: bool = knob(False, "Engine", "torch.compile: worth it on a GPU")
+    resident_gb: float = knob(
+        4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB"
+    )
+    workers: int = knob(2, "Engine", "processes that decode a streamed set", "processes")
+    evaluate_every_steps: int = knob(200, "Watching", "validation accuracy; 0: at the end only", "steps")
+    few_shot_every_steps: int = knob(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
+    few_shots: int = knob(10, "Watching", "photos a class for it", "photos", least=1)
+    save_every_steps: int = knob(100, "Watching", "a checkpoint to go on from", "steps", least=1)
+    snapshots: int = knob(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
+    seed: int = knob(0, "Schedule", "decides initial weights, batches and augmentation")
+
+    def __post_init__(self) -> None:
+        for field in knobs():
+            value = getattr(self, field.name)
+            choices = field.metadata["choices"]
+            if choices and value not in choices:
+                raise RecipeError(f"{field.name} is one of {', '.join(choices)}, not {value!r}.")
+            if type(field.default) in (int, float) and not field.metadata["least"] <= value < float("inf"):
+                raise RecipeError(f"{field.name} is at least {field.metadata['least']:g}, not {value!r}.")
+        for name in SHARES:
+            if getattr(self, name) > 1:
+                raise RecipeError(f"{name} is a share, 0 to 1, not {getattr(self, name)!r}.")
+        if self.image_px % self.patch_px:
+            raise RecipeError(f"image_px {self.image_px} is not a whole number of patches of {self.patch_px} px.")
+        if self.width % self.heads:
+            raise RecipeError(f"width {self.width} can't be shared evenly among {self.heads} heads.")
+        if self.micro_batch and self.batch % self.micro_batch:
+            raise RecipeError(f"batch {self.batch} is not a whole number of passes of {self.micro_batch} images.")
+        if self.task == "distil" and not self.teacher:
+            raise RecipeError("distillation needs a teacher.")
+
+
+SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
+          "momentum", "beta2")  # fmt: skip
+
+
+def knobs() -> tuple[dataclasses.Field, ...]:
+    """The fields of a recipe; `metadata` has group, help, unit, choices and least."""
+    return dataclasses.fields(Recipe)
+
+
+def to_json(recipe: Recipe) -> str:
+    """The recipe with its version, as JSON."""
+    return json.dumps({"version": VERSION} | dataclasses.asdict(recipe), indent=1)
+
+
+def from_json(text: str) -> Recipe:
+    """The recipe of `to_json`. Raises: RecipeError for another version, unknown fields or values out of range."""
+    try:
+        facts = json.loads(text)
+        version = facts.pop("version")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise RecipeError("this is not a recipe: JSON with a version was expected.") from None
+    if version != VERSION:
+        raise RecipeError(f"the recipe is of version {version}; this vitcore reads version {VERSION}.")
+    return changed(Recipe(), facts)
+
+
+def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+    """The recipe with some fields replaced. Raises: RecipeError for unknown names and wrong types."""
+    known = {field.name: type(field.default) for field in knobs()}
+    for name, value in values.items():
+        if name not in known:
+            raise RecipeError(f"a recipe has no field {name!r}.")
+        fits = (int, float) if known[name] is float else known[name]
+        if not isinstance(value, fits) or (isinstance(value, bool) and known[name] is not bool):
+            raise RecipeError(f"{name} is {known[name].__name__}, not {value!r}.")
+    return dataclasses.replace(recipe, **values)

@@ -1,10 +1,11 @@
-"""Lessons: what the teachers say about one seeded crop of every photo, computed once and kept in files.
+"""`python -m vitcore.train.teach`: lessons, what two teachers say about one seeded crop of every photo, kept in files.
 
 Asking a teacher costs more than a training step of a small student, so each photo gets one inception crop, and the
 crop, the label teacher's probabilities and the token teacher's tokens and class attention are stored side by side
 (after Shen & Xing, "A Fast Knowledge Distillation Framework for Visual Recognition", arXiv 2112.01528).
 """
 
+import argparse
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,10 +20,14 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from timm.models.vision_transformer import checkpoint_filter_fn
 from torch import Tensor
+from tqdm import tqdm
 
 from vitcore.tape import Call, Softmax, Tape
-from vitcore.train.data import crop, decode, random_box
+from vitcore.train.crops import crop, random_box
+from vitcore.train.optimisers import fast_bf16
+from vitcore.train.parquet import decode, rows
 
+LOOKER = "vit_small_patch14_dinov2"
 FIRST_HEADS = 4, 1, 5  # of DINOv2-S/14: they reach 9, 33 and 53 % of the image width
 TOP = 20  # classes kept per photo
 COMPONENTS = 64  # principal components kept of a teacher token
@@ -71,7 +76,10 @@ def token_lesson(teacher: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     """Normalised tokens (B, patches, D) and the last block's class-token attention over patches, mean of heads."""
     rows: list[Tensor] = []
     prefix = teacher.num_prefix_tokens
-    with torch.autocast("cpu", torch.bfloat16), Tape(lambda call: rows.append(call.weights(slice(0, 1)))):
+    with (
+        torch.autocast("cpu", torch.bfloat16, enabled=fast_bf16()),
+        Tape(lambda call: rows.append(call.weights(slice(0, 1)))),
+    ):
         tokens = teacher.forward_features(pixels)
     attention = rows[-1].float().mean(1)[:, 0, prefix:]
     return tokens[:, prefix:].float(), attention / attention.sum(-1, keepdim=True)
@@ -137,7 +145,7 @@ def teach(
 
 @torch.inference_mode()
 def _label(out: Lessons, s: slice, teacher: Any, large: NDArray[np.uint8]) -> None:
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=fast_bf16()):
         logits = teacher(normalise(large, teacher.pretrained_cfg)).float()
     top = logits.softmax(-1).topk(TOP)
     out.classes[s], out.probabilities[s] = top.indices.short().numpy(), top.values.half().numpy()
@@ -155,3 +163,42 @@ def _look(out: Lessons, s: slice, teacher: Any, large: NDArray[np.uint8], ask: N
     where = np.flatnonzero(ask) + s.start
     out.tokens[where] = (small / TOKEN_STEP).round().clamp(-127, 127).to(torch.int8).numpy()
     out.attention[where] = attention.half().numpy()
+
+
+def looker_of(folder: Path) -> Any:
+    """The token teacher a lessons folder was made with (lessons.json names its weights), for its first block."""
+    named = json.loads((folder / "lessons.json").read_text())
+    return load_teacher(named["looker"], Path(named["tokens_from"]), img_size=224, num_classes=0)
+
+
+def main() -> None:
+    """Make a lessons folder; broken off and started again, it goes on."""
+    parser = argparse.ArgumentParser("python -m vitcore.train.teach", description=__doc__)
+    parser.add_argument("--dense", nargs="+", type=Path, required=True, help="Parquet files both teachers look at")
+    parser.add_argument("--extra", nargs="*", type=Path, default=[], help="Parquet files only labelled")
+    parser.add_argument(
+        "--most-dense", type=int, default=10**9, help="the token teacher looks at no more than these photos"
+    )
+    parser.add_argument("--labels-from", type=Path, required=True, help="safetensors of vit_tiny_patch16_224")
+    parser.add_argument("--tokens-from", type=Path, required=True, help="safetensors of vit_small_patch14_dinov2")
+    parser.add_argument("--out", type=Path, required=True, help="lessons folder")
+    parser.add_argument("--image-px", type=int, default=128, help="side of the student's picture, in 16 × 16 patches")
+    args = parser.parse_args()
+    rng = np.random.default_rng(0)
+    first, second = rows(args.dense), rows(args.extra)
+    photos = [(first[i][0], place < args.most_dense) for place, i in enumerate(rng.permutation(len(first)))]
+    photos += [(photo, False) for photo, _ in second]
+    labeller = load_teacher("vit_tiny_patch16_224", args.labels_from)
+    looker = load_teacher(LOOKER, args.tokens_from, img_size=224, num_classes=0)
+    args.out.mkdir(parents=True, exist_ok=True)
+    named = {"looker": LOOKER, "tokens_from": str(args.tokens_from.resolve())}
+    (args.out / "lessons.json").write_text(json.dumps(named))
+    order = rng.permutation(len(photos))
+    for _ in tqdm(
+        teach(args.out, [photos[i] for i in order], labeller, looker, args.image_px, 256), total=-(-len(photos) // 64)
+    ):
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Several processes answer as one does: the same numbers to the bit, said once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT, SAMPLES
+from tests.models import model_file
+from vitcore import many
+
+PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
+
+
+def test_one_process_does_everything_in_order(capfd):
+    assert many.each([3, 1, 2], lambda x: x * x) == [9, 1, 4] and many.speaks()
+    assert many.each([5], str) == ["5"] and many.each([], str) == []
+
+
+def test_each_of_several_takes_every_wth_and_all_know_all(monkeypatch):
+    """Without a second process: what accelerate would gather is put together by hand."""
+    state = type("State", (), {"num_processes": 3, "process_index": 1, "is_main_process": False})()
+    did, others = [], [(i, -i) for i in (6, 3, 0, 5, 2)]
+    monkeypatch.setattr(many, "_processes", lambda: state)
+    monkeypatch.setattr("accelerate.utils.gather_object", lambda mine: others + mine)
+    found = many.each(range(7), lambda i: did.append(i) or -i)
+    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not many.speaks()
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for name in PHOTOS:
+        shutil.copy(SAMPLES / name, folder / name)
+    (folder / "damaged.jpg").write_bytes(b"")
+    return folder
+
+
+def shell(program, folder, model, *more):
+    command = [*program, "-m", "vitcore", "distance", "--images", folder, "--model", model, *more]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run([str(c) for c in command], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+
+
+def test_two_processes_give_the_json_of_one(photos, tmp_path):
+    model = tmp_path / "tiny.safetensors"
+    model_file(model, seed=3)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    one = shell([sys.executable], photos, model, "--json")
+    two = shell(launch, photos, model, "--json")
+    assert one.stdout == two.stdout and json.loads(two.stdout)["images"] == len(PHOTOS)
+    assert two.stdout.count("\n") == 1 and two.stderr.count("damaged.jpg is empty.") == 1

@@ -1,0 +1,103 @@
+"""Schedules equal their formulas, the Polyak average its closed form, and only matrices are decayed."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from vitcore.train.model import build
+from vitcore.train.objectives import Classify
+from vitcore.train.optimisers import averaged, learning_rate, optimiser
+from vitcore.train.recipe import Recipe
+
+SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, warmup_steps=10, lr_peak=0.5)
+
+
+@pytest.mark.parametrize(
+    ("step", "rate"), [(0, 0.05), (4, 0.25), (9, 0.5), (10, 0.5), (35, 0.25 * (1 + math.cos(math.pi / 4))), (60, 0.25)]
+)
+def test_cosine(step, rate):
+    assert learning_rate(SMALL, step) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("decay", ["cosine", "linear"])
+def test_the_rate_ends_at_zero(decay):
+    recipe = Recipe(steps=110, warmup_steps=10, lr_peak=0.5, decay=decay)
+    assert learning_rate(recipe, 110) == pytest.approx(0, abs=1e-12)
+    assert 0 < learning_rate(recipe, 109) < 0.01
+
+
+@pytest.mark.parametrize(("step", "rate"), [(10, 0.5), (35, 0.375), (60, 0.25), (85, 0.125)])
+def test_linear(step, rate):
+    assert learning_rate(Recipe(steps=110, warmup_steps=10, lr_peak=0.5, decay="linear"), step) == pytest.approx(rate)
+
+
+def test_constant_and_held():
+    assert learning_rate(Recipe(steps=110, warmup_steps=10, lr_peak=0.5, decay="constant"), 109) == 0.5
+    held = Recipe(steps=100, warmup_steps=10, lr_peak=0.5, hold=0.7, decay="linear")
+    assert [learning_rate(held, s) for s in (10, 69, 85, 100)] == pytest.approx([0.5, 0.5, 0.25, 0])
+
+
+def test_a_warm_up_longer_than_the_run_only_rises():
+    rates = [learning_rate(Recipe(steps=5, warmup_steps=50), s) for s in range(5)]
+    assert rates == sorted(rates) and rates[-1] == pytest.approx(1e-3 * 5 / 50)
+
+
+def test_the_average_is_its_closed_form():
+    torch.manual_seed(0)
+    model, decay = nn.Linear(3, 2), 0.6
+    average, past = averaged(model, decay), []
+    for _ in range(7):
+        with torch.no_grad():
+            model.weight += torch.randn(2, 3)
+        past.append(model.weight.detach().clone())
+        average.update_parameters(model)
+    wanted = past[0].clone()  # the first update copies
+    for n, weight in enumerate(past[1:], start=1):
+        d = min(decay, (1 + n) / (10 + n))
+        wanted = d * wanted + (1 - d) * weight
+    torch.testing.assert_close(average.module.weight, wanted)
+
+
+def test_a_long_average_is_the_geometric_sum():
+    """Once n is large the decay is constant: Σ (1 − d) dᵏ w."""
+    model, decay = nn.Linear(1, 1, bias=False), 0.5
+    average = averaged(model, decay)
+    average.n_averaged += 1000
+    with torch.no_grad():
+        average.module.weight.fill_(0)
+        for value in (1.0, 2.0, 3.0):
+            model.weight.fill_(value)
+            average.update_parameters(model)
+    assert average.module.weight.item() == pytest.approx(0.5 * 3 + 0.25 * 2 + 0.125 * 1)
+
+
+@pytest.mark.parametrize("name", ["adamw", "sgd", "muon"])
+def test_every_weight_is_optimised_once_and_only_matrices_are_decayed(name):
+    recipe = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, optimiser=name, weight_decay=0.3)
+    module = Classify(build(recipe, 5))
+    groups = optimiser(recipe, module).param_groups
+    found = [p for group in groups for p in group["params"]]
+    assert len(found) == len({id(p) for p in found}) == len(list(module.parameters()))
+    undecayed = {id(p) for group in groups if not group["weight_decay"] for p in group["params"]}
+    for path, p in module.named_parameters():
+        plain = p.ndim < 2 or path.endswith(("pos_embed", "cls_token"))
+        assert (id(p) in undecayed) == plain, path
+
+
+@pytest.mark.parametrize("name", ["adamw", "sgd", "muon"])
+def test_every_optimiser_steps_downhill(name):
+    torch.manual_seed(0)
+    recipe = Recipe(image_px=16, patch_px=8, width=24, blocks=1, heads=3, optimiser=name, lr_peak=0.01)
+    vit = build(recipe, 3)
+    optim = optimiser(recipe, Classify(vit))
+    x, y = torch.randn(6, 3, 16, 16), torch.tensor([0, 1, 2, 0, 1, 2])
+    losses = []
+    for _ in range(20):
+        loss = nn.functional.cross_entropy(vit(x), y)
+        optim.zero_grad()
+        loss.backward()
+        optim.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]

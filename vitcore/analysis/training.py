@@ -1,0 +1,50 @@
+"""What a training leaves to look at: its log as curves, and masked patches painted into the photo they were taken from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.analysis.patches import cut, join
+from vitcore.grid import Grid
+
+UNTOUCHED, MASKED, REPLACED, KEPT = 0, 1, 2, 3  # what happened to a patch (arXiv 2010.11929 App. B.1.2)
+
+
+def curve(log: Sequence[dict[str, Any]], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(steps, values) of the records that have a finite `name`."""
+    found = [(r["step"], r[name]) for r in log if isinstance(r.get(name), int | float) and np.isfinite(r[name])]
+    return np.array([step for step, _ in found], np.int64), np.array([value for _, value in found], np.float64)
+
+
+def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:
+    """A curve as the means of at most `most` bins, equally wide in steps or in their logarithm."""
+    if len(steps) <= most:
+        return steps, values
+    place = np.log(np.maximum(steps, 1)) if log_steps else steps.astype(np.float64)
+    span = max(float(place[-1] - place[0]), 1e-12)
+    which = np.minimum((most * (place - place[0]) / span).astype(np.int64), most - 1)
+    count = np.bincount(which, minlength=most)
+    held = count > 0
+    means = [np.bincount(which, v, minlength=most)[held] / count[held] for v in (steps, values)]
+    return means[0], means[1]
+
+
+def corrupted(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
+    """What the model was given: replaced patches show the patch that stands there; masked ones are left for drawing."""
+    patches = cut(pixels, grid)
+    return join(np.where((fate == REPLACED)[:, None, None, None], patches[source], patches), grid)
+
+
+def painted(pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+    """The photo with one colour (N, 3) over each patch that was corrupted."""
+    patches = cut(pixels, grid)
+    flat = np.broadcast_to(colours[:, None, None], patches.shape)
+    return join(np.where((fate != UNTOUCHED)[:, None, None, None], flat, patches), grid)
+
+
+def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], fate: NDArray) -> float:
+    """Mean absolute difference of predicted from true mean colours over the corrupted patches, in pixel values 0–255."""
+    asked = fate != UNTOUCHED
+    return float(np.abs(colours[asked].astype(np.float64) - truth[asked]).mean()) if asked.any() else 0.0

@@ -1,0 +1,95 @@
+"""A training drawn: its curves over the steps, and for Watch it learn the pictures of a moment on scales that stay."""
+
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore.figures.attention import heat, heat_size
+from vitcore.figures.theme import (
+    CATEGORICAL, INK, SEQUENTIAL, Mode, bare_axes, hover_cells, picture, scale_bar, styled,
+)  # fmt: skip
+from vitcore.grid import Grid
+
+SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
+HATCH = (150, 158)  # the two greys of a masked patch
+FIRST = 0.7  # where step 0 stands on a logarithmic axis
+
+
+class Line(NamedTuple):
+    """A curve over steps: "raw" is faint, "line" is drawn over it, "dots" are single measurements."""
+
+    name: str
+    steps: NDArray
+    values: NDArray
+    kind: str = "line"
+
+
+def curves(
+    lines: list[Line], title: str, unit: str, mode: Mode = "light", at: int | None = None, last: int = 0,
+    log_steps: bool = False, about: str = "", limits: tuple[float, float] | None = None,
+) -> go.Figure:  # fmt: skip
+    """Curves over training steps up to `last`, with a marker at step `at`; y from 0, or between `limits`."""
+    drawn = [line for line in lines if len(line.steps)]
+    fig = go.Figure()
+    for i, line in enumerate(line for line in drawn if line.kind == "raw"):
+        _add(fig, line, CATEGORICAL[i], log_steps)
+    for i, line in enumerate(line for line in drawn if line.kind != "raw"):
+        _add(fig, line, CATEGORICAL[i], log_steps)
+    end = max([last, 2, *(int(line.steps[-1]) for line in drawn)])
+    top = max([float(line.values.max()) for line in drawn], default=1.0)
+    if at is not None:
+        fig.add_vline(max(at, FIRST) if log_steps else at, line={"color": INK[mode]["accent"], "width": 2.5})
+    styled(fig, title, mode, 320, about)
+    fig.update_xaxes(title="training step", type="log" if log_steps else "linear", range=_steps_range(end, log_steps))
+    fig.update_yaxes(title=unit, range=limits or (0, 1.06 * max(top, 1e-9)))
+    return fig.update_layout(
+        margin={"l": 62, "b": 52, "t": 96}, showlegend=len(drawn) > 1,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
+    )  # fmt: skip
+
+
+def _steps_range(end: int, log_steps: bool) -> tuple[float, float]:
+    return (float(np.log10(FIRST)), float(np.log10(end * 1.04))) if log_steps else (0, end * 1.02)
+
+
+def _add(fig: go.Figure, line: Line, colour: str, log_steps: bool) -> None:
+    dots = line.kind == "dots"
+    fig.add_scatter(
+        x=np.maximum(line.steps, FIRST) if log_steps else line.steps, y=line.values.astype(np.float32), name=line.name,
+        mode="lines+markers" if dots else "lines", opacity=0.35 if line.kind == "raw" else 1,
+        line={"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, marker={"color": colour, "size": 7},
+        hovertemplate=f"step %{{x:,}}: {line.name} %{{y:.3f}}<extra></extra>",
+    )  # fmt: skip
+
+
+def gathered(
+    mask: NDArray, photo: NDArray[np.uint8], grid: Grid, title: str, most: float, mode: Mode = "light", about: str = "",
+    opacity: float = 0.65,
+) -> go.Figure:  # fmt: skip
+    """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film."""
+    size = (float(grid.cols), float(grid.rows))
+    text = [[f"row {r}, column {c}: {mask[r, c]:.2%}" for c in range(grid.cols)] for r in range(grid.rows)]
+    fig = go.Figure([
+        picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
+        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, "% of the total"),
+    ])  # fmt: skip
+    return bare_axes(styled(fig, title, mode, 480, about), size)
+
+
+def masked(
+    pixels: NDArray[np.uint8], grid: Grid, title: str, mode: Mode = "light", about: str = "",
+    hatched: NDArray[np.bool_] | None = None,
+) -> go.Figure:  # fmt: skip
+    """A photo (H, W, 3) on its grid; `hatched` (N,) patches are grey with stripes, as the [mask] embedding has no look."""
+    zoom = max(1, SIDE_PX // max(pixels.shape[:2]))
+    large = pixels.repeat(zoom, 0).repeat(zoom, 1)
+    if hatched is not None:
+        high, wide = (zoom * side for side in grid.step_px)
+        cover = grid.to_map(hatched).repeat(high, 0).repeat(wide, 1)
+        y, x = np.indices(cover.shape)
+        stripes = np.array([*HATCH], np.uint8)[((x + y) // 4) % 2]
+        large = np.where(cover[..., None], stripes[..., None], large)
+    size = (float(grid.cols), float(grid.rows))
+    return bare_axes(styled(go.Figure(picture(large, size, smooth=False)), title, mode, 420, about), size)

@@ -1,0 +1,44 @@
+"""Many photos over several processes: each takes every W-th, and all know what all found, in the order of the photos.
+
+`torchrun --nproc_per_node W -m vitcore …` starts the processes; Hugging Face accelerate lets them speak. What is then
+added up is added in the same order as by one process, so the result is the same to the bit.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each(things: Sequence[T], do: Callable[[T], R], unit: str = "photo") -> list[R]:
+    """`do(thing)` of every thing, in their order, in every process; results travel between processes, so keep them small."""
+    state = _processes()
+    rank, world = (state.process_index, state.num_processes) if state else (0, 1)
+    mine = range(rank, len(things), world)
+    bar = tqdm(mine, unit=unit, file=sys.stderr, disable=len(things) < 2 or rank > 0)
+    found = [(i, do(things[i])) for i in bar]
+    if state:
+        from accelerate.utils import gather_object
+
+        found = gather_object(found)
+    return [result for _, result in sorted(found, key=lambda pair: pair[0])]
+
+
+def speaks() -> bool:
+    """Whether this process prints and writes: the only one, or the first of several."""
+    state = _processes()
+    return not state or bool(state.is_main_process)
+
+
+def _processes() -> Any:
+    """accelerate's state where a launcher started several processes, on their CPUs; None for one process."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    from accelerate import PartialState
+
+    return PartialState(cpu=True)

@@ -1,0 +1,122 @@
+"""Batches: which photos a step sees, and in whose hands they are; the step and the seed alone decide it.
+
+So a run that goes on from a checkpoint sees what an unbroken one sees, and N processes see together what one sees.
+"""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vitcore.train.recipe import Recipe, RecipeError
+
+ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B photos: normalised `pixels` (B, 3, px, px), soft `targets` (B, classes) or None if unlabelled, `labels` (B,)."""
+
+    pixels: Tensor
+    targets: Tensor | None
+    labels: Tensor
+
+
+def plan(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
+    """Which of `count` photos the whole batch of a step (from 0) holds, (recipe.batch,).
+
+    Each epoch is a permutation of its own; batches run across the borders between epochs.
+    """
+    return planned(recipe.seed, count, step * recipe.batch, recipe.batch)
+
+
+def planned(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
+    """Photos `first` … `first + number` of the endless stream of epochs."""
+    found: list[NDArray[np.int64]] = []
+    while number:
+        epoch, at = divmod(first, count)
+        part = _epoch(seed, count, epoch)[at : at + number]
+        found.append(part)
+        first, number = first + len(part), number - len(part)
+    return np.concatenate(found)
+
+
+@functools.lru_cache(maxsize=2)
+def _epoch(seed: int, count: int, epoch: int) -> NDArray[np.int64]:
+    return np.random.default_rng((ORDER, seed, epoch)).permutation(count)
+
+
+def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) -> range:
+    """The places in the whole batch of pass `micro` of `passes` in process `rank` of `world`.
+
+    One process with two passes takes what two processes with one take. Raises: RecipeError, where it can't be shared.
+    """
+    size, rest = divmod(recipe.batch, passes * world)
+    if rest or not size:
+        raise RecipeError(
+            f"batch {recipe.batch} can't be shared by {world} processes in {passes} passes of whole images."
+        )
+    require_pairs(recipe, size)
+    first = (micro * world + rank) * size
+    return range(first, first + size)
+
+
+def require_pairs(recipe: Recipe, size: int) -> None:
+    """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
+    if mixes(recipe) and size % 2:
+        raise RecipeError(
+            f"mixup and CutMix mix photos in pairs: a pass of {size} images is odd; choose an even number."
+        )
+
+
+def mixes(recipe: Recipe) -> bool:
+    """Whether photos are mixed with one another."""
+    return recipe.mixup > 0 or recipe.cutmix > 0
+
+
+def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step: int, part: int) -> Batch:
+    """A batch of normalised pixels with soft targets: smoothed labels, and mixup or CutMix by timm.
+
+    `part` numbers the passes of all processes within the step. `pixels` may be overwritten.
+    """
+    from timm.data.mixup import Mixup, mixup_target
+
+    known = labels if classes else torch.zeros_like(labels)
+    options = {"label_smoothing": recipe.label_smoothing, "num_classes": max(classes, 1)}
+    if mixes(recipe):
+        with numpy_seeded(MIXING, recipe.seed, step, part):
+            pixels, targets = Mixup(recipe.mixup, recipe.cutmix, **options)(pixels, known)
+    else:
+        targets = mixup_target(known, options["num_classes"], smoothing=recipe.label_smoothing)
+    return Batch(pixels, targets if classes else None, labels)
+
+
+@contextmanager
+def numpy_seeded(*seed: int) -> Iterator[None]:
+    """numpy's global generator, which timm draws from, seeded for a while; then it is as it was."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+
+
+@contextmanager
+def all_seeded(*seed: int) -> Iterator[None]:
+    """Python's, numpy's and torch's CPU generators seeded for a while."""
+    import random
+
+    state, number = random.getstate(), int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+    with numpy_seeded(*seed), torch.random.fork_rng(devices=[]):
+        random.seed(number)
+        torch.default_generator.manual_seed(number)
+        try:
+            yield
+        finally:
+            random.setstate(state)

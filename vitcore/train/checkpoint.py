@@ -1,0 +1,73 @@
+"""Checkpoints and model files of a run: written whole or not at all, the one before kept in case the newest is damaged."""
+
+import json
+import shutil
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+
+from vitcore.train.loop import Training
+from vitcore.train.model import architecture
+from vitcore.train.runs import RunError, RunFolder, explained, replace, write
+
+WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
+
+
+def save(run: Training, folder: RunFolder) -> None:
+    """Write the state of every process beside the old one, then put it in its place. Raises: RunError."""
+    machine, new = run.accelerator, folder.path / ".checkpoint-new"
+    with explained(folder, f"the checkpoint of step {run.step}", WRITING):
+        try:
+            if machine.is_main_process:
+                shutil.rmtree(new, ignore_errors=True)
+            machine.wait_for_everyone()
+            machine.save_state(str(new))
+            machine.wait_for_everyone()
+            if machine.is_main_process:
+                shutil.rmtree(folder.before, ignore_errors=True)
+                if folder.checkpoint.exists():
+                    folder.checkpoint.replace(folder.before)
+                new.replace(folder.checkpoint)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            raise
+    machine.wait_for_everyone()
+
+
+def restore(run: Training, folder: RunFolder) -> None:
+    """Go on from the newest checkpoint. Raises: RunError, which says what to do about a damaged one."""
+    source = folder.checkpoint if folder.checkpoint.is_dir() else folder.before
+    if not source.is_dir():
+        return
+    try:
+        run.accelerator.load_state(str(source))
+    except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
+        again = f"delete {folder.checkpoint} to go on from the one before it" if (
+            source == folder.checkpoint and folder.before.is_dir()) else f"its weights may be whole in {folder.model}"  # fmt: skip
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise RunError(f"the checkpoint of run {folder.id} is damaged ({reason}): {again}.") from error
+
+
+def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
+    """Write the kept weights and their card, which `vitcore.load(folder)` opens. Raises: RunError."""
+    if not run.accelerator.is_main_process:
+        return
+    vit = run.kept().vit
+    weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
+    with explained(folder, "the model", WRITING):
+        write(folder.path / f"{name}.json", json.dumps(card(run, folder), indent=1, ensure_ascii=False))
+        replace(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
+
+
+def card(run: Training, folder: RunFolder) -> dict[str, Any]:
+    """The card of a run's model, in the format of `assets/models/*.json`."""
+    vit, recipe = run.kept().vit, run.recipe
+    count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)
+    facts = {"title": f"run {folder.id}", "params_m": count, "download_mb": 0, "licence": "",
+             "good_for": f"what it saw: {run.step} steps of {recipe.task}"}  # fmt: skip
+    seen = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
+    return {
+        "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": seen, "labels": list(run.classes),
+        "trained": {"steps": run.step, "last": run.seen},
+    }  # fmt: skip

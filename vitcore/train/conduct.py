@@ -1,0 +1,173 @@
+"""Conducting a run: open its photos, go on where it stopped, train, look, save, and stop politely when asked."""
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from vitcore.train import checkpoint, loop, snapshots
+from vitcore.train.data import Evaluation, open_data
+from vitcore.train.frames import snapshot_steps
+from vitcore.train.recipe import Recipe
+from vitcore.train.runs import RunFolder, alone, explained, recipe_of, say, source_of
+from vitcore.train.sources import Photos, open_photos, require_classes
+from vitcore.train.validation import few_shots, held_out_of, validate
+
+SAY_EVERY_S = 0.5
+ENDINGS = (signal.SIGINT, signal.SIGTERM)
+
+
+def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
+    """Train the run in `folder` to its end, from the start or where it stopped; returns "finished" or "stopped".
+
+    `show` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
+    """
+    recipe = recipe_of(folder)
+    machine = loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
+    if not machine.is_main_process:
+        return _conduct(folder, recipe, machine, lambda record: None)
+    with alone(folder):
+        try:
+            return _conduct(folder, recipe, machine, show)
+        except Exception as error:
+            _last_word(folder, str(error))
+            raise
+
+
+def _last_word(folder: RunFolder, message: str) -> None:
+    try:
+        say(folder, "failed", 0, message)
+    except OSError:  # the disk that was full is full
+        pass
+
+
+def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Callable[[dict[str, Any]], None]) -> str:
+    if machine.is_main_process:
+        say(folder, "starting", 0)
+    photos, held_out = photos_of(recipe, source_of(folder))
+    run = loop.start(
+        recipe, photos.classes, lambda module, device: data_of(recipe, folder, photos, module, device), machine
+    )
+    checkpoint.restore(run, folder)
+    judges = held_out_of(run, held_out)
+    if machine.log_with:
+        machine.init_trackers(folder.id)
+    if run.step == 0 and 0 in snapshot_steps(recipe):
+        snapshots.take(run, folder)
+    with asked_to_stop() as asked:
+        for record in loop.train(run):
+            record |= due(run, folder, judges)
+            _tell(run, folder, record, show)
+            if stop_together(machine, asked):
+                break
+    checkpoint.save(run, folder)
+    if run.best == -float("inf"):
+        checkpoint.save_model(run, folder)
+    machine.end_training()
+    ending = "finished" if run.step >= recipe.steps else "stopped"
+    if machine.is_main_process:
+        say(folder, ending, run.step, problems=[*run.data.problems, *(judges.problems if judges else ())])
+    return ending
+
+
+def stop_together(machine: Accelerator, asked: threading.Event) -> bool:
+    """Whether any process was asked to stop: all must end at the same step."""
+    flag = torch.tensor(float(asked.is_set()), device=machine.device)
+    return bool(machine.reduce(flag, "sum") > 0) if machine.num_processes > 1 else asked.is_set()
+
+
+def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
+    """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
+    if recipe.task == "lessons":
+        return lesson_photos(), lesson_photos()
+    train, held_out = open_photos(source, seed=recipe.seed)
+    if recipe.task == "classify" or (recipe.task == "distil" and recipe.distil_share < 1):
+        require_classes(train)
+    return train, held_out
+
+
+def lesson_photos() -> Photos:
+    """Lessons have no photos of their own here: ImageNet's classes, and nothing held out."""
+    import numpy as np
+    from timm.data import ImageNetInfo
+
+    info = ImageNetInfo("imagenet-1k")
+    names = tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+    return Photos("lessons", [], np.zeros(0, np.int64), names)
+
+
+def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
+    """What the loop draws its batches from."""
+    if recipe.task == "lessons":
+        from vitcore.train import lessons, teach
+
+        where = Path(source_of(folder))
+        return lessons.LessonBatches(teach.open_lessons(where), recipe, len(photos.classes), teach.looker_of(where))
+    seen = module.vit.pretrained_cfg
+    decoding = lambda done, of: say(folder, "starting", 0, f"decoding photos: {done} of {of}")  # noqa: E731
+    return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)
+
+
+def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
+    """Do what this step calls for: evaluate, keep a frame, save; returns what was measured."""
+    recipe, step = run.recipe, run.step
+    last = step >= recipe.steps
+    measured: dict[str, Any] = {}
+    if held_out and (last or (recipe.evaluate_every_steps and step % recipe.evaluate_every_steps == 0)):
+        measured |= validate(run, held_out)
+    if held_out and recipe.few_shot_every_steps and (last or step % recipe.few_shot_every_steps == 0):
+        measured |= few_shots(run, held_out)
+    if step in snapshot_steps(recipe):
+        snapshots.take(run, folder)
+    score = measured.get("top1", -measured["val_loss"] if "val_loss" in measured else None)
+    if score is not None and score >= run.best:
+        run.best = score
+        checkpoint.save_model(run, folder)
+    if step % recipe.save_every_steps == 0 and not last:
+        checkpoint.save(run, folder)
+    return measured
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or SIGTERM sets, so that a run saves before it stops; a second Ctrl-C stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, note) for number in ENDINGS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(
+    run: loop.Training, folder: RunFolder, record: dict[str, Any], show: Callable[[dict[str, Any]], None]
+) -> None:
+    """Log a record, leave word, and show it."""
+    if run.accelerator.log_with:
+        run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
+    if not run.accelerator.is_main_process:
+        return
+    with explained(folder, "the log"):
+        with folder.log.open("a") as log:
+            log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
+        if time.monotonic() - run.told > SAY_EVERY_S:
+            say(folder, "running", record["step"])
+            run.told = time.monotonic()
+    show(record)

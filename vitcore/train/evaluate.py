@@ -1,0 +1,101 @@
+"""How well a model does on photos with labels: its answers over its own classes, and its features for few-shot accuracy.
+
+Every photo goes through the model's own transform, one batch at a time. Shapes: N photos, D features, C classes of theirs.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from vitcore.images import PhotoError, see
+from vitcore.recording import to_input
+from vitcore.train.photos import DataError, Photos
+from vitcore.zoo import Vit, wordnet_ids
+
+BATCH = 64
+
+
+@torch.inference_mode()
+def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
+    """{"photos", "top1", "top5", "left_out"}: how many were asked about, and % whose class is the first or among five.
+
+    The model answers over all its classes. Left out: photos without a label, of a class the model lacks, or broken.
+    Raises: DataError, when no class of the photos is one of the model's, or nothing is left.
+    """
+    to_model = matched(vit, photos.classes, photos.name)
+    known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
+    hits: list[Tensor] = []
+    for rows, x in _batches(vit, photos.subset(known), batch, skip_broken=True):
+        right = torch.from_numpy(to_model[photos.labels[known[rows]]])
+        top = vit.module(x).topk(min(5, len(vit.labels))).indices
+        hits.append(top == right[:, None])
+    if not hits:
+        raise DataError(f"None of the {len(photos)} photos of {photos.name} can be asked about.")
+    found = torch.cat(hits)
+    first, five = (100 * float(h.double().mean()) for h in (found[:, 0], found.any(1)))
+    return {"photos": len(found), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(found)}
+
+
+@torch.inference_mode()
+def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
+    """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
+    found = [
+        vit.module.forward_head(vit.module.forward_features(x), pre_logits=True).float()
+        for _, x in _batches(vit, photos, batch)
+    ]
+    return torch.cat(found).numpy() if found else np.zeros((0, vit.module.num_features), np.float32)
+
+
+def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
+    """The model's class of each of the photos' classes, (C,); -1 where the model lacks it.
+
+    By WordNet id if the model is an ImageNet one and the photos have such ids, else by name: capitals, underscores and
+    hyphens make no difference, and a name that the model uses twice (ImageNet's crane) means nothing.
+    Raises: DataError, when none is found.
+    """
+    at = {name: i for i, name in enumerate(wordnet_ids(vit))}
+    wanted = list(classes)
+    if not any(name in at for name in wanted):
+        at, wanted = _by_name(vit.labels), [_plain(name) for name in wanted]
+    found = np.array([at.get(name, -1) for name in wanted], np.int64)
+    if not (found >= 0).any():
+        raise DataError(f"{vit.name} has no class of {source}: it has {_few(vit.labels)}; they have {_few(classes)}.")
+    return found
+
+
+def _by_name(labels: Sequence[str]) -> dict[str, int]:
+    plain = [_plain(label) for label in labels]
+    often = Counter(plain)
+    return {name: i for i, name in enumerate(plain) if often[name] == 1}
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", " ").replace("-", " ").strip()
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") if names else "no classes"
+
+
+def _batches(
+    vit: Vit, photos: Photos, batch: int, skip_broken: bool = False
+) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+    """Which photos, and what the model takes of them: (b,) and (b, 3, H, W)."""
+    for first in tqdm(range(0, len(photos), batch), unit="batch", disable=len(photos) <= batch):
+        rows, inputs = [], []
+        for i in range(first, min(first + batch, len(photos))):
+            try:
+                image = photos.open(i)
+            except PhotoError:
+                if not skip_broken:
+                    raise
+                continue
+            rows.append(i)
+            inputs.append(to_input(vit, see(image, vit.transform, vit.grid).pixels))
+        if rows:
+            yield np.array(rows), torch.cat(inputs)

@@ -1,0 +1,82 @@
+"""Optimisers and schedules of a recipe: who is decayed, how the learning rate goes, and which weights are kept."""
+
+import functools
+import math
+from typing import Any
+
+import torch
+from timm.optim import Muon, muon, param_groups_weight_decay
+from torch import nn
+from torch.optim.swa_utils import AveragedModel
+
+from vitcore.train.recipe import Recipe
+
+UNDECAYED = ("pos_embed", "cls_token", "mask")
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """The rate of step 0, 1, …: linear warm-up to `lr_peak`, held until `hold`, then a fall to zero at step T.
+
+    With hold 0: peak · ½(1 + cos πp), p = (step − w) / (T − w), as vit_jax (Table 4 of arXiv 2010.11929). Its warm-up is
+    step / w; here (step + 1) / w, so that the first step is not wasted.
+    """
+    if step < recipe.warmup_steps:
+        return recipe.lr_peak * (step + 1) / recipe.warmup_steps
+    start = max(recipe.warmup_steps, round(recipe.hold * recipe.steps))
+    p = min(1.0, max(0.0, (step - start) / max(1, recipe.steps - start)))
+    fall = {"cosine": 0.5 * (1 + math.cos(math.pi * p)), "linear": 1 - p, "constant": 1.0}
+    return recipe.lr_peak * fall[recipe.decay]
+
+
+def optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
+    """AdamW, SGD with momentum, or timm's Muon (for the blocks' matrices; AdamW for the rest), as the recipe says."""
+    skip = [name for name, _ in module.named_parameters() if name.split(".")[-1] in UNDECAYED]
+    if recipe.optimiser == "muon":
+        return _muon(recipe, module, skip)
+    groups = param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip)
+    if recipe.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=recipe.lr_peak, momentum=recipe.momentum, fused=True)
+    return torch.optim.AdamW(groups, lr=recipe.lr_peak, betas=(recipe.momentum, recipe.beta2), fused=True)
+
+
+def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Optimizer:
+    """Filters, positions and head go to AdamW: Muon would enlarge every direction of a filter alike, noise included."""
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    inside = [p for name, p in named if ".blocks." in name and p.ndim == 2]
+    plain = [p for name, p in named if p.ndim < 2 or name in skip]
+    other = [p for _, p in named if not any(p is q for q in inside + plain)]
+    groups: list[dict[str, Any]] = [
+        {"params": inside, "use_muon": True, "weight_decay": recipe.weight_decay},
+        {"params": other, "use_fallback": True, "weight_decay": recipe.weight_decay},
+        {"params": plain, "use_fallback": True, "weight_decay": 0.0},
+    ]
+    if not fast_bf16():  # timm iterates in bf16; where that is emulated, fp32 is several times faster
+        muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=torch.float32)
+    return Muon(groups, lr=recipe.lr_peak, momentum=recipe.momentum, nesterov=True, betas=(0.9, recipe.beta2))
+
+
+_newton_schulz = muon.zeropower_via_newtonschulz
+
+
+@functools.cache
+def fast_bf16() -> bool:
+    """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported()
+    checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
+    return any(check() for check in checks if check)
+
+
+def averaged(module: nn.Module, decay: float) -> AveragedModel:
+    """The Polyak average of a module's weights, d·average + (1 − d)·weights, with d = min(decay, (1 + n) / (10 + n)).
+
+    The first update copies; the smaller d at the beginning (as TensorFlow's) keeps a short run from averaging in its
+    random start.
+    """
+
+    @torch.no_grad()
+    def update(average: Any, current: Any, count: Any) -> None:
+        n = int(count)
+        torch._foreach_lerp_(average, current, 1 - min(decay, (1 + n) / (10 + n)))
+
+    return AveragedModel(module, multi_avg_fn=update)

@@ -1,0 +1,132 @@
+"""Photos: a named sequence of files, encoded bytes or arrays with their labels, opened one at a time."""
+
+import hashlib
+import io
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_of, printable
+
+Size = tuple[int, int]  # width, height
+QUICK = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images
+
+
+class DataError(ValueError):
+    """Photographs that can't be had or can't be trained on, with a sentence that says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Photos:
+    """N photographs. `items` are files, encoded bytes or uint8 arrays (H, W[, 3]); label -1: unlabelled."""
+
+    name: str
+    items: Sequence[Any] | NDArray[np.uint8]
+    labels: NDArray[np.int64]  # (N,)
+    classes: tuple[str, ...] = ()  # empty: unlabelled
+    root: Path | None = None  # the folder the files lie in
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def open(self, i: int) -> Image.Image:
+        """Photo i, upright and RGB.
+
+        Raises: PhotoError, naming it, if it is broken; DataError, if the folder it lies in is gone.
+        """
+        return self.open_small(i, 0)[0]
+
+    def open_small(self, i: int, least_px: int) -> tuple[Image.Image, Size]:
+        """As `open`, but a JPEG may be decoded at 1/2, 1/4 or 1/8 if both sides keep `least_px`; and the full size."""
+        item = self.items[i]
+        if isinstance(item, np.ndarray):
+            image = Image.fromarray(item).convert("RGB")
+            return image, image.size
+        return _decode(item if isinstance(item, bytes) else self._read(item), self.title(i), least_px)
+
+    def title(self, i: int) -> str:
+        """What photo i is called in a list of problems."""
+        item = self.items[i]
+        if not isinstance(item, Path):
+            return f"photo {i} of {self.name}"
+        return printable(str(item.relative_to(self.root) if self.root else item))
+
+    def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
+        """The photos at `indices`, in that order, with the same classes."""
+        which = np.asarray(indices, np.int64)
+        items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]
+        return replace(self, name=name or self.name, items=items, labels=self.labels[which])
+
+    def _read(self, file: Path) -> bytes:
+        try:
+            return file.read_bytes()
+        except OSError as error:
+            if self.root and _gone(self.root):
+                raise DataError(
+                    f"The photos of {self.name} are gone: {self.root} was there and no longer is."
+                ) from None
+            raise PhotoError(f"{printable(file.name)} can't be read: {error.strerror or error}.") from None
+
+
+def _gone(folder: Path) -> bool:
+    """A folder that is not there any more, or holds nothing, as a mount point does without its disk."""
+    with suppress(OSError):
+        return next(folder.iterdir(), None) is None
+    return True
+
+
+def _decode(data: bytes, name: str, least_px: int) -> tuple[Image.Image, Size]:
+    """An upright RGB picture of at least `least_px`, and its full size. Raises: PhotoError."""
+    with suppress(Exception):  # decoders raise whatever they like; the careful way below finds the words for it
+        image: Image.Image = Image.open(io.BytesIO(data), formats=QUICK)
+        if image.width * image.height <= MAX_PIXELS:
+            wide, high = image.size
+            turned = image.getexif().get(0x0112, 1) >= 5  # a quarter turn
+            if least_px:
+                image.draft("RGB", (least_px, least_px))
+            image.load()
+            plain = image.mode in ("RGB", "L") and not {"icc_profile", "transparency"} & set(image.info)
+            upright = ImageOps.exif_transpose(image).convert("RGB") if plain else photo_of(image, name).image
+            return upright, (high, wide) if turned else (wide, high)
+    careful = open_photo(data, name).image
+    return careful, careful.size
+
+
+def require_classes(photos: Photos) -> None:
+    """Raises: DataError, unless every photo has a label and there are two classes or more."""
+    labelled = photos.labels >= 0
+    if len(photos) and not labelled.all():
+        few = f"{np.sum(~labelled)} of {len(photos)} photos without a label" if labelled.any() else "no labels"
+        raise DataError(f"{photos.name} has {few}; masked patch prediction needs none.")
+    found = np.unique(photos.labels)
+    if len(found) < 2:
+        only = photos.classes[found[0]] if len(found) else "none"
+        raise DataError(f"{photos.name} holds one class only ({only}): nothing to tell apart.")
+
+
+def held_out(keys: Sequence[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+    """Which photos are for validation, (N,): the share of each class whose keys have the smallest hashes.
+
+    The choice hangs on keys (paths or contents), not on their order. A class of two or more gives at least one and
+    keeps at least one.
+    """
+    salt = str(seed).encode()
+    marks = [hashlib.blake2b(key, digest_size=8, key=salt).digest() for key in keys]
+    chosen = np.zeros(len(keys), bool)
+    for label in np.unique(labels):
+        members = sorted(np.flatnonzero(labels == label), key=lambda i: (marks[i], i))
+        most = len(members) - 1
+        chosen[members[: min(max(round(share * len(members)), 1), most) if share else 0]] = True
+    return chosen
+
+
+def parted(photos: Photos, keys: Sequence[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
+    """The photos as (train, validation) by `held_out`."""
+    out = held_out(keys, photos.labels, share, seed)
+    return photos.subset(np.flatnonzero(~out)), photos.subset(np.flatnonzero(out))

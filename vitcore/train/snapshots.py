@@ -1,0 +1,93 @@
+"""Taking a frame: run the model of a moment on a few photos and keep what `frames.py` describes."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitcore import zoo
+from vitcore.images import Photo, open_photo
+from vitcore.recording import Recording, record, to_input
+from vitcore.train.frames import TOP, save_frame, save_still
+from vitcore.train.loop import Training
+from vitcore.train.masked import MaskedPatches, cells, corrupt
+from vitcore.train.runs import RunFolder, explained
+
+SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
+
+
+def watched() -> list[Photo]:
+    """The photos every film shows, of those that ship."""
+    return [open_photo(file) for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists()]
+
+
+def frame_of(vit: zoo.Vit, photos: list[Photo]) -> dict[str, NDArray]:
+    """The arrays of a frame; float16 where pictures need no more."""
+    last = vit.blocks - 1
+    recs = [record(vit, photo) for photo in photos]
+    kernel, table = zoo.patch_kernel(vit), zoo.positions(vit)
+    frame: dict[str, Any] = {
+        "distance_px": np.mean([rec.distance_px for rec in recs], 0, dtype=np.float32),
+        "rollout": np.stack([rec.rollout() for rec in recs]).astype(np.float16),
+        "last_block": np.stack([_last(rec, last) for rec in recs]).astype(np.float16),
+    }
+    if kernel is not None:
+        frame["kernel"] = kernel.astype(np.float16)
+    if table is not None:
+        frame["positions"] = table.astype(np.float16)
+    return frame | _top(vit, recs)
+
+
+def _last(rec: Recording, block: int) -> NDArray:
+    """Where the answer looks in a block, mean over heads, (rows, cols)."""
+    return rec.grid.to_map(rec.readout @ rec.fused["mean"][block])
+
+
+def _top(vit: zoo.Vit, recs: list[Recording]) -> dict[str, NDArray]:
+    if not vit.labels:
+        return {}
+    logits = torch.from_numpy(np.stack([rec.logits for rec in recs]))
+    top = logits.softmax(-1).topk(min(TOP, logits.shape[1]))
+    return {"top_class": top.indices.int().numpy(), "top_p": top.values.half().numpy()}
+
+
+def take(run: Training, folder: RunFolder) -> None:
+    """Keep the frame of this step; the first time, also the photos."""
+    if not run.accelerator.is_main_process:
+        return
+    photos, kept = watched(), run.kept()
+    model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
+    vit = zoo.wrap(getattr(model, "vit", model), f"run {folder.id}")
+    with explained(folder, "a picture"):
+        frame = frame_of(vit, photos)
+        still: dict[str, NDArray] = {}
+        if isinstance(model, MaskedPatches):
+            frame["predicted"], still = _predicted(model, vit, photos)
+        save_frame(folder, run.step, frame)
+        if not (folder.frames / "still.json").exists():
+            seen = np.stack([record(vit, photo, fusions=()).seen.pixels for photo in photos])
+            names = [photo.name.rsplit(".", 1)[0] for photo in photos]
+            save_still(folder, seen, names, vit.grid, run.classes, **still)
+
+
+@torch.no_grad()
+def _predicted(masked: MaskedPatches, vit: zoo.Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
+    """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
+    from vitcore.images import see
+
+    pixels = torch.cat([to_input(vit, see(photo.image, vit.transform, vit.grid).pixels) for photo in photos])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # the same patches at every step
+        fate = corrupt(len(pixels), vit.grid.patches, masked.recipe.masked_share)
+    masked.eval()
+    truth = cells(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
+    still = {"fate": fate.fate.to(torch.uint8), "source": fate.source.int(), "truth": _bytes(truth)}
+    return _bytes(masked.colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
+
+
+def _bytes(colours: torch.Tensor) -> torch.Tensor:
+    return (colours * 255).round().clamp(0, 255).to(torch.uint8)

@@ -1,0 +1,156 @@
+"""Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, and our own samples."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitcore.train import parquet
+from vitcore.train.photos import DataError, Photos, parted, require_classes
+
+__all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
+
+SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")
+VALIDATION = ("val", "validation", "test")  # folder names, in this order of preference
+
+
+def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos, Photos]:
+    """(train, validation) photographs from `where`.
+
+    `samples`: the photos of this project; `cifar10`, `cifar100`: downloaded once; a folder of class folders, with
+    `train/` and `val/` (or `validation/`, `test/`) around them if you like; a folder of photos, unlabelled; a .parquet
+    file, a folder of them, or several with commas between; `hf:owner/name`: a data set of the Hugging Face hub.
+    Where there is no validation set, the share `holdout` of each class is held out: the same photos every time,
+    whatever their order; another `seed`, another choice.
+
+    Raises: DataError, with a sentence that says what is wrong.
+    """
+    if not 0 <= holdout < 1:
+        raise DataError(f"the held-out share is 0 or more and below 1, not {holdout!r}.")
+    if where == "samples":
+        return _samples()
+    if where in CIFAR:
+        return _cifar(where)
+    if where.startswith("hf:"):
+        return parquet.from_hub(where, holdout, seed)
+    tables = _tables(where)
+    if tables:
+        return parquet.from_files(where, tables, holdout, seed)
+    return _folder(_existing(where), holdout, seed)
+
+
+def data_home() -> Path:
+    """Where downloaded data sets are kept."""
+    return Path(os.environ.get("VITCORE_DATA") or Path.home() / ".cache" / "vitcore" / "data")
+
+
+def _samples() -> tuple[Photos, Photos]:
+    """Each photo is a class of its own, told apart by its crops: exemplar classes (arXiv 1406.6909)."""
+    try:
+        credits = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise DataError(f"the sample photos are not in {SAMPLES}: run from a checkout of the project.") from None
+    files = [SAMPLES / f"{row['id']}.jpg" for row in credits]
+    photos = Photos("samples", files, np.arange(len(files)), tuple(row["title"] for row in credits), SAMPLES)
+    return photos, photos
+
+
+def _cifar(name: str) -> tuple[Photos, Photos]:
+    from filelock import FileLock
+    from torchvision import datasets
+
+    make: Callable[..., Any] = getattr(datasets, CIFAR[name])
+    home = data_home()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with FileLock(home / f"{name}.lock"):  # of several processes one downloads
+            train, test = (make(home, train=part, download=True) for part in (True, False))
+    except Exception as error:  # addresses, archives and the disk each raise their own
+        said = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        file = getattr(make, "filename", f"the archive of {name}")
+        raise DataError(
+            f"{name} could not be downloaded ({said}): try again when online, or place {file} in {home}."
+        ) from None
+    return tuple(  # type: ignore[return-value]
+        Photos(name, part.data, np.array(part.targets, np.int64), tuple(part.classes)) for part in (train, test)
+    )
+
+
+def _tables(where: str) -> dict[str, Path]:
+    """The Parquet files that are meant, by the name their split is read from; none, if it is not about Parquet."""
+    parts = [where] if _path(where).exists() else where.split(",")
+    if len(parts) == 1 and not (_path(where).is_dir() or where.endswith(".parquet")):
+        return {}
+    found: dict[str, Path] = {}
+    for n, path in enumerate(_existing(part.strip()) for part in parts):
+        inside = [path] if path.is_file() else [*path.glob("*.parquet"), *path.glob("*/*.parquet")]
+        home = path.parent if path.is_file() else path
+        found |= {f"{n}/{file.relative_to(home).as_posix()}": file for file in sorted(inside)}
+    return found
+
+
+def _path(where: str) -> Path:
+    """The path `where`; one that no file can have is nowhere."""
+    path = Path(where).expanduser()
+    try:
+        path.exists()
+    except (OSError, ValueError):
+        return Path("\0")
+    return path
+
+
+def _existing(where: str) -> Path:
+    path = _path(where)
+    if not where.strip() or not path.exists():
+        raise DataError(f"{where.strip()[:200]!r} does not exist: a folder of photos or a .parquet file was expected.")
+    return path
+
+
+def _folder(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
+    if not root.is_dir():
+        raise DataError(f"{root} is a file: a folder of photos or a .parquet file was expected.")
+    splits = {folder.name.lower(): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
+    if "train" not in splits or not (len(splits) == 1 or any(name in splits for name in VALIDATION)):
+        return _held_out(root, holdout, seed)
+    train = _scan(splits["train"])
+    for name in (name for name in VALIDATION if name in splits):
+        validation = _scan(splits[name], train.classes)
+        if len(validation) and (not train.classes or (validation.labels >= 0).all()):
+            return train, validation
+    return _held_out(splits["train"], holdout, seed)
+
+
+def _held_out(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
+    photos = _scan(root)
+    return parted(photos, [file.relative_to(root).as_posix().encode() for file in photos.items], holdout, seed)
+
+
+def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
+    """The photos below a folder; the first folder on the way to a photo is its class. `known`: classes to number by."""
+    from timm.data.readers.reader_image_folder import find_images_and_targets
+
+    try:
+        listed = [Path(file) for file, _ in find_images_and_targets(str(root), types=SUFFIXES)[0]]
+    except OSError as error:
+        raise DataError(f"{root} can't be read: {error.strerror}.") from None
+    files = [file for file in listed if not any(map(_hidden, file.relative_to(root).parts))]
+    if not files and not known:
+        raise DataError(f"{root} is empty: no photos ({', '.join(SUFFIXES)}) are in it.")
+    ways = [file.relative_to(root).parts for file in files]
+    if len({len(way) > 1 for way in ways}) == 2:
+        raise DataError(f"{root} holds photos beside folders of photos: move them into a class folder, or out.")
+    named = [way[0] if len(way) > 1 else "" for way in ways]
+    classes = known or tuple(sorted(set(named) - {""}))
+    if unknown := sorted(set(named) - {"", *classes}):
+        raise DataError(f"{root} has a class the training photos do not have: {unknown[0]}.")
+    at = {name: i for i, name in enumerate(classes)} | {"": -1}
+    return Photos(root.name or str(root), files, np.array([at[name] for name in named], np.int64), classes, root)
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"  # its files are called photos and are none

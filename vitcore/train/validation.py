@@ -1,0 +1,80 @@
+"""What a run is worth at a moment: loss and accuracy on held-out photos, and few-shot accuracy of its features."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vitcore.train.data import Evaluation, evaluation
+from vitcore.train.fewshot import few_shot
+from vitcore.train.loop import Training
+from vitcore.train.masked import MaskedPatches
+from vitcore.train.sources import Photos
+
+
+def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
+    """This process's share of the held-out photos, decoded once; None where nothing is held out."""
+    if not len(photos):
+        return None
+    machine, seen = run.accelerator, run.kept().vit.pretrained_cfg
+    mine = photos.subset(range(machine.process_index, len(photos), machine.num_processes))
+    return evaluation(mine, run.recipe.image_px, seen["mean"], seen["std"], machine.device, run.recipe.batch)
+
+
+@torch.no_grad()
+def validate(run: Training, held_out: Evaluation) -> dict[str, float]:
+    """{"val_loss"}, with "top1" and "top5" in % where classes are learned, and "val_colours" in % where colours are."""
+    machine, kept = run.accelerator, run.kept()
+    kept.eval()
+    total = torch.zeros(4, device=machine.device)  # photos, loss, first, among five
+    torch.manual_seed(run.recipe.seed)  # the same patches are masked each time
+    for pixels, labels in held_out:
+        with machine.autocast():
+            found = _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
+        total += found.to(total)
+    photos, loss, first, five = machine.reduce(total, "sum").tolist()
+    photos = max(photos, 1.0)
+    if isinstance(kept, MaskedPatches):
+        return {"val_loss": loss / photos, "val_colours": 100 * first / photos}
+    return {"val_loss": loss / photos, "top1": 100 * first / photos, "top5": 100 * five / photos}
+
+
+def _classified(vit: Any, pixels: Tensor, labels: Tensor) -> Tensor:
+    logits = vit(pixels).float()
+    known = labels >= 0
+    logits, labels = logits[known], labels[known]
+    hits = logits.topk(min(5, logits.shape[1])).indices == labels[:, None]
+    return torch.stack([known.sum(), F.cross_entropy(logits, labels, reduction="sum"), hits[:, 0].sum(), hits.sum()])
+
+
+def _masked(kept: MaskedPatches, pixels: Tensor) -> Tensor:
+    parts = kept(SimpleNamespace(pixels=pixels))
+    right = parts.get("colours_right", torch.zeros(()))
+    return len(pixels) * torch.stack([torch.ones(()), parts["loss"].cpu(), right.cpu(), torch.zeros(())])
+
+
+@torch.no_grad()
+def few_shots(run: Training, held_out: Evaluation) -> dict[str, float]:
+    """{"few_shot"}: linear accuracy in % from `few_shots` photos a class of the held-out half, tested on the other half."""
+    kept, machine = run.kept(), run.accelerator
+    kept.eval()
+    features, labels = [], []
+    for pixels, label in held_out:
+        with machine.autocast():
+            tokens = kept.vit.forward_features(pixels)
+            features.append(kept.vit.forward_head(tokens, pre_logits=True).float())
+        labels.append(label)
+    x, y = (
+        machine.gather_for_metrics(machine.pad_across_processes(torch.cat(v), pad_index=-1)) for v in (features, labels)
+    )
+    x, y = x[y >= 0].cpu().numpy(), y[y >= 0].cpu().numpy()
+    half = np.random.default_rng(run.recipe.seed).permutation(len(y))
+    learn, test = half[: len(y) // 2], half[len(y) // 2 :]
+    shots = run.recipe.few_shots
+    try:
+        return {"few_shot": 100 * few_shot(x[learn], y[learn], x[test], y[test], (shots,))[shots]}
+    except ValueError:  # too few photos of a class: nothing to measure
+        return {}
