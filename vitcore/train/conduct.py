@@ -109,7 +109,9 @@ def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, devi
         from vitcore.train import lessons, teach
 
         where = Path(source_of(folder))
-        return lessons.LessonBatches(teach.open_lessons(where), recipe, len(photos.classes), teach.looker_of(where))
+        return lessons.LessonBatches(
+            teach.open_lessons(where), recipe, len(photos.classes), teach.looker_of(where).to(device), device
+        )
     seen = module.vit.pretrained_cfg
     decoding = lambda done, of: say(folder, "starting", 0, f"decoding photos: {done} of {of}")  # noqa: E731
     return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)

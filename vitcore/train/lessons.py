@@ -42,6 +42,7 @@ class LessonBatches:
     recipe: Recipe
     classes: int
     looker: Any = None
+    device: Any = "cpu"
     problems: tuple[str, ...] = ()
 
     def batch(self, step: int, micro: int, passes: int, rank: int, world: int) -> LessonBatch:
@@ -65,13 +66,14 @@ class LessonBatches:
         )
         tokens = torch.from_numpy(lessons.tokens[pick]).float().mul_(TOKEN_STEP).view(-1, side, side, COMPONENTS)
         attention = torch.from_numpy(lessons.attention[pick]).float().view(-1, side, side)
-        return LessonBatch(
+        parts = (
             torch.where(mirror.view(-1, 1, 1, 1), pixels.flip(3), pixels),
             targets / targets.sum(1, keepdim=True),
             torch.where(mirror.view(-1, 1, 1, 1), tokens.flip(2), tokens).flatten(1, 2),
             torch.where(mirror.view(-1, 1, 1), attention.flip(2), attention).flatten(1),
-            torch.from_numpy(lessons.dense[pick]).float(), share, window, self.looker,
-        )  # fmt: skip
+            torch.from_numpy(lessons.dense[pick]).float(),
+        )
+        return LessonBatch(*(part.to(self.device) for part in parts), share, window, self.looker)
 
 
 def plan(text: str) -> list[tuple[float, float]]:

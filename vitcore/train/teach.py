@@ -31,6 +31,7 @@ LOOKER = "vit_small_patch14_dinov2"
 FIRST_HEADS = 4, 1, 5  # of DINOv2-S/14: they reach 9, 33 and 53 % of the image width
 TOP = 20  # classes kept per photo
 COMPONENTS = 64  # principal components kept of a teacher token
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # of the teachers
 TOKEN_STEP = 6 / 127  # int8 quantum of a standardised component
 
 
@@ -68,7 +69,7 @@ def load_teacher(name: str, weights: Path, **kwargs: Any) -> Any:
     model: Any = timm.create_model(name, **kwargs)
     state = {k: v.float() for k, v in load_file(weights).items()}
     model.load_state_dict(checkpoint_filter_fn(state, model))
-    return model.eval().requires_grad_(False)
+    return model.to(DEVICE).eval().requires_grad_(False)
 
 
 @torch.inference_mode()
@@ -77,12 +78,12 @@ def token_lesson(teacher: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     rows: list[Tensor] = []
     prefix = teacher.num_prefix_tokens
     with (
-        torch.autocast("cpu", torch.bfloat16, enabled=fast_bf16()),
+        torch.autocast(DEVICE, torch.bfloat16, enabled=fast_bf16()),
         Tape(lambda call: rows.append(call.weights(slice(0, 1)))),
     ):
-        tokens = teacher.forward_features(pixels)
+        tokens = teacher.forward_features(pixels.to(DEVICE))
     attention = rows[-1].float().mean(1)[:, 0, prefix:]
-    return tokens[:, prefix:].float(), attention / attention.sum(-1, keepdim=True)
+    return tokens[:, prefix:].float().cpu(), (attention / attention.sum(-1, keepdim=True)).cpu()
 
 
 @torch.no_grad()
@@ -92,7 +93,7 @@ def first_attention(teacher: Any, pixels: Tensor, kept: Tensor, heads: tuple[int
     `pixels` (B, 3, px, px) are normalised with mean and deviation 0.5, `kept` (B, n) are patch indices. One block is a
     twelfth of a teacher, so this is asked on the spot, crop and mirror included.
     """
-    mean, std = (torch.tensor(teacher.pretrained_cfg[name]).view(3, 1, 1) for name in ("mean", "std"))
+    mean, std = (torch.tensor(teacher.pretrained_cfg[n], device=pixels.device).view(3, 1, 1) for n in ("mean", "std"))
     large = F.interpolate(pixels, size=teacher.patch_embed.img_size, mode="bilinear")
     x = teacher.norm_pre(teacher._pos_embed(teacher.patch_embed((large * 0.5 + 0.5 - mean) / std)))
     rows = torch.cat([torch.zeros_like(kept[:, :1]), kept + 1], 1).unsqueeze(-1).expand(-1, -1, x.shape[-1])
@@ -145,8 +146,8 @@ def teach(
 
 @torch.inference_mode()
 def _label(out: Lessons, s: slice, teacher: Any, large: NDArray[np.uint8]) -> None:
-    with torch.autocast("cpu", torch.bfloat16, enabled=fast_bf16()):
-        logits = teacher(normalise(large, teacher.pretrained_cfg)).float()
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=fast_bf16()):
+        logits = teacher(normalise(large, teacher.pretrained_cfg).to(DEVICE)).float().cpu()
     top = logits.softmax(-1).topk(TOP)
     out.classes[s], out.probabilities[s] = top.indices.short().numpy(), top.values.half().numpy()
 
