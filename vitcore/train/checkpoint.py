@@ -51,18 +51,18 @@ def restore(run: Training, folder: RunFolder) -> None:
 
 def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
     """Write the kept weights and their card, which `vitcore.load(folder)` opens. Raises: RunError."""
+    vit = run.kept().vit  # all processes together
     if not run.accelerator.is_main_process:
         return
-    vit = run.kept().vit
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
     with explained(folder, "the model", WRITING):
-        write(folder.path / f"{name}.json", json.dumps(card(run, folder), indent=1, ensure_ascii=False))
+        write(folder.path / f"{name}.json", json.dumps(card(run, vit, folder), indent=1, ensure_ascii=False))
         replace(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
 
 
-def card(run: Training, folder: RunFolder) -> dict[str, Any]:
+def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     """The card of a run's model, in the format of `assets/models/*.json`."""
-    vit, recipe = run.kept().vit, run.recipe
+    recipe = run.recipe
     count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)
     facts = {"title": f"run {folder.id}", "params_m": count, "download_mb": 0, "licence": "",
              "good_for": f"what it saw: {run.step} steps of {recipe.task}"}  # fmt: skip

@@ -73,7 +73,8 @@ class LessonBatches:
             torch.where(mirror.view(-1, 1, 1), attention.flip(2), attention).flatten(1),
             torch.from_numpy(lessons.dense[pick]).float(),
         )
-        return LessonBatch(*(part.to(self.device) for part in parts), share, window, self.looker)
+        moved: list[Any] = [part.to(self.device) for part in parts]
+        return LessonBatch(*moved, share=share, window=window, looker=self.looker)
 
 
 def plan(text: str) -> list[tuple[float, float]]:

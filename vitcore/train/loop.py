@@ -4,6 +4,7 @@ Batches, augmentation, dropout and masking are seeded by (seed, step, place in t
 unbroken one sees, and several processes together what one sees.
 """
 
+import copy
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import DistributedType
 from torch import Tensor
 
 from vitcore.train.objectives import classes_of, objective
@@ -34,6 +36,7 @@ class Training:
     average: Any  # an AveragedModel of the objective, or None
     data: Any  # has batch(step, micro, passes, rank, world)
     classes: tuple[str, ...]
+    whole: Any = None  # with FSDP: a copy that the sharded weights are gathered into
     step: int = 0
     best: float = -math.inf
     seen: dict[str, Any] = field(default_factory=dict)  # the last record
@@ -45,9 +48,17 @@ class Training:
         return passes(self.recipe, self.accelerator.num_processes)
 
     def kept(self) -> Any:
-        """The objective with the weights that are kept: the average where there is one."""
+        """The objective with the weights that are kept: the average where there is one.
+
+        All processes call it together; where weights are sharded (FSDP), only the first gets them whole.
+        """
         if self.average is not None:
             return self.average.module
+        if self.whole is not None:
+            state = self.accelerator.get_state_dict(self.module)
+            if self.accelerator.is_main_process:
+                self.whole.load_state_dict(state)
+            return self.whole
         return self.accelerator.unwrap_model(self.module, keep_torch_compile=False)
 
     def state_dict(self) -> dict[str, Any]:
@@ -95,10 +106,14 @@ def start(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Acc
     machine.gradient_accumulation_steps = passes(recipe, machine.num_processes)
     known = classes_of(recipe, classes)
     module = objective(recipe, known)
+    sharded = machine.distributed_type == DistributedType.FSDP
+    if sharded and recipe.average_decay:
+        raise RunError("sharded weights (FSDP) can't be averaged here: set average_decay 0.")
+    whole = copy.deepcopy(module).to(machine.device) if sharded else None
     average = averaged(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
     data = open_data(module, machine.device)
     prepared, optim = machine.prepare(module, optimiser(recipe, module))
-    run = Training(recipe, machine, prepared, optim, average, data, known)
+    run = Training(recipe, machine, prepared, optim, average, data, known, whole)
     machine.register_for_checkpointing(run)
     return run
 

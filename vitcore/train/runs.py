@@ -198,6 +198,7 @@ def replace(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
         if sync:
             with new.open("rb+") as written:
                 os.fsync(written.fileno())
+        new.chmod(0o644)  # some writers make files only they can read
         new.replace(file)
     finally:
         new.unlink(missing_ok=True)

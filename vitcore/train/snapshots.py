@@ -57,9 +57,9 @@ def _top(vit: zoo.Vit, recs: list[Recording]) -> dict[str, NDArray]:
 
 def take(run: Training, folder: RunFolder) -> None:
     """Keep the frame of this step; the first time, also the photos."""
+    photos, kept = watched(), run.kept()  # all processes together
     if not run.accelerator.is_main_process:
         return
-    photos, kept = watched(), run.kept()
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
     vit = zoo.wrap(getattr(model, "vit", model), f"run {folder.id}")
     with explained(folder, "a picture"):

@@ -16,11 +16,17 @@ from vitcore.train.sources import Photos
 
 
 def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
-    """This process's share of the held-out photos, decoded once; None where nothing is held out."""
+    """This process's share of the held-out photos, decoded once; None where nothing is held out.
+
+    Where weights are sharded, only the first process has them whole, and looks at all photos.
+    """
     if not len(photos):
         return None
     machine, seen = run.accelerator, run.kept().vit.pretrained_cfg
-    mine = photos.subset(range(machine.process_index, len(photos), machine.num_processes))
+    rank, world = machine.process_index, machine.num_processes
+    mine = photos.subset(
+        range(rank, len(photos), world) if run.whole is None else range(len(photos) if rank == 0 else 0)
+    )
     return evaluation(mine, run.recipe.image_px, seen["mean"], seen["std"], machine.device, run.recipe.batch)
 
 
