@@ -66,15 +66,15 @@ class LessonBatches:
         )
         tokens = torch.from_numpy(lessons.tokens[pick]).float().mul_(TOKEN_STEP).view(-1, side, side, COMPONENTS)
         attention = torch.from_numpy(lessons.attention[pick]).float().view(-1, side, side)
-        parts = (
+        parts: list[Any] = [
             torch.where(mirror.view(-1, 1, 1, 1), pixels.flip(3), pixels),
             targets / targets.sum(1, keepdim=True),
             torch.where(mirror.view(-1, 1, 1, 1), tokens.flip(2), tokens).flatten(1, 2),
             torch.where(mirror.view(-1, 1, 1), attention.flip(2), attention).flatten(1),
             torch.from_numpy(lessons.dense[pick]).float(),
-        )
-        moved: list[Any] = [part.to(self.device) for part in parts]
-        return LessonBatch(*moved, share=share, window=window, looker=self.looker)
+        ]
+        pixels, targets, tokens, attention, dense = (part.to(self.device) for part in parts)
+        return LessonBatch(pixels, targets, tokens, attention, dense, share, window, self.looker)
 
 
 def plan(text: str) -> list[tuple[float, float]]:

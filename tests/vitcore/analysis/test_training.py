@@ -1,0 +1,52 @@
+"""Curves of a log and masked patches, against numbers worked out by hand."""
+
+import numpy as np
+
+from vitcore.analysis import training
+from vitcore.grid import Grid
+
+GRID = Grid(2, 2, 2, 1)
+FATE = np.array([training.UNTOUCHED, training.MASKED, training.REPLACED, training.KEPT])
+
+
+def photo() -> np.ndarray:
+    """Four patches of one colour each: 10, 20, 30, 40."""
+    return np.repeat(np.repeat(np.array([[10, 20], [30, 40]], np.uint8), 2, 0), 2, 1)[..., None].repeat(3, -1)
+
+
+def test_a_curve_is_what_was_measured():
+    log = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "top1": 5}, {"step": 4, "loss": 1}]
+    steps, values = training.curve(log, "loss")
+    assert steps.tolist() == [1, 4] and values.tolist() == [2.0, 1.0]
+    assert all(len(part) == 0 for part in training.curve(log, "val_loss"))
+
+
+def test_bins_keep_the_mean():
+    steps = np.arange(1, 101)
+    where, means = training.binned(steps, steps * 2.0, 10)
+    assert len(where) == 10 and np.allclose(means, 2 * where) and np.isclose(where[0], 5.5)
+    assert training.binned(steps, steps, 100)[0] is steps, "few enough as they are"
+
+
+def test_bins_of_the_logarithm_are_narrow_at_first():
+    where, _ = training.binned(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
+    ratios = where[1:] / where[:-1]
+    assert len(where) == 6 and ratios.max() / ratios.min() < 1.6
+    assert training.binned(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
+
+
+def test_only_replaced_patches_show_another():
+    given = training.corrupted(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
+    assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
+
+
+def test_every_corrupted_patch_is_painted():
+    colours = np.full((4, 3), 99, np.uint8)
+    assert training.painted(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
+
+
+def test_the_error_is_of_corrupted_patches():
+    said, true = np.zeros((4, 3), np.uint8), np.full((4, 3), 30, np.uint8)
+    true[0] = 255  # was not asked for
+    assert training.colour_error(said, true, FATE) == 30
+    assert training.colour_error(said, true, np.zeros(4)) == 0

@@ -1,0 +1,71 @@
+"""Curves and the pictures of a snapshot: axes and scales that stay, stripes where nothing is seen, and in print."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitcore import figures
+from vitcore.figures.training import FIRST, HATCH, Line
+from vitcore.grid import Grid
+
+GRID = Grid(4, 4, 8, 1)
+PHOTO = np.full((32, 32, 3), 77, np.uint8)
+STEPS = np.array([0, 10, 100])
+
+
+def loss(**options):
+    lines = [
+        Line("each", STEPS, 3 / (1 + STEPS), "raw"),
+        Line("mean", STEPS, 3 / (1 + STEPS)),
+        Line("empty", STEPS[:0], STEPS[:0]),
+    ]
+    return figures.curves(lines, "Loss", "loss (nats)", **options)
+
+
+def test_curves_leave_out_what_was_not_measured():
+    fig = loss()
+    assert [t.name for t in fig.data] == ["each", "mean"] and fig.data[0].opacity < fig.data[1].opacity
+    assert fig.data[0].line.color == fig.data[1].line.color
+    assert fig.layout.yaxis.range[0] == 0 and fig.layout.yaxis.range[1] > 3
+
+
+def test_step_0_has_a_place_on_a_logarithmic_axis():
+    fig = loss(log_steps=True, at=0, last=1000)
+    assert fig.layout.xaxis.type == "log" and fig.data[0].x[0] == FIRST == fig.layout.shapes[0].x0
+    assert 10 ** fig.layout.xaxis.range[0] <= FIRST and 10 ** fig.layout.xaxis.range[1] >= 1000
+
+
+def test_nothing_measured_is_still_a_figure():
+    assert figures.curves([], "Loss", "loss").layout.xaxis.range[1] > 0
+
+
+def test_attention_has_the_scale_it_is_given():
+    mask = np.full((4, 4), 1 / 16)
+    bars = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5).data[-1].marker for m in (mask, mask * 2)]
+    assert [(bar.cmin, bar.cmax) for bar in bars] == [(0, 50.0)] * 2
+    pictures = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5).data[1].source for m in (mask, mask * 2)]
+    assert pictures[0] != pictures[1]
+
+
+def test_masked_patches_are_striped():
+    import base64
+
+    hatched = np.zeros(16, bool)
+    hatched[5] = True
+    source = figures.masked(PHOTO, GRID, "Given", hatched=hatched).data[0].source
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))))
+    cells = pixels.reshape(4, pixels.shape[0] // 4, 4, -1, 3)
+    assert set(np.unique(cells[1, :, 1])) == set(HATCH)
+    assert set(np.unique(cells[0])) == {77}
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_they_can_be_printed(kind):
+    for fig in (
+        loss(log_steps=True, at=10),
+        figures.gathered(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
+        figures.masked(PHOTO, GRID, "Given"),
+    ):
+        assert len(figures.print_figure(fig, kind)) > 2000
