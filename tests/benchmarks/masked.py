@@ -128,6 +128,6 @@ if __name__ == "__main__":
                 f"{where}/few.parquet",
                 DIGITS,
                 "digits",
-                min(o.steps, 400),
-                min(o.tune_steps, 150),
+                o.steps,
+                o.tune_steps,
             )
