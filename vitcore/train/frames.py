@@ -60,15 +60,20 @@ def snapshot_steps(recipe: Recipe) -> set[int]:
     return {0, recipe.steps} | {round(s) for s in spaced.tolist()}
 
 
+def whole(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
+    """The arrays in reading order: safetensors writes memory as it lies, whatever the strides."""
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
 def save_frame(folder: RunFolder, step: int, frame: dict[str, NDArray]) -> None:
     """Write the frame of a step."""
-    replace(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(frame, to))
+    replace(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(whole(frame), to))
 
 
 def save_still(folder: RunFolder, photos: NDArray[np.uint8], names: Sequence[str], grid: Grid, classes: Sequence[str],
                **still: NDArray) -> None:  # fmt: skip
     """Write what all frames share."""
-    replace(folder.frames / "still.safetensors", lambda to: save_file({"photos": photos, **still}, to))
+    replace(folder.frames / "still.safetensors", lambda to: save_file(whole({"photos": photos, **still}), to))
     facts = {"names": list(names), "grid": [grid.rows, grid.cols, grid.patch_px, grid.prefix], "classes": list(classes)}
     write(folder.frames / "still.json", json.dumps(facts))
 
@@ -105,7 +110,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace(file, lambda to: save_file({"steps": film.steps, **arrays, **still}, to))
+    replace(file, lambda to: save_file(whole({"steps": film.steps, **arrays, **still}), to))
     write(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
 
 
