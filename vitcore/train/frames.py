@@ -39,6 +39,7 @@ class Film:
     classes: tuple[str, ...]
     still: dict[str, NDArray] = field(default_factory=dict)  # what does not change: corrupted, truth
     log: list[dict[str, Any]] = field(default_factory=list)
+    command: str = ""  # what made it
 
     def at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
@@ -106,7 +107,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     facts = {
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
-        "log": thinned(film.log, most_records),
+        "log": thinned(film.log, most_records), "command": film.command,
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -129,5 +130,5 @@ def open_film(file: Path) -> Film:
     still = {name.removeprefix("still."): arrays.pop(name) for name in list(arrays) if name.startswith("still.")}
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),
-        tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"],
+        tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"], facts.get("command", ""),
     )  # fmt: skip

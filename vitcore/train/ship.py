@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, help="the model's path without its ending")
     parser.add_argument("--film", type=Path, help="the recording's path, ending in .safetensors")
     parser.add_argument("--title", required=True)
+    parser.add_argument("--command", default="", help="what made the run, for those who want to make it again")
     parser.add_argument("--good-for", default="")
     parser.add_argument("--licence", default="Apache-2.0")
     parser.add_argument("--trained", type=Path, help="JSON of what it was trained on and what was measured")
@@ -40,7 +41,7 @@ def main() -> None:
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         ship(folder, args.to, card, trained)
     if args.film:
-        frames.save_film(frames.of_run(folder.path, args.title), args.film)
+        frames.save_film(replace(frames.of_run(folder.path, args.title), command=args.command), args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")
 
 

@@ -1,0 +1,29 @@
+"""Shipping a run: half the bytes, the card, the recipe, and a film that says what made it."""
+
+import json
+import sys
+
+import numpy as np
+
+import vitcore
+from vitcore.train import frames, ship
+from vitcore.train.conduct import conduct
+
+
+def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
+    folder = new_run()
+    conduct(folder, lambda record: None)
+    (tmp_path / "trained.json").write_text(json.dumps({"measured": {"top1": 12.5}}))
+    monkeypatch.setattr(sys, "argv", [
+        "ship", str(folder.path), "--to", str(tmp_path / "out" / "mine"), "--film", str(tmp_path / "film.safetensors"),
+        "--title", "Mine", "--trained", str(tmp_path / "trained.json"), "--command", "python -m vitcore train x",
+    ])  # fmt: skip
+    ship.main()
+    facts = json.loads((tmp_path / "out" / "mine.json").read_text())
+    assert facts["card"]["title"] == "Mine" and facts["trained"]["measured"]["top1"] == 12.5
+    assert facts["recipe"]["steps"] == 6 and facts["labels"] == list("0123456789")
+    small, large = vitcore.load(tmp_path / "out" / "mine.safetensors"), vitcore.load(folder.path)
+    np.testing.assert_allclose(small.module.pos_embed.numpy(), large.module.pos_embed.numpy(), atol=1e-3)
+    size = (tmp_path / "out" / "mine.safetensors").stat().st_size
+    assert size < 0.6 * folder.model.stat().st_size
+    assert frames.open_film(tmp_path / "film.safetensors").command == "python -m vitcore train x"
