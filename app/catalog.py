@@ -11,6 +11,7 @@ class PageRow:
     title: str
     icon: str
     help: str
+    looks: bool = True  # at the photo and through the model of the sidebar
 
 
 PAGES = (
@@ -20,4 +21,6 @@ PAGES = (
     PageRow("positions", "Position embeddings", ":material/grid_on:", "Where the model thinks each patch sits."),
     PageRow("distance", "Attention distance", ":material/straighten:", "How far each head looks, in pixels, over depth."),
     PageRow("attention", "Attention and rollout", ":material/center_focus_strong:", "What every head looks at."),
+    PageRow("train", "Train", ":material/model_training:", "Train a model on your photos, and watch the loss fall.", False),
+    PageRow("learn", "Watch it learn", ":material/movie:", "A training as a film: filters, positions, attention.", False),
 )  # fmt: skip

@@ -37,11 +37,12 @@ def _infinite(text: str) -> bool:
         return False
 
 
-def sidebar() -> None:
-    """The photo and the model, on every page."""
+def sidebar(pickers: bool = True) -> None:
+    """The photo and the model, on every page that shows them."""
     with st.sidebar:
-        _photo_picker()
-        _model_picker()
+        if pickers:
+            _photo_picker()
+            _model_picker()
         follow(theme(), key="theme", target="_mode")
 
 
@@ -116,6 +117,13 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
     for note in photo.notes:
         st.caption(f":material/info: {note}")
     return vit, photo, session.recording(vit, photo, min(block, vit.blocks - 1))
+
+
+def span(seconds: float) -> str:
+    """Seconds as a person says them."""
+    from vitcore.train.cost import readable_time
+
+    return readable_time(seconds)
 
 
 def theme() -> Any:

@@ -22,5 +22,5 @@ page = st.navigation(
 )
 controls.sane_address()
 st.title(page.title)
-controls.sidebar()
+controls.sidebar(next(row.looks for row in PAGES if row.title == page.title))
 page.run()

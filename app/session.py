@@ -1,4 +1,4 @@
-"""The only place that caches and the only place that holds state: models, photos, recordings, prose, last good choices."""
+"""What is cached and remembered (the training runs are in runs.py): models, photos, recordings, prose, last good choices."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import runs
 from vitcore.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ def prose(page: str) -> dict[str, str]:
 def _vit(name: str) -> Vit:
     from vitcore import zoo
 
-    return zoo.load(name)
+    run, _, written = name.partition("@")
+    path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
+    vit = zoo.load(path or name)
+    return replace(vit, card=replace(vit.card, name=name)) if path else vit
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -91,7 +95,7 @@ def components(model: str) -> Components | None:
     from vitcore.analysis import filters
 
     vit = _vit(model)
-    kernel = zoo.root_kernel(vit) if vit.hybrid else zoo.patch_kernel(vit)
+    kernel = zoo.first_kernel(vit)
     return None if kernel is None else filters.components(kernel)
 
 
@@ -224,8 +228,8 @@ def _digest(data: bytes) -> str:
 
 
 def menu() -> dict[str, ModelCard]:
-    """The models of the menu, by name."""
-    return {card.name: card for card in CARDS}
+    """The models of the menu, by name: those of the table, and those trained here."""
+    return {card.name: card for card in CARDS} | runs.cards()
 
 
 def choose_upload(data: bytes, name: str) -> str | None:
@@ -262,24 +266,32 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
     errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
-    if name in errors:
-        return _vit(last)
     from vitcore.zoo import ModelError, fetch
 
+    if name in errors:
+        return _last_model()
     try:
-        if name != last and name != DEFAULT:
+        if runs.model_of(name) is None and name not in (last, DEFAULT):
             if not NAME.fullmatch(name):
                 raise ModelError(f"{name[:60]!r} is not a model name.")
             fetch(name, progress)
-        found = _vit(name)
+        found = _vit(runs.version_of(name))
         if name != last:
             recording(found, photo())  # a model may load and still not attend over one grid of patches
     except ModelError as error:
         errors.clear()
         errors[name] = str(error)
-        return _vit(last)
+        return _last_model()
     st.session_state["_model"] = name
     return found
+
+
+def _last_model() -> Vit:
+    """The model there was; if it was a run's, that may be gone by now."""
+    last = st.session_state.get("_model", DEFAULT)
+    if last.startswith("runs/") and runs.model_of(last) is None:
+        last = st.session_state["_model"] = DEFAULT
+    return _vit(runs.version_of(last))
 
 
 def model_error() -> str | None:

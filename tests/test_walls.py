@@ -131,15 +131,18 @@ def caches(path: Path) -> list[str]:
     return [name for name in named if name.startswith(("cache_data", "cache_resource", "experimental_memo"))]
 
 
-@files([path for path in APP if path.name != "session.py"])
-def test_only_the_session_caches(path):
+CACHING = [ROOT / "app" / "session.py", ROOT / "app" / "runs.py"]
+
+
+@files([path for path in APP if path not in CACHING])
+def test_only_the_session_and_the_runs_cache(path):
     assert caches(path) == []
 
 
-def test_every_cache_is_bounded():
-    source = tree(ROOT / "app" / "session.py")
-    made = [n for n in ast.walk(source) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")]
-    assert len(made) >= 3 and len(made) == len(caches(ROOT / "app" / "session.py"))
+@files(CACHING)
+def test_every_cache_is_bounded(path):
+    made = [n for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")]
+    assert len(made) >= 3 and len(made) == len(caches(path))
     unbounded = [ast.unparse(n) for n in made if not {k.arg for k in n.keywords} & {"max_entries", "ttl"}]
     assert unbounded == []
 
@@ -161,7 +164,7 @@ def test_nothing_heavy_is_loaded_before_it_is_used(module):
     assert done.stdout.split() == []
 
 
-@files([ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py")])
+@files([ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py", "runs.py")])
 def test_the_first_frame_needs_nothing_heavy(path):
     assert inside(imports(path, early=True), *HEAVY, "vitcore.zoo", "vitcore.recording", "vitcore.figures") == set()
 

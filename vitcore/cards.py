@@ -7,7 +7,7 @@ DEFAULT = "vit-tiny-patch8-128"
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """A row of the menu; `name` is what `load` takes, `download_mb` is 0 for models that ship with the app."""
+    """A row of the menu; `name` is what `load` takes, `download_mb` is 0 for models that are here, as `note` may say."""
 
     name: str
     title: str
@@ -20,7 +20,8 @@ class ModelCard:
     @property
     def line(self) -> str:
         """Parameters, download and licence in one line."""
-        size = "ships with the app" if not self.download_mb else f"{self.download_mb:.0f} MB download"
+        here = self.note or "ships with the app"
+        size = here if not self.download_mb else f"{self.download_mb:.0f} MB download"
         return " · ".join(x for x in (f"{self.params_m:.1f} M parameters", size, self.licence) if x)
 
 

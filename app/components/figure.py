@@ -40,7 +40,7 @@ def downloads(make: Callable[[], go.Figure], key: str, note: str = "", **arrays:
                 key=f"{key}_{kind}", on_click="ignore", width="stretch",
             )  # fmt: skip
         st.download_button(
-            "Numbers, NPZ", lambda: _npz(arrays), f"{key}.npz", "application/octet-stream", key=f"{key}_npz",
+            "Numbers, NPZ", lambda: npz(arrays), f"{key}.npz", "application/octet-stream", key=f"{key}_npz",
             on_click="ignore", width="stretch",
         )  # fmt: skip
         st.download_button(
@@ -55,7 +55,8 @@ def _printed(make: Callable[[], go.Figure], kind: str, note: str) -> bytes:
     return print_figure(make(), kind, note)
 
 
-def _npz(arrays: dict[str, Any]) -> bytes:
+def npz(arrays: dict[str, Any]) -> bytes:
+    """The arrays as one file."""
     import numpy as np
 
     file = io.BytesIO()

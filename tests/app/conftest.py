@@ -6,14 +6,16 @@ import pytest
 import streamlit as st
 
 from vitcore import zoo
+from vitcore.train import runs as files
 
 pytest.register_assert_rewrite("visitor")
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_cached(monkeypatch, tmp_path):
-    """Every test starts as a fresh server does, with no folder of models placed by hand."""
+    """Every test starts as a fresh server does, with no folder of models placed by hand and no runs."""
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
     st.cache_data.clear()
     st.cache_resource.clear()
 

@@ -12,7 +12,7 @@ from app import controls
 from app.catalog import PAGES
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
-SLUGS = [row.slug for row in PAGES]
+SLUGS = [row.slug for row in PAGES if row.looks]  # at the photo, through the model
 
 
 class App:
@@ -53,7 +53,8 @@ class App:
     @property
     def controls(self) -> dict:
         """What a person can set on the page, by key; buttons and file pickers hold no setting."""
-        kinds = ("selectbox", "slider", "number_input", "toggle", "checkbox", "button_group", "radio", "text_input")
+        kinds = ("selectbox", "slider", "number_input", "toggle", "checkbox", "button_group", "radio", "text_input",
+                 "select_slider")  # fmt: skip
         return {w.key: w for kind in kinds for w in self.at.get(kind)}
 
     def values(self) -> dict:

@@ -56,7 +56,8 @@ def server(tmp_path_factory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home = tmp_path_factory.mktemp("server")
-    env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home)}
+    env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
+                        "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
                "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
     with (

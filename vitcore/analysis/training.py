@@ -31,6 +31,11 @@ def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) 
     return means[0], means[1]
 
 
+def scale(shares: NDArray) -> float:
+    """The top of a colour scale for all these shares: few patches exceed it, and one that does can't darken the others."""
+    return float(np.quantile(shares.astype(np.float64), 0.998))
+
+
 def corrupted(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
     """What the model was given: replaced patches show the patch that stands there; masked ones are left for drawing."""
     patches = cut(pixels, grid)

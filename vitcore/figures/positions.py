@@ -19,22 +19,22 @@ from vitcore.figures.theme import (
 from vitcore.grid import Grid
 
 
-def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True) -> NDArray[np.uint8]:
-    """(N, N) cosines as one RGBA picture of rows × cols tiles."""
-    zoom = max(1, round(900 / (grid.rows * grid.rows)))
+def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900) -> NDArray[np.uint8]:
+    """(N, N) cosines as one RGBA picture of rows × cols tiles, about `side_px` wide."""
+    zoom = max(1, round(side_px / (grid.rows * grid.rows)))
     rgb = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
     return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
-def positions(cosine: NDArray, grid: Grid, mode: Mode = "light") -> go.Figure:
+def positions(cosine: NDArray, grid: Grid, mode: Mode = "light", about: str = "", side_px: int = 900) -> go.Figure:
     """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
     size = (float(grid.cols), float(grid.rows))
     text = [[f"input patch row {r + 1}, column {c + 1}" for c in range(grid.cols)] for r in range(grid.rows)]
     fig = go.Figure([
-        picture(tiles_picture(cosine, grid), size, smooth=False), hover_cells(text, size),
+        picture(tiles_picture(cosine, grid, side_px=side_px), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, -0.5, 0, 0.5, 1]),
     ])  # fmt: skip
-    bare_axes(styled(fig, "Position-embedding similarity", mode, 620), size)
+    bare_axes(styled(fig, "Position-embedding similarity", mode, 620, about), size)
     return _count_axes(fig, grid)
 
 

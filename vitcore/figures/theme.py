@@ -28,17 +28,19 @@ def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 48
     """Give a figure its title, colours and margins; backgrounds stay transparent so that any page may hold it."""
     ink = INK[mode]
     axis = {"gridcolor": ink["line"], "zeroline": False, "linecolor": ink["line"], "tickcolor": ink["line"]}
-    fig.update_layout(
-        title={
-            "text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8, "t": 14}, "y": 1, "yanchor": "top",
-            "yref": "container", "font": {"size": 16, "color": ink["text"], "weight": 600}, "automargin": False,
-            "subtitle": {"text": subtitle, "font": {"size": 13, "color": ink["soft"], "weight": 400}},
-        },
-        font={"family": FONT, "size": 14, "color": ink["soft"]},
-        paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", height=height_px,
-        margin={"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8}, showlegend=False, dragmode=False,
-        hoverlabel={"font": {"family": FONT, "size": 14}}, meta={"mode": mode},
-    )  # fmt: skip
+    layout = fig.layout  # assigned, not updated: plotly takes 1 ms for the one and 15 for the other
+    layout.title = {
+        "text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8, "t": 14}, "y": 1, "yanchor": "top",
+        "yref": "container", "font": {"size": 16, "color": ink["text"], "weight": 600}, "automargin": False,
+        "subtitle": {"text": subtitle, "font": {"size": 13, "color": ink["soft"], "weight": 400}},
+    }  # fmt: skip
+    layout.font = {"family": FONT, "size": 14, "color": ink["soft"]}
+    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)"
+    layout.height = height_px
+    layout.margin = {"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8}
+    layout.showlegend = layout.dragmode = False
+    layout.hoverlabel = {"font": {"family": FONT, "size": 14}}
+    layout.meta = {"mode": mode}
     fig.update_xaxes(**axis)
     fig.update_yaxes(**axis)
     return fig

@@ -8,12 +8,20 @@ from numpy.typing import NDArray
 
 from vitcore.figures.attention import heat, heat_size
 from vitcore.figures.theme import (
-    CATEGORICAL, INK, SEQUENTIAL, Mode, bare_axes, hover_cells, picture, scale_bar, styled,
-)  # fmt: skip
+    CATEGORICAL,
+    INK,
+    SEQUENTIAL,
+    Mode,
+    bare_axes,
+    hover_cells,
+    picture,
+    scale_bar,
+    styled,
+)
 from vitcore.grid import Grid
 
 SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
-HATCH = (150, 158)  # the two greys of a masked patch
+HATCH = (132, 176)  # the two greys of a masked patch
 FIRST = 0.7  # where step 0 stands on a logarithmic axis
 
 
@@ -73,7 +81,7 @@ def gathered(
     text = [[f"row {r}, column {c}: {mask[r, c]:.2%}" for c in range(grid.cols)] for r in range(grid.rows)]
     fig = go.Figure([
         picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
-        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, "% of the total"),
+        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, "% of the total, or more"),
     ])  # fmt: skip
     return bare_axes(styled(fig, title, mode, 480, about), size)
 
@@ -89,7 +97,7 @@ def masked(
         high, wide = (zoom * side for side in grid.step_px)
         cover = grid.to_map(hatched).repeat(high, 0).repeat(wide, 1)
         y, x = np.indices(cover.shape)
-        stripes = np.array([*HATCH], np.uint8)[((x + y) // 4) % 2]
+        stripes = np.array([*HATCH], np.uint8)[((x + y) // 6) % 2]
         large = np.where(cover[..., None], stripes[..., None], large)
     size = (float(grid.cols), float(grid.rows))
     return bare_axes(styled(go.Figure(picture(large, size, smooth=False)), title, mode, 420, about), size)

@@ -35,6 +35,12 @@ def test_bins_of_the_logarithm_are_narrow_at_first():
     assert training.binned(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
 
 
+def test_one_patch_does_not_darken_the_others():
+    shares = np.full((10, 10, 10), 0.01)
+    shares[0, 0, 0] = 0.9
+    assert training.scale(shares) == 0.01
+
+
 def test_only_replaced_patches_show_another():
     given = training.corrupted(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]

@@ -1,0 +1,256 @@
+// A chart drawn in place: pictures, points, lines, bars; what stays keeps its element, so that it glides and never blinks.
+
+const NS = "http://www.w3.org/2000/svg"
+const states = new WeakMap()
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector("figure")
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { wide: 0 }
+    states.set(parentElement, s)
+    s.observer = new ResizeObserver(() => root.clientWidth !== s.wide && draw(root, s))
+    s.observer.observe(root)
+  }
+  s.data = data
+  draw(root, s)
+  return () => s.observer.disconnect()
+}
+
+function draw(root, s) {
+  const { title, about, alt, traces, legend, x, y, height } = s.data
+  const svg = root.querySelector(":scope > svg")
+  s.wide = root.clientWidth
+  if (!s.wide) return
+  root.querySelector("b").textContent = title
+  root.querySelector("figcaption span").textContent = about.replace(/<[^>]+>/g, " ")
+  svg.setAttribute("aria-label", `${alt}. ${title}`)
+  drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
+  drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
+  const place = layout(s.wide, height, x, y)
+  svg.setAttribute("height", place.high)
+  svg.style.height = place.high + "px"
+  const [below, inside, above] = pool(svg, "g", 3)
+  drawAxes(below, place, x, y)
+  drawTraces(inside, place, traces)
+  drawLines(above, place, s.data.lines, s.data.notes)
+  listen(svg, root.querySelector("p"), place, traces)
+}
+
+function layout(wide, height, x, y) {
+  const left = y.visible === false ? 0 : 34 + 7 * Math.max(...marks(y, 5).map(t => t.label.length))
+  const bottom = x.visible === false ? 2 : 44
+  const at = (axis, from, to) => {
+    const [low, high] = axis.range
+    return value => from + ((axis.type === "log" ? Math.log10(value) : value) - low) / (high - low) * (to - from)
+  }
+  if (y.scaleanchor) {
+    const ratio = Math.abs(y.range[1] - y.range[0]) / Math.abs(x.range[1] - x.range[0])
+    const w = Math.min(wide - left, 560 / Math.max(1, ratio))
+    return { left, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, left, left + w), y: at(y, w * ratio, 0) }
+  }
+  const h = Math.max(60, height - bottom - (bottom > 2 ? 90 : 56)), w = wide - left - 10
+  return { left, top: 8, w, h, high: 8 + h + bottom, x: at(x, left, left + w), y: at(y, 8 + h, 8) }
+}
+
+function drawAxes(g, place, x, y) {
+  const ticks = [...marks(x, place.w / 70).map(t => ({ ...t, axis: "x" })), ...marks(y, place.h / 30).map(t => ({ ...t, axis: "y" }))]
+  const [lines, words, titles] = pool(g, "g", 3)
+  const { left, top, w, h } = place
+  pool(lines, "line", ticks.length).forEach((line, i) => {
+    const { value, axis } = ticks[i]
+    const at = axis === "x" ? place.x(value) : place.y(value)
+    const grid = (axis === "x" ? x : y).showgrid === false ? 4 : 0
+    set(line, axis === "x" ? { x1: at, x2: at, y1: grid ? top + h : top, y2: top + h + 4 } : { x1: left - 4, x2: grid ? left : left + w, y1: at, y2: at })
+    set(line, { stroke: (axis === "x" ? x : y).gridcolor || "#888" })
+  })
+  pool(words, "text", ticks.length).forEach((text, i) => {
+    const { value, label, axis } = ticks[i]
+    text.textContent = label
+    set(text, axis === "x" ? { x: place.x(value), y: top + h + 18, "text-anchor": "middle" } : { x: left - 8, y: place.y(value) + 4, "text-anchor": "end" })
+    text.setAttribute("class", "soft")
+  })
+  const named = [x.visible !== false && x.title, y.visible !== false && y.title]
+  pool(titles, "text", 2).forEach((text, i) => {
+    text.textContent = named[i] || ""
+    const where = i ? { transform: `translate(12 ${top + h / 2}) rotate(-90)` } : { x: left + w / 2, y: top + h + 38 }
+    set(text, { ...where, "text-anchor": "middle" })
+  })
+}
+
+function marks(axis, most) {
+  if (axis.visible === false) return []
+  if (axis.tickvals) return axis.tickvals.map((value, i) => ({ value, label: String(axis.ticktext?.[i] ?? value) }))
+  const [low, high] = axis.range[0] < axis.range[1] ? axis.range : [axis.range[1], axis.range[0]]
+  if (axis.type === "log") {
+    const found = []
+    for (let e = Math.ceil(low); e <= Math.floor(high); e++) found.push({ value: 10 ** e, label: short(10 ** e) })
+    return found
+  }
+  let step = axis.dtick || nice((high - low) / Math.max(2, most))
+  while (axis.dtick && (high - low) / step > 2 * most) step *= 2
+  const found = []
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k++) found.push({ value: k * step, label: short(k * step) })
+  return found
+}
+
+function nice(step) {
+  const power = 10 ** Math.floor(Math.log10(step))
+  return power * [1, 2, 5, 10].find(m => m * power >= step)
+}
+
+const short = v => Math.abs(v) >= 10000 ? `${+(v / 1000).toPrecision(3)}k`
+  : v && Math.abs(v) < 0.01 ? (+v.toPrecision(3)).toExponential().replace("e-", "e−") : String(+v.toPrecision(6))
+
+function drawTraces(g, place, traces) {
+  pool(g, "g", traces.length).forEach((layer, i) => {
+    const trace = traces[i]
+    if (layer.dataset.kind !== trace.kind) layer.replaceChildren()
+    layer.dataset.kind = trace.kind
+    if (DRAW[trace.kind]) DRAW[trace.kind](layer, place, trace)
+  })
+}
+
+// The picture before stays until this one can be seen.
+function alone(layer, image) {
+  image.style.visibility = "visible"
+  for (const other of [...layer.children]) if (other !== image) other.remove()
+}
+
+const DRAW = {
+  image(layer, place, t) {
+    const box = { x: place.x(t.left), y: place.y(t.top), width: place.x(t.left + t.wide) - place.x(t.left), height: place.y(t.top + t.high) - place.y(t.top) }
+    const shown = [...layer.children].find(e => e.dataset.source === t.source)
+    const image = shown || document.createElementNS(NS, "image")
+    set(image, { ...box, preserveAspectRatio: "none", opacity: t.opacity })
+    image.style.imageRendering = t.smooth ? "auto" : "pixelated"
+    layer.dataset.wanted = t.source
+    if (shown) return shown.dataset.loaded && alone(layer, image)
+    image.dataset.source = t.source
+    image.style.visibility = layer.childElementCount ? "hidden" : "visible"
+    image.onload = () => {
+      image.dataset.loaded = true
+      if (layer.dataset.wanted === t.source) alone(layer, image)
+    }
+    layer.append(image)
+    image.setAttribute("href", t.source)
+  },
+  points(layer, place, t) {
+    const [path, dots] = pool(layer, "g", 2)
+    const seen = t.x.map((x, i) => [x, t.y[i]]).filter(([x, y]) => x !== null && y !== null)
+    const d = t.mode.includes("lines") ? seen.map(([x, y], i) => `${i ? "L" : "M"}${place.x(x).toFixed(1)} ${place.y(y).toFixed(1)}`).join("") : ""
+    pool(path, "path", 1).forEach(line => set(line, { d, fill: "none", stroke: t.colour, "stroke-width": t.wide, opacity: t.opacity,
+      "stroke-linejoin": "round", "stroke-dasharray": dashes(t.dash) }))
+    const marked = t.mode.includes("markers") ? seen : []
+    pool(dots, "path", marked.length).forEach((dot, i) => {
+      set(dot, { d: symbol(t.symbol, t.size / 2), fill: t.colour, opacity: t.opacity, class: "dot" })
+      dot.style.transform = `translate(${place.x(marked[i][0])}px, ${place.y(marked[i][1])}px)`
+    })
+  },
+  bars(layer, place, t) {
+    pool(layer, "rect", t.x.length).forEach((bar, i) => {
+      const high = Math.abs(place.y(t.thick) - place.y(0))
+      set(bar, { x: place.x(0), y: place.y(t.y[i]) - high / 2, height: high, fill: t.colour, rx: 2, class: "bar" })
+      bar.style.width = Math.max(0, place.x(t.x[i]) - place.x(0)) + "px"
+    })
+  },
+}
+
+const symbol = (kind, r) =>
+  kind === "diamond" ? `M0 ${-1.25 * r}L${1.25 * r} 0L0 ${1.25 * r}L${-1.25 * r} 0Z`
+  : kind === "square" ? `M${-r} ${-r}H${r}V${r}H${-r}Z`
+  : `M${-r} 0A${r} ${r} 0 1 0 ${r} 0A${r} ${r} 0 1 0 ${-r} 0Z`
+const dashes = dash => ({ dash: "7 5", dot: "2 4" })[dash] || "none"
+
+function drawLines(g, place, lines, notes) {
+  const [drawn, words] = pool(g, "g", 2)
+  pool(drawn, "line", lines.length).forEach((line, i) => {
+    const { x, y, across, along, colour, wide, dash } = lines[i]
+    const px = across ? [place.left, place.left + place.w] : x.map(place.x)
+    const py = along ? [place.top + place.h, place.top] : y.map(place.y)
+    set(line, { x1: px[0], x2: px[1], y1: py[0], y2: py[1], stroke: colour || "var(--st-primary-color)", "stroke-width": wide, "stroke-dasharray": dashes(dash) })
+  })
+  pool(words, "text", notes.length).forEach((text, i) => {
+    const { x, y, paper, parts, anchor, size } = notes[i]
+    const px = paper[0] ? place.left + x * place.w : place.x(x)
+    const py = paper[1] ? place.top + (1 - y) * place.h : place.y(y)
+    set(text, { x: px, y: py + { top: size, middle: size / 3, bottom: -3 }[anchor[1]], "text-anchor": { left: "start", right: "end", center: "middle" }[anchor[0]] })
+    text.style.fontSize = size + "px"
+    pool(text, "tspan", parts.length).forEach((part, k) => {
+      part.textContent = parts[k]
+      part.style.fontWeight = k % 2 ? 600 : 400
+    })
+  })
+}
+
+function drawLegend(list, named) {
+  list.hidden = !named.length
+  while (list.childElementCount > named.length) list.lastChild.remove()
+  named.forEach((t, i) => {
+    if (!list.children[i]) {
+      const item = document.createElement("li")
+      const key = document.createElementNS(NS, "svg")
+      set(key, { viewBox: "-8 -5 16 10", "aria-hidden": "true" })
+      key.append(document.createElementNS(NS, "path"))
+      item.append(key, document.createElement("span"))
+      list.append(item)
+    }
+    const path = list.children[i].querySelector("path")
+    const line = !t.mode.includes("markers")
+    set(path, { d: line ? "M-8 0H8" : symbol(t.symbol, 4), fill: line ? "none" : t.colour, stroke: line ? t.colour : "none", "stroke-width": 2.5, opacity: t.opacity })
+    list.children[i].querySelector("span").textContent = t.name
+  })
+}
+
+function drawScale(row, t) {
+  row.hidden = !t
+  if (!t) return
+  const [low, high] = row.querySelectorAll("span")
+  low.textContent = +Number(t.low).toPrecision(3)
+  high.textContent = +Number(t.high).toPrecision(3)
+  row.querySelector("em").textContent = t.unit
+  row.querySelector("i").style.background = `linear-gradient(90deg, ${t.colours.join(",")})`
+}
+
+function listen(svg, said, place, traces) {
+  const cells = traces.find(t => t.kind === "cells")
+  svg.onpointerleave = () => (said.textContent = "")
+  svg.onpointermove = e => {
+    const box = svg.getBoundingClientRect()
+    const [px, py] = [e.clientX - box.left, e.clientY - box.top]
+    said.textContent = cells ? cell(cells, place, px, py) : nearest(traces, place, px, py)
+  }
+}
+
+function cell(t, place, px, py) {
+  const col = Math.floor((px - place.x(0)) / (place.x(t.dx) - place.x(0)))
+  const row = Math.floor((py - place.y(0)) / (place.y(t.dy) - place.y(0)))
+  return t.text[row]?.[col] ?? ""
+}
+
+function nearest(traces, place, px, py) {
+  let best = 40 ** 2, found = ""
+  for (const t of traces.filter(t => t.kind === "points" && t.hover)) {
+    t.x.forEach((x, i) => {
+      if (x === null || t.y[i] === null) return
+      const far = (place.x(x) - px) ** 2 + (place.y(t.y[i]) - py) ** 2
+      if (far < best) [best, found] = [far, fill(t.hover, x, t.y[i])]
+    })
+  }
+  return found
+}
+
+const fill = (template, x, y) => template.replace(/<br>/g, " · ").replace(/%\{([xy])(?::\.(\d+)f|:,)?\}/g, (_, name, digits) => {
+  const value = name === "x" ? x : y
+  return digits === undefined ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value.toFixed(digits)
+})
+
+function pool(parent, tag, count) {
+  while (parent.childElementCount > count) parent.lastChild.remove()
+  while (parent.childElementCount < count) parent.append(document.createElementNS(NS, tag))
+  return [...parent.children]
+}
+
+function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value)
+}

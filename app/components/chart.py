@@ -1,0 +1,124 @@
+"""A chart drawn in place: one of our figures as SVG that glides to its next state, for what changes many times a second.
+
+`st.plotly_chart` makes a new chart whenever its figure changes: twice a second, that is a flicker. Here only the numbers
+of a `go.Figure` go to the page. Like `vitcore.figures.printing`, it knows the few kinds of trace our figures use.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.components import source
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_CHART = st.components.v2.component(
+    "inside_vit_chart", html=source("chart.html"), css=source("chart.css"), js=source("chart.js")
+)
+
+AXIS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")
+
+
+def chart(spec: dict[str, Any], *, key: str, alt: str, at: float | None = None) -> None:
+    """Show what `plain` made of a figure; under the same key the next one takes its place. `at`: an upright line at x."""
+    marker = {"x": [at, at], "y": [], "across": False, "along": True, "colour": "", "wide": 2.5, "dash": ""}
+    lines = spec["lines"] + ([] if at is None else [marker])
+    _CHART(data=spec | {"alt": alt, "lines": lines}, key=key)
+
+
+def steady(key: str) -> Any:
+    """A container for what is drawn anew all the time: on a busy machine Streamlit would dim what is about to change."""
+    st.html(f"<style>.st-key-{key} [data-stale=true] {{ opacity: 1 !important; transition: none !important; }}</style>")
+    return st.container(key=key)
+
+
+def plain(fig: go.Figure) -> dict[str, Any]:
+    """A figure as what the browser needs to draw it."""
+    layout = fig.layout
+    return {
+        "title": layout.title.text or "", "about": layout.title.subtitle.text or "", "height": layout.height or 400,
+        "legend": bool(layout.showlegend), "x": _axis(layout.xaxis), "y": _axis(layout.yaxis),
+        "traces": [_TRACES[trace.type](trace) for trace in fig.data],
+        "lines": [_shape(shape) for shape in layout.shapes],
+        "notes": [_note(note) for note in layout.annotations],
+    }  # fmt: skip
+
+
+def _axis(axis: Any) -> dict[str, Any]:
+    said = {name: axis[name] for name in AXIS if axis[name] is not None}
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()} | {"title": axis.title.text or ""}
+
+
+def _numbers(values: Any) -> list[float | None]:
+    return [None if v is None or v != v else round(float(v), 6) for v in (() if values is None else values)]
+
+
+def _scatter(trace: Any) -> dict[str, Any]:
+    marker, line = trace.marker, trace.line
+    if marker.showscale:
+        bar = marker.colorbar
+        stops = [stop[1] for stop in marker.colorscale]
+        return {
+            "kind": "scale",
+            "colours": stops,
+            "low": marker.cmin,
+            "high": marker.cmax,
+            "unit": bar.title.text or "",
+        }
+    return {
+        "kind": "points", "x": _numbers(trace.x), "y": _numbers(trace.y), "mode": trace.mode or "lines", "name": trace.name or "",
+        "colour": marker.color or line.color, "size": marker.size or 6, "symbol": marker.symbol or "circle",
+        "wide": line.width or 2, "dash": line.dash or "", "opacity": 1 if trace.opacity is None else trace.opacity,
+        "hover": (trace.hovertemplate or "").removesuffix("<extra></extra>"), "legend": trace.showlegend is not False,
+    }  # fmt: skip
+
+
+def _bar(trace: Any) -> dict[str, Any]:
+    return {
+        "kind": "bars",
+        "x": _numbers(trace.x),
+        "y": _numbers(trace.y),
+        "thick": trace.width,
+        "colour": trace.marker.color,
+    }
+
+
+def _image(trace: Any) -> dict[str, Any]:
+    from PIL import Image
+
+    wide, high = Image.open(io.BytesIO(base64.b64decode(trace.source.partition(",")[2]))).size
+    return {
+        "kind": "image", "source": trace.source, "left": trace.x0 - trace.dx / 2, "top": trace.y0 - trace.dy / 2,
+        "wide": wide * trace.dx, "high": high * trace.dy, "smooth": trace.zsmooth == "fast",
+        "opacity": 1 if trace.opacity is None else trace.opacity,
+    }  # fmt: skip
+
+
+def _cells(trace: Any) -> dict[str, Any]:
+    rows = [[str(text).replace("<br>", " · ") for text in row] for row in trace.text]
+    return {"kind": "cells", "text": rows, "dx": trace.dx, "dy": trace.dy}
+
+
+_TRACES = {"scatter": _scatter, "bar": _bar, "image": _image, "heatmap": _cells}
+
+
+def _shape(shape: Any) -> dict[str, Any]:
+    return {
+        "x": [shape.x0, shape.x1], "y": [shape.y0, shape.y1], "across": "domain" in (shape.xref or ""),
+        "along": "domain" in (shape.yref or ""), "colour": shape.line.color, "wide": shape.line.width or 1,
+        "dash": shape.line.dash or "",
+    }  # fmt: skip
+
+
+def _note(note: Any) -> dict[str, Any]:
+    parts = re.split(r"</?b>", note.text or "")
+    return {
+        "x": note.x, "y": note.y, "paper": [note.xref == "paper", note.yref == "paper"], "parts": parts,
+        "anchor": [note.xanchor or "center", note.yanchor or "middle"], "size": note.font.size or 13,
+    }  # fmt: skip

@@ -1,0 +1,196 @@
+"""The form of a new training: photos, a preset, and a control for every field of the recipe, made from the fields themselves."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import processes, runs
+from app.controls import verbatim
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
+
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+USUAL = ("steps", "batch", "image_px", "patch_px", "width", "blocks", "heads", "lr_peak")
+WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": "patch side", "beta2": "second β",
+         "mlp_head": "hidden layer in the head", "resident_gb": "kept decoded"}  # fmt: skip
+SOURCES = {
+    "samples": "The sample photos of this app", "folder": "A folder or Parquet file on this machine",
+    "cifar10": "CIFAR-10 (170 MB, downloaded once)", "cifar100": "CIFAR-100 (170 MB, downloaded once)",
+    "hub": "A data set of the Hugging Face hub",
+}  # fmt: skip
+
+
+def source() -> str:
+    """Where the photos are. What is typed stays out of the address: a link must not make this machine open a path."""
+    kind = st.selectbox(
+        "Photos", list(SOURCES), format_func=SOURCES.__getitem__, key="photos_from", persist_state="session"
+    )
+    if kind == "folder":
+        return st.text_input(
+            "Path", key="photos_path", persist_state="session", placeholder="/home/me/photos",
+            help="One folder a class, or photos without classes; a .parquet file, several with commas, or a folder of them.",
+        ).strip()  # fmt: skip
+    if kind == "hub":
+        name = st.text_input("Name", key="photos_hub", persist_state="session", placeholder="owner/name").strip()
+        return f"hf:{name.removeprefix('hf:')}" if name else ""
+    return kind
+
+
+def preset() -> str:
+    """Which recipe to start from."""
+    return st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params", help="A recipe to start from.")
+
+
+def about(name: str) -> dict[str, str]:
+    """What a preset's docstring says, by part: "what", "Expected", "Cost", "Command"."""
+    text = inspect.getdoc(PRESETS[name]) or ""
+    first, *rest = re.split(r"\b(Expected|Cost|Command)(?: here)?:", text)
+    parts = {"what": first} | dict(zip(rest[::2], rest[1::2], strict=True))
+    return {part: " ".join(said.split()) for part, said in parts.items()}
+
+
+def fields(name: str) -> dict[str, Any]:
+    """A control for each field, those most used first, the others in their groups; the values they are set to."""
+    recipe = PRESETS[name]()
+    values: dict[str, Any] = {}
+    by_name = {field.name: field for field in knobs()}
+    with st.grid(min_column_width=150):
+        values |= {usual: _control(by_name[usual], getattr(recipe, usual), name) for usual in USUAL}
+    for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
+        rest = [field for field in knobs() if field.metadata["group"] == group and field.name not in USUAL]
+        if rest:
+            with st.expander(group, key=f"{name}.{group}"), st.grid(min_column_width=210, vertical_alignment="bottom"):
+                values |= {field.name: _control(field, getattr(recipe, field.name), name) for field in rest}
+    return values
+
+
+def _control(field: Field[Any], value: Any, preset_name: str) -> Any:
+    about = field.metadata
+    words = WORDS.get(field.name, re.sub(r"_(px|steps|gb)$", "", field.name).replace("_", " "))
+    unit = about["unit"] if about["unit"] != words else ""
+    label = words[0].upper() + words[1:] + (f", {unit}" if unit else "")
+    told = f"{about['help'][0].upper()}{about['help'][1:]}. In the shell: `--{field.name.replace('_', '-')}`"
+    common: dict[str, Any] = {"key": f"{preset_name}.{field.name}", "help": told, "persist_state": "session"}
+    if isinstance(value, bool):
+        return st.toggle(label, value, **common)
+    if about["choices"]:
+        return st.selectbox(label, about["choices"], about["choices"].index(value), **common)
+    if isinstance(value, str):
+        return st.text_input(label, value, **common)
+    if isinstance(value, int):
+        return st.number_input(label, value=value, step=1, **common)
+    return st.number_input(label, value=value, step=_step(value), format="%.6g", **common)
+
+
+def _step(value: float) -> float:
+    """What + and − change: a tenth of a power of ten below the value; 0.05 from zero."""
+    return float(f"1e{int(f'{value:e}'.partition('e')[2]) - (value != 1)}") if value else 0.05
+
+
+def recipe(name: str, values: dict[str, Any]) -> Recipe | str:
+    """The recipe of these values, or the sentence that says why there is none."""
+    try:
+        return changed(PRESETS[name](), values)
+    except (RecipeError, TypeError) as error:
+        return str(error)
+
+
+def command(name: str, wanted: Recipe, photos: str, run_id: str = "") -> str:
+    """The shell's way to the same run."""
+    words = [
+        "python",
+        "-m",
+        "vitcore",
+        "train",
+        name,
+        "--data",
+        photos or "PHOTOS",
+        *(["--id", run_id] if run_id else []),
+    ]
+    usual = PRESETS[name]()
+    for field in knobs():
+        value, flag = getattr(wanted, field.name), field.name.replace("_", "-")
+        if value != getattr(usual, field.name):
+            words += (
+                [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
+            )
+    return shlex.join(words)
+
+
+def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None:
+    """What is known before it starts: photos, size, cost; the same command; and the button."""
+    found = runs.look_into(photos, wanted.task)
+    key, classes = to_json(wanted), found.classes if wanted.task != "masked" else 0
+    if found.problem:
+        st.warning(verbatim(found.problem), icon=":material/folder_off:")
+    st.caption(_counted(found, wanted, text))
+    size = runs.shape(key, classes)
+    if isinstance(size, str):
+        st.error(verbatim(size))
+        return
+    timed = runs.measured(key, classes) if st.session_state.get("_measured") == key else None
+    _numbers(size, timed)
+    if timed is None:
+        st.button("Measure the time on this machine", icon=":material/timer:", on_click=st.session_state.update,
+                  args=({"_measured": key},))  # fmt: skip
+    else:
+        st.caption(verbatim(timed) if isinstance(timed, str) else text["measured"])
+    given = st.text_input("Name of the run", key="run_name", placeholder=f"{name}-…", max_chars=64,
+                          help="Letters, digits, dots, dashes and underscores; empty: preset and time.").strip()  # fmt: skip
+    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(found.problem),
+              args=(name, wanted, photos, given))  # fmt: skip
+    if problem := st.session_state.pop("_start_problem", None):
+        st.error(verbatim(problem[0].upper() + problem[1:]), icon=":material/error:")
+    st.caption(text["same"])
+    st.code(command(name, wanted, photos, given), language=None, wrap_lines=True)
+
+
+def _counted(found: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> str:
+    if not found.counted:
+        return "" if found.problem else text["uncounted"].format(classes=found.classes)
+    held = f", {found.held_out:,} held out" if found.held_out and not found.shared else ""
+    seen = wanted.steps * wanted.batch / max(found.photos, 1)
+    return text["counted"].format(
+        photos=f"{found.photos:,}", held=held, classes=f"{found.classes:,}", seen=f"{seen:,.3g}",
+    ) + (text["shared"] if found.shared else "")  # fmt: skip
+
+
+def _numbers(size: tuple[int, float], timed: Any) -> None:
+    from vitcore.train.cost import readable_time
+
+    params, flop = size
+    told = {"Parameters": _short(params), "FLOP a step": _short(flop)}
+    if timed is not None and not isinstance(timed, str):
+        told |= {"A step": f"{timed.seconds_per_step:.2g} s", "The whole run": readable_time(timed.seconds)}
+    with st.grid(min_column_width=120):
+        for label, value in told.items():
+            st.metric(label, value)
+
+
+def _short(value: float) -> str:
+    """1.8 M, 1.2 T: three digits and a letter."""
+    for letter, size in (("E", 1e18), ("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.0f}"
+
+
+def _start(name: str, wanted: Recipe, photos: str, given: str) -> None:
+    where = photos if ":" in photos or photos in SOURCES else _absolute(photos)
+    run_id = given or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    problem = processes.start(run_id, wanted, where)
+    st.session_state.update({"_start_problem": problem} if problem else {"run": run_id, "run_name": ""})
+
+
+def _absolute(photos: str) -> str:
+    """The run's process has a working directory of its own."""
+    return ",".join(str(Path(part.strip()).expanduser().absolute()) for part in photos.split(","))

@@ -1,0 +1,122 @@
+"""The processes that train: one a run, on its own, so that closing a tab, or the server, leaves it alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, STDOUT, Popen
+from typing import TYPE_CHECKING
+
+from vitcore.train import runs as files
+
+if TYPE_CHECKING:
+    from vitcore.train.recipe import Recipe
+
+ROOT = Path(__file__).parent.parent
+NICER = 5  # a training yields to the pages
+LIVE = ("starting", "running", "stopping")
+OUTPUT = "output.txt"  # what the process printed, beside its log
+
+_begun: dict[str, float] = {}  # when this server started those that still live
+_stopping: set[str] = set()
+
+
+def folder(run_id: str) -> files.RunFolder | None:
+    """The run of that name; None for anything else, such as a path that came with an address."""
+    run = files.RunFolder(Path(files.RUNS).resolve() / run_id) if files.NAME.fullmatch(run_id) else None
+    return run if run and (run.path / "recipe.json").is_file() else None
+
+
+def state(run: files.RunFolder, said: str) -> str:
+    """What a run does, from what its folder says: "starting", "running", "stopping", "stopped", "finished", "failed", …"""
+    if run.id in _begun and not _spoken(run, _begun[run.id]):
+        return "starting"
+    if said not in LIVE:
+        _stopping.discard(run.id)
+        return said
+    return "stopping" if run.id in _stopping else said
+
+
+def _spoken(run: files.RunFolder, since: float) -> bool:
+    """Whether the run's process has said anything of itself since then."""
+    try:
+        return (run.path / "status.json").stat().st_mtime >= since
+    except OSError:
+        return False
+
+
+def output(run_id: str, lines: int = 12) -> str:
+    """The last lines the run's process printed."""
+    run = folder(run_id)
+    try:
+        with (run.path / OUTPUT).open("rb") as file:  # type: ignore[union-attr]
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 8000))
+            text = file.read().decode(errors="replace")
+    except (OSError, AttributeError):
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def start(run_id: str, recipe: Recipe, source: str) -> str:
+    """Make a run and its process; returns what went wrong, or nothing."""
+    try:
+        run = files.create(run_id, recipe, source)
+    except (files.RunError, OSError) as error:
+        return str(error)
+    return _begin(files.RunFolder(run.path.resolve()))
+
+
+def resume(run_id: str) -> str:
+    """Go on with a run where it stopped; returns what went wrong, or nothing."""
+    run = folder(run_id)
+    if run is None or run.id in _begun or files.held(run):
+        return ""
+    return _begin(run)
+
+
+def _begin(run: files.RunFolder) -> str:
+    begun = _begun[run.id] = time.time()
+    command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
+    try:
+        with (run.path / OUTPUT).open("ab") as out:
+            process = Popen(
+                command, cwd=ROOT, env=os.environ | {"VITCORE_RUNS": str(run.path.parent)}, stdin=DEVNULL, stdout=out,
+                stderr=STDOUT, start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        del _begun[run.id]
+        return f"The training could not be started: {error.strerror}."
+    with suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
+    threading.Thread(target=_mind, args=(process, run, begun), daemon=True).start()
+    return ""
+
+
+def _mind(process: Popen[bytes], run: files.RunFolder, begun: float) -> None:
+    """Wait for the process; if it failed before it could say so itself, say so for it."""
+    code = process.wait()
+    with suppress(OSError):
+        if code and not _spoken(run, begun):
+            printed = output(run.id, 1).removeprefix("vitcore: ")
+            records = files.records(run)
+            files.say(
+                run, "failed", records[-1]["step"] if records else 0, printed or f"the process ended with code {code}"
+            )
+    _begun.pop(run.id, None)
+
+
+def stop(run_id: str) -> None:
+    """Ask the process that holds the run to save and stop."""
+    run = folder(run_id)
+    if run is None or not files.held(run):
+        return
+    pid = files.status(run).get("pid")
+    if isinstance(pid, int) and pid > 1 and pid != os.getpid():
+        _stopping.add(run.id)
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM)

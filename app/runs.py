@@ -1,0 +1,254 @@
+"""The training runs of the app, as their folders tell: which there are, how far they are, what they cost, models and films.
+
+Beside the session the only place that caches; what it keeps of a run it keeps under the time the files were written.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.processes import LIVE, ROOT, folder, state
+from vitcore.cards import ModelCard
+from vitcore.train import runs as files
+
+if TYPE_CHECKING:
+    from vitcore.train.cost import Cost
+    from vitcore.train.frames import Film
+
+RECORDINGS = ROOT / "assets" / "recordings"
+UNCOUNTED = 1000  # classes assumed of a data set that is not counted before it is trained on
+
+RunError = files.RunError
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A run at this moment."""
+
+    id: str
+    state: str
+    step: int
+    steps: int
+    batch: int
+    task: str
+    source: str
+    message: str
+    problems: tuple[str, ...]
+    records: list[dict[str, Any]]
+    resumable: bool
+    has_film: bool
+    has_model: bool
+
+    @property
+    def live(self) -> bool:
+        """Whether a process works on it."""
+        return self.state in LIVE
+
+    @property
+    def images_per_s(self) -> float:
+        """Speed of the last records, the mean."""
+        speeds = [r["images_per_s"] for r in self.records[-10:] if r.get("images_per_s")]
+        return sum(speeds) / len(speeds) if speeds else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At that speed; None where there is none yet."""
+        speed = self.images_per_s
+        return (self.steps - self.step) * self.batch / speed if speed else None
+
+    def last(self, *names: str) -> float | None:
+        """The newest value logged under the first of the names that has one."""
+        values = (r[name] for name in names for r in reversed(self.records) if name in r)
+        return next(values, None)
+
+
+def ids() -> list[str]:
+    """Every run, newest first."""
+    return [run.id for run in files.all_runs() if files.NAME.fullmatch(run.id)]
+
+
+def watch(run_id: str) -> Watched | None:
+    """A run as its folder tells it; None when there is none."""
+    run = folder(run_id)
+    if run is None:
+        return None
+    said, records = files.status(run), log(run)
+    step = max(int(said.get("step") or 0), int(records[-1]["step"]) if records else 0)
+    try:
+        recipe, source = files.recipe_of(run), files.source_of(run)
+        steps, batch, task, problem = recipe.steps, recipe.batch, recipe.task, ""
+    except (files.RunError, OSError, ValueError, KeyError) as error:
+        steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
+    return Watched(
+        run.id, state(run, said["state"]), step, steps, batch, task, source, problem or str(said.get("message") or ""),
+        tuple(map(str, said.get("problems") or ())), records, run.has_checkpoint or not records,
+        any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(),
+    )  # fmt: skip
+
+
+def log(run: files.RunFolder) -> list[dict[str, Any]]:
+    """The run's records, read again only when there are more."""
+    try:
+        seen = run.log.stat()
+    except OSError:
+        return []
+    return _log(str(run.path), seen.st_size, seen.st_mtime_ns)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _log(path: str, size: int, changed_ns: int) -> list[dict[str, Any]]:
+    return files.records(files.RunFolder(Path(path)))
+
+
+def cards() -> dict[str, ModelCard]:
+    """The models that runs have left so far, as rows of the menu: `runs/<id>`."""
+    found = [run for run in map(folder, ids()) if run and run.model.is_file()]
+    return {f"runs/{run.id}": _card(run) for run in found}
+
+
+def _card(run: files.RunFolder) -> ModelCard:
+    params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
+    good_for = f"seeing what {log(run)[-1]['step']:,} steps taught it" if log(run) else "seeing what it has learned"
+    return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, "trained here")
+
+
+def model_of(name: str) -> Path | None:
+    """The folder of `runs/<id>`, which `vitcore.load` takes, if that run has left a model; None for any other name."""
+    run = folder(name.removeprefix("runs/")) if name.startswith("runs/") else None
+    return run.path if run and run.model.is_file() else None
+
+
+def version_of(name: str) -> str:
+    """A run's model changes while it trains: its name with the time it was written. Other names as they are."""
+    path = model_of(name)
+    return f"{name}@{(path / 'model.safetensors').stat().st_mtime_ns}" if path else name
+
+
+# Before it starts
+
+
+@dataclass(frozen=True)
+class Photographs:
+    """What is known of a source: how many photos, held-out ones and classes; or why they can't be had."""
+
+    counted: bool = False
+    photos: int = 0
+    held_out: int = 0
+    classes: int = UNCOUNTED
+    shared: bool = False  # what is measured on is what was learned from
+    problem: str = ""
+
+
+def look_into(source: str, task: str) -> Photographs:
+    """Count the photos of the samples or of a folder; data sets that would be downloaded are left for the run."""
+    known = {"cifar10": 10, "cifar100": 100}
+    if task == "lessons" or source in known or source.startswith("hf:"):
+        return Photographs(classes=known.get(source, UNCOUNTED))
+    if not source.strip():
+        return Photographs(problem="Name a folder of photos or a .parquet file on this machine.")
+    found = _look_into(source)
+    if task == "classify" and found.counted and not found.classes:
+        return Photographs(problem=f"The photos of {source} have no classes: put each class in a folder of its own.")
+    return found
+
+
+@st.cache_data(max_entries=16, ttl=60, show_spinner="Counting photos")
+def _look_into(source: str) -> Photographs:
+    from vitcore.train.sources import DataError, open_photos
+
+    try:
+        train, held_out = open_photos(source)
+    except (DataError, OSError) as error:
+        return Photographs(problem=str(error))
+    return Photographs(True, len(train), len(held_out), len(train.classes), train is held_out)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
+    """Parameters of a recipe's model, and floating-point operations of a step; or why it can't be built."""
+    from vitcore.train import cost
+    from vitcore.train.recipe import from_json
+
+    recipe = from_json(recipe_json)
+    try:
+        params, forward = cost.shape(recipe, classes)
+    except Exception as error:  # timm and torch each complain in their own way
+        return (str(error).splitlines() or [type(error).__name__])[0][:160]
+    return params, 3 * forward * recipe.batch
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring a step on this machine")
+def measured(recipe_json: str, classes: int) -> Cost | str:
+    """What a run costs on this machine, timed; or why that can't be said."""
+    from vitcore.train.cost import cost
+    from vitcore.train.recipe import from_json
+
+    try:
+        return cost(from_json(recipe_json), classes)
+    except Exception as error:  # out of memory, most likely
+        return (str(error).splitlines() or [type(error).__name__])[0][:160]
+
+
+# Films
+
+
+def films() -> dict[str, str]:
+    """Title by name of what can be watched: the recordings that ship, then `runs/<id>`, newest first."""
+    shipped = {
+        file.stem: _title(str(file), file.stat().st_mtime_ns) for file in sorted(RECORDINGS.glob("*.safetensors"))
+    }
+    found = [run for run in map(folder, ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
+    return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in found}
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _title(file: str, changed_ns: int) -> str:
+    try:
+        return str(json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))["title"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return Path(file).stem
+
+
+def film(name: str) -> tuple[str, Film]:
+    """A film and the key its pictures are kept under, which changes when frames are added. Raises: RunError."""
+    run = folder(name.removeprefix("runs/")) if name.startswith("runs/") else None
+    if run is None:
+        if name not in films():
+            raise files.RunError("this recording is not here any more.")
+        path = RECORDINGS / f"{name}.safetensors"
+        key = f"{name}@{path.stat().st_mtime_ns}"
+    else:
+        frames = [file.stat().st_mtime_ns for file in run.frames.glob("*")]
+        path, key = run.path, f"{name}@{len(frames)}-{max(frames, default=0)}"
+    return key, _film(str(path), key)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Opening the film")
+def _film(path: str, key: str) -> Film:
+    from vitcore.train import frames
+
+    return frames.open_film(Path(path)) if path.endswith(".safetensors") else frames.of_run(path)
+
+
+@st.cache_resource(max_entries=192, show_spinner=False)
+def drawn(key: str, part: str, frame: int, photo: int, mode: str, _film: Film) -> dict[str, Any]:
+    """The pictures of one frame as `app.components.chart` takes them, by name: of the "weights", or of a "photo"."""
+    from app import films
+    from app.components.chart import plain
+
+    make = films.weights if part == "weights" else films.photo
+    return {name: plain(fig) for name, fig in make(_film, frame, photo, mode).items()}
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def drawn_curves(key: str, records: int, last: int, mode: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
+    """The curves of a film as `app.components.chart` takes them; the marker of the frame is added by `chart`."""
+    from app import films
+    from app.components.chart import plain
+
+    return {name: plain(fig) for name, fig in films.curves(_log, mode, last=last, log_steps=True).items()}

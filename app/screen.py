@@ -1,0 +1,114 @@
+"""The screen of Watch it learn: which snapshot is shown, playing, and the pictures of that snapshot side by side.
+
+Everything that changes with the snapshot is in one fragment, so that playing runs nothing else of the page again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import controls, runs
+from app.components.chart import chart, steady
+from app.components.figure import explain, npz
+
+if TYPE_CHECKING:
+    from vitcore.train.frames import Film
+
+PACE_S = 0.5  # two snapshots a second
+LOOK_S = 2.0  # between two looks at a run that is being trained
+FIRST = 0.7  # where step 0 stands on a logarithmic axis, as in vitcore.figures.training
+ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
+ALTS = {
+    "filters": "Principal components of the embedding filters", "positions": "Position-embedding similarity tiles",
+    "distance": "Mean attention distance of every head over depth", "given": "The photo with corrupted patches",
+    "predicted": "Predicted colours", "truth": "True colours", "rollout": "Attention rollout on the photo",
+    "last_block": "Attention of the last layer on the photo", "answer": "The likeliest classes", "loss": "Loss over steps",
+    "accuracy": "Accuracy over steps",
+}  # fmt: skip
+
+
+def show(name: str, photo: int, live: bool, text: dict[str, str]) -> None:
+    """The slider and the pictures of a film; `live`: of a run that may add to it."""
+    every = PACE_S if playing() else LOOK_S if live else None
+    with steady("screen"):
+        st.fragment(_screen, run_every=every)(name, photo, text)
+
+
+def playing() -> bool:
+    """Whether the film runs."""
+    return bool(st.session_state.get("_playing"))
+
+
+def play_button(steps: list[int]) -> None:
+    """Play, from the beginning if the film is at its end; or pause."""
+
+    def toggle() -> None:
+        st.session_state["_playing"] = not playing()
+        if playing() and st.session_state.get("frame") in (None, steps[-1]):
+            st.session_state["frame"] = steps[0]
+        st.session_state["_turned"] = time.monotonic()
+
+    label, icon = ("Pause", ":material/pause:") if playing() else ("Play", ":material/play_arrow:")
+    st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=120, disabled=len(steps) < 2)
+
+
+def _screen(name: str, photo: int, text: dict[str, str]) -> None:
+    key, film = runs.film(name)
+    steps = film.steps.tolist()
+    ended = _turn(steps)
+    step = st.select_slider("Training step", steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
+    frame, mode = steps.index(step), controls.theme()
+    specs = {part: runs.drawn(key, part, frame, photo, mode, film) for part in ("weights", "photo")}
+    shown = specs["weights"] | specs["photo"]
+    for row in ROWS:
+        names = [one for one in row if one in shown]
+        for place, one in zip(st.columns(3) if names else [], names, strict=False):
+            with place, st.container(border=True, height="stretch"):
+                chart(shown[one], key=f"film_{one}", alt=ALTS[one])
+                explain(text[one])
+    _curves(key, film, step, mode, text)
+    st.download_button("Numbers of this snapshot, NPZ", lambda: npz(_arrays(film, frame)), f"{film.title}-{step}.npz",
+                       "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
+    if ended:
+        st.session_state["_playing"] = False
+        st.rerun()
+
+
+def _turn(steps: list[int]) -> bool:
+    """Choose the snapshot before the slider is drawn: the last at first and while it grows, the next while playing."""
+    state = st.session_state
+    now, before = state.get("frame"), state.get("_last_step")
+    state["_last_step"] = steps[-1]
+    if now is None:
+        if "frame" not in st.query_params:  # else the slider takes it from there
+            state["frame"] = steps[-1]
+    elif now not in steps or (now == before and not playing()):
+        state["frame"] = steps[-1]
+    if not playing():
+        return False
+    place = steps.index(state["frame"]) if state.get("frame") in steps else 0
+    if time.monotonic() - state.get("_turned", 0) >= 0.8 * PACE_S:
+        place = min(place + 1, len(steps) - 1)
+        state["_turned"] = time.monotonic()
+    state["frame"] = steps[place]
+    return place == len(steps) - 1
+
+
+def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) -> None:
+    if not film.log:
+        return
+    drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, film.log)
+    specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
+    if not specs:
+        return
+    for place, one in zip(st.columns(len(specs)), specs, strict=True):
+        with place, st.container(border=True, height="stretch"):
+            chart(specs[one], key=f"film_{one}", alt=ALTS[one], at=max(step, FIRST))
+    explain(text["curves"], text["limits"])
+
+
+def _arrays(film: Film, frame: int) -> dict[str, Any]:
+    return {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()}

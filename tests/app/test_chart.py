@@ -1,0 +1,53 @@
+"""The chart drawn in place takes every figure this package makes, and says all of it in plain JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+from app.components.chart import plain
+from vitcore import figures
+from vitcore.analysis import filters
+from vitcore.figures.training import Line
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def drawn(rec, shipped):
+    grid = rec.grid
+    basis = filters.components(RNG.normal(size=(24, 3, 8, 8)))
+    cosine = np.eye(grid.patches)
+    return {
+        "distance": figures.distance(rec.distance_px, grid, 50.0),
+        "rollout": figures.rollout(rec.rollout(), rec.seen.pixels, grid),
+        "filters": figures.filters(filters.as_picture(basis.vectors[:28]), basis.variance),
+        "answer": figures.predictions(rec.top()),
+        "positions": figures.positions(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
+        "scree": figures.scree(basis.variance, 5), "masked": figures.masked(rec.seen.pixels, grid, "t"),
+        "curves": figures.curves([Line("loss", np.arange(5), np.ones(5))], "t", "nats", at=3, log_steps=True),
+        "heads": figures.heads(rec.maps[0][:, 0, 1:].reshape(3, 16, 16), grid, "t"),
+        "patches": figures.patches(rec.seen.pixels, grid),
+    }  # fmt: skip
+
+
+def test_every_figure_can_be_told(drawn):
+    for name, fig in drawn.items():
+        spec = json.loads(json.dumps(plain(fig)))
+        assert spec["title"] and len(spec["traces"]) == len(fig.data), name
+        assert len(spec["x"]["range"]) == len(spec["y"]["range"]) == 2, name
+
+
+def test_numbers_are_those_of_the_figure(drawn, rec):
+    spec = plain(drawn["distance"])
+    dots = [t for t in spec["traces"] if t["kind"] == "points"]
+    assert np.allclose([t["y"] for t in dots], rec.distance_px.T, atol=1e-4)
+    assert spec["lines"][0]["across"] and spec["lines"][0]["y"] == [50.0, 50.0]
+    bars = plain(drawn["answer"])["traces"][0]
+    assert np.allclose(bars["x"], [100 * p for _, p in rec.top()], atol=1e-4)
+
+
+def test_a_picture_covers_its_axes(drawn):
+    spec = plain(drawn["rollout"])
+    for image in spec["traces"][:2]:
+        assert np.allclose([image["left"], image["top"], image["wide"], image["high"]], [0, 0, 16, 16])

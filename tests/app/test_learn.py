@@ -1,0 +1,155 @@
+"""Watch it learn: every snapshot of a film on scales that stay, played, followed while it grows, and said when there is none."""
+
+import re
+
+import pytest
+from filelock import FileLock
+from trained import STEPS, a_run, add_frame
+from visitor import MAIN, App
+
+from app import runs, screen, session
+from vitcore.train import frames
+from vitcore.train import runs as files
+
+
+@pytest.fixture(autouse=True)
+def no_recordings(monkeypatch, tmp_path):
+    monkeypatch.setattr(runs, "RECORDINGS", tmp_path / "recordings")
+
+
+def pictures(app: App) -> list[str]:
+    """The charts there are, by name."""
+    return [c.proto.id.rpartition("-film_")[2] for c in app.at.get("bidi_component") if "-film_" in c.proto.id]
+
+
+def test_without_a_film_there_is_a_way_to_make_one():
+    app = App("learn").fine()
+    assert "There is no film yet" in app.sentences("info")[0]
+    assert app.at.get("page_link")[0].proto.label == "Train a model"
+
+
+def test_every_snapshot_is_shown_on_scales_that_stay():
+    a_run()
+    app = App("learn").fine()
+    assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 40}
+    assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss", "accuracy"]
+    last = {name: app.component(f"film_{name}") for name in pictures(app)}
+    app.set(frame=0).fine()
+    first = {name: app.component(f"film_{name}") for name in pictures(app)}
+    assert first["distance"]["y"]["range"] == last["distance"]["y"]["range"]
+    assert first["distance"]["traces"] != last["distance"]["traces"]
+    for name in ("rollout", "last_block"):
+        scales = [next(t for t in spec["traces"] if t["kind"] == "scale") for spec in (first[name], last[name])]
+        assert scales[0] == scales[1] and scales[0]["low"] == 0
+    assert (first["loss"]["lines"][-1]["x"], last["loss"]["lines"][-1]["x"]) == ([0.7, 0.7], [40, 40])
+    assert first["loss"]["traces"] == last["loss"]["traces"]
+    assert [n["parts"][0].strip() for n in first["answer"]["notes"]] == ["Macaw", "Cat", "Crab"]
+    app.set(scene="macaw").fine()
+    assert [n["parts"][0].strip() for n in app.component("film_answer")["notes"]] == ["Crab", "Macaw", "Cat"]
+
+
+def test_every_setting_is_in_the_address():
+    a_run()
+    app = App("learn", film="runs/demo", frame="3", scene="macaw").fine()
+    assert app.values() == {"film": "runs/demo", "scene": "macaw", "frame": 3}
+    assert all(control.proto.query_param_key == key for key, control in app.controls.items())
+
+
+@pytest.mark.parametrize(
+    "address", [{"frame": "7"}, {"frame": "x"}, {"film": "runs/../.."}, {"film": "/etc/passwd"}, {"scene": ""}]
+)
+def test_a_nonsense_address_falls_back(address):
+    a_run()
+    app = App("learn", **address).fine()
+    assert app.values()["film"] == "runs/demo" and app.values()["frame"] in STEPS and len(pictures(app)) == 8
+
+
+def test_what_was_masked_what_is_predicted_and_what_was_there():
+    a_run(task="masked")
+    app = App("learn").fine()
+    assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
+    given, predicted = app.component("film_given"), app.component("film_predicted")
+    assert given["title"] == "What it is given: 75% corrupted"
+    assert re.fullmatch(r"What it predicts: off by \d+ of 255", predicted["title"])
+    assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
+    app.set(frame=0).fine()
+    assert app.component("film_given") == given and app.component("film_predicted") != predicted
+    assert app.component("film_accuracy")["title"] == "Held-out photos: 12 % right (colours)"
+
+
+def test_it_plays_to_its_end_and_stops(monkeypatch):
+    monkeypatch.setattr(screen, "PACE_S", 0)
+    a_run()
+    app = App("learn").fine()
+    next(b for b in app.at.button if b.key == "play").click()
+    seen = []
+    for _ in range(8):
+        app.run().fine()
+        seen.append(app.values()["frame"])
+        if app.at.get_by_key("play").label == "Play":
+            break
+    assert seen == list(STEPS[1:]), "from the beginning, as it was at its end"
+    assert app.run().values()["frame"] == 40
+
+
+def test_it_can_be_paused(monkeypatch):
+    monkeypatch.setattr(screen, "PACE_S", 0)
+    a_run()
+    app = App("learn", frame="0").fine()
+    for expected in ("Pause", "Play"):
+        next(b for b in app.at.button if b.key == "play").click()
+        assert app.run().fine().at.get_by_key("play").label == expected
+    assert app.values()["frame"] == app.run().values()["frame"] == 1
+
+
+def test_a_run_that_is_being_trained_is_followed():
+    run = a_run(state="running", steps=(0, 1, 3))
+    with FileLock(run.path / "lock"):
+        app = App("learn").fine()
+        assert app.values()["frame"] == 3
+        add_frame(run, 10)
+        assert app.run().values()["frame"] == 10
+        app.set(frame=1)
+        add_frame(run, 40)
+        assert app.run().fine().values()["frame"] == 1, "who looks back is left there"
+        assert app.controls["frame"].options == ["0", "1", "3", "10", "40"]
+
+
+def test_the_first_snapshot_of_a_run():
+    a_run(steps=(0,))
+    app = App("learn").fine()
+    assert "frame" not in app.controls and len(pictures(app)) == 6 and app.at.get_by_key("play").disabled
+
+
+def test_another_film_begins_at_its_end():
+    a_run("long")
+    a_run("short", steps=(0, 1, 3))
+    app = App("learn", film="runs/long", frame="10").fine()
+    assert app.set(film="runs/short").fine().values()["frame"] == 3
+
+
+def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
+    a_run()
+    film = frames.of_run(files.find("demo").path)
+    frames.save_film(film, runs.RECORDINGS / "shipped.safetensors")
+    text = (runs.RECORDINGS / "shipped.json").read_text().replace('"title": "demo"', '"title": "How it began"')
+    (runs.RECORDINGS / "shipped.json").write_text(text)
+    app = App("learn").fine()
+    assert app.controls["film"].options == ["How it began", "runs/demo"] and app.values()["film"] == "shipped"
+    assert len(pictures(app)) == 8
+
+
+@pytest.mark.parametrize("broken", ["still.json", "still.safetensors", "0000040.safetensors"])
+def test_a_damaged_film_is_said(broken):
+    run = a_run()
+    (run.frames / broken).write_bytes(b"\x00" * 9)
+    app = App("learn").fine()
+    assert "can't be read yet" in app.sentences("error")[0] and not pictures(app)
+
+
+def test_prose_has_every_word_the_pages_ask_for():
+    asked = {"train": ("views/train.py", "form.py", "watching.py"), "learn": ("views/learn.py", "screen.py")}
+    for page, sources in asked.items():
+        words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / file).read_text())}
+        assert words <= session.prose(page).keys()
+    assert set(screen.ALTS) - {"loss", "accuracy"} <= session.prose("learn").keys()

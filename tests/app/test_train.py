@@ -1,0 +1,283 @@
+"""The Train page: the form makes the recipe, what is wrong is said, a run is a process of its own, and runs are watched."""
+
+import json
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from filelock import FileLock
+from PIL import Image
+from trained import a_run, give_model
+from visitor import App
+
+from app import form, processes, runs
+from vitcore import cli
+from vitcore.train import runs as files
+from vitcore.train import verbs
+from vitcore.train.cost import Cost
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import changed, knobs
+
+TINY = {"steps": 30, "batch": 8, "image_px": 32, "patch_px": 8, "width": 24, "blocks": 1}
+
+
+class FakeProcess:
+    """What `subprocess.Popen` was asked to start, and does not."""
+
+    asked: ClassVar[list] = []
+    pid = 2**22 + 1  # more than Linux gives
+
+    def __init__(self, command, **options):
+        self.asked.append((command, options))
+
+    def wait(self):
+        return 0
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list:
+    monkeypatch.setattr(FakeProcess, "asked", [])
+    monkeypatch.setattr(processes, "Popen", FakeProcess)
+    return FakeProcess.asked
+
+
+def filled(app: App, preset: str = "image_folder_tiny", **values) -> App:
+    return app.set(**{f"{preset}.{name}": value for name, value in values.items()}).fine()
+
+
+def button(app: App, label: str):
+    return next(b for b in app.at.button if b.label == label)
+
+
+def press(app: App, label: str) -> App:
+    button(app, label).click()
+    return app.run().fine()
+
+
+# The form
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_has_a_control_for_every_field(preset):
+    app = App("train", preset=preset).fine()
+    assert {f"{preset}.{field.name}" for field in knobs()} <= app.controls.keys()
+    assert not app.at.error
+    assert set(form.about(preset)) >= {"what", "Command"}
+    assert f"vitcore train {preset} --data samples" in app.at.code[0].value
+
+
+def test_the_form_makes_the_recipe(asked):
+    app = filled(App("train"), **TINY, decay="linear", flip=False, lr_peak=5e-4, rand_augment="rand-m9-n2")
+    press(app.set(run_name="mine"), "Start training")
+    recipe = files.recipe_of(files.find("mine"))
+    expected = TINY | {"decay": "linear", "flip": False, "lr_peak": 5e-4, "rand_augment": "rand-m9-n2"}
+    assert recipe == changed(PRESETS["image_folder_tiny"](), expected)
+    assert files.source_of(files.find("mine")) == "samples"
+
+
+@pytest.mark.parametrize(("preset", "changes"), [
+    ("image_folder_tiny", {}), ("masked_patches", {"steps": 7, "flip": False, "compile": True, "lr_peak": 3e-4}),
+    ("two_teachers", {"keep_patches": "0.5:0.9, 0.7:1"}), ("distillation", {"teacher": "", "task": "classify"}),
+])  # fmt: skip
+def test_the_command_makes_the_same_recipe(preset, changes):
+    wanted = changed(PRESETS[preset](), changes)
+    words = shlex.split(form.command(preset, wanted, "/my photos", "mine"))
+    assert words[:4] == ["python", "-m", "vitcore", "train"]
+    args = cli._parser().parse_args(words[3:])
+    assert verbs._recipe(args) == wanted
+    assert (args.data, args.id) == ("/my photos", "mine")
+
+
+@pytest.mark.parametrize(("values", "said"), [
+    ({"steps": 0}, "Steps is at least 1, not 0."), ({"heads": 5}, "can't be shared evenly among 5 heads"),
+    ({"image_px": 60}, "is not a whole number of patches"), ({"task": "distil"}, "needs a teacher"),
+    ({"momentum": 1.5}, "is a share, 0 to 1"),
+], ids=str)  # fmt: skip
+def test_what_is_out_of_range_is_said(values, said):
+    app = filled(App("train"), **values)
+    (sentence,) = app.sentences("error")
+    assert said in sentence
+    assert "Start training" not in [b.label for b in app.at.button]
+
+
+def test_a_model_that_cannot_be_built_is_said(monkeypatch):
+    from vitcore.train import cost
+
+    monkeypatch.setattr(cost, "shape", lambda *_: 1 / 0)
+    assert App("train").fine().sentences("error") == ["division by zero"]
+
+
+def test_what_it_costs_is_measured_when_asked(monkeypatch):
+    from vitcore.train import cost
+
+    measured = []
+    monkeypatch.setattr(cost, "cost", lambda recipe, classes: measured.append(classes) or Cost(1, 2.0, 0.5, 180.0))
+    app = App("train").fine()
+    assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
+    press(app, "Measure the time on this machine")
+    assert {m.label: m.value for m in app.at.metric}["The whole run"] == "3 min"
+    filled(app, steps=301)
+    assert len(app.at.metric) == 2 and measured == [18], "another recipe, another measurement"
+
+
+# The photos
+
+
+def test_a_folder_is_counted(tmp_path):
+    for kind in ("cats", "dogs"):
+        (tmp_path / "photos" / kind).mkdir(parents=True)
+        for i in range(10):
+            Image.new("RGB", (40, 40), (i, 0, 0)).save(tmp_path / "photos" / kind / f"{i}.png")
+    app = App("train").set(photos_from="folder")
+    assert "Name a folder" in app.sentences("warning")[0]
+    assert button(app, "Start training").disabled
+    app.set(photos_path=str(tmp_path / "photos")).fine()
+    assert any("18 photos to learn from, 2 held out, 2 classes" in said for said in app.sentences("caption"))
+    assert not button(app, "Start training").disabled
+    app.set(photos_path=str(tmp_path / "photos" / "cats"))
+    assert "have no classes" in app.sentences("warning")[0], "classify needs them"
+    assert not app.set(preset="masked_patches").at.warning, "masked patch prediction does not"
+    assert "does not exist" in app.set(photos_path="/nowhere").sentences("warning")[0]
+
+
+def test_what_is_downloaded_is_left_for_the_run():
+    app = App("train").set(photos_from="cifar10").fine()
+    assert any("assume 10 classes" in said for said in app.sentences("caption"))
+    app.set(photos_from="hub").set(photos_hub="owner/name").fine()
+    assert "--data hf:owner/name" in app.at.code[0].value
+
+
+def test_a_link_opens_no_path():
+    app = App("train", photos_from="folder", photos_path="/etc").fine()
+    assert app.values()["photos_from"] == "samples" and "photos_path" not in app.controls
+    app.set(photos_from="folder")
+    assert app.values()["photos_path"] == ""
+    assert not any(app.controls[key].proto.query_param_key for key in ("photos_from", "photos_path"))
+
+
+# Starting, stopping, going on
+
+
+def test_a_run_is_a_process_of_its_own(asked, tmp_path):
+    app = press(filled(App("train"), **TINY).set(run_name="mine"), "Start training")
+    (command, options), run = asked[0], files.find("mine")
+    assert command == [sys.executable, "-m", "vitcore", "train", "--resume", "mine"]
+    assert options["start_new_session"] and Path(options["cwd"]) == processes.ROOT
+    assert options["env"]["VITCORE_RUNS"] == str(tmp_path / "runs")
+    assert (run.path / "output.txt").exists()
+    assert app.values()["run"] == "mine" and app.controls["run"].proto.query_param_key == "run"
+    app.set(run="a new one").fine()
+    assert app.at.dataframe[0].value["run"].tolist() == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("../up", "can't be a run's name"), ("taken", "There is a run 'taken' already")]
+)
+def test_a_name_that_cannot_be_had(name, said, asked):
+    files.create("taken", PRESETS["image_folder_tiny"](), "samples")
+    app = press(App("train").set(run_name=name), "Start training")
+    assert said in app.sentences("error")[0]
+    assert not asked and app.values()["run"] == "a new one"
+
+
+def test_without_a_name_it_is_preset_and_time(asked):
+    app = press(App("train"), "Start training")
+    assert app.values()["run"].startswith("image_folder_tiny-2")
+
+
+def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
+    killed = []
+    monkeypatch.setattr(processes.os, "kill", lambda pid, number: killed.append((pid, number)))
+    run = a_run(state="running")
+    word = json.loads((run.path / "status.json").read_text())
+    (run.path / "status.json").write_text(json.dumps(word | {"pid": 12345}))
+    processes.stop("demo")
+    assert not killed, "nobody holds it, so whose number is that?"
+    with FileLock(run.path / "lock"):
+        app = App("train", run="demo").fine()
+        press(app, "Stop")
+        assert killed == [(12345, signal.SIGTERM)]
+        assert button(app, "Stop").disabled and runs.watch("demo").state == "stopping"
+        (run.path / "status.json").write_text(json.dumps(word | {"pid": processes.os.getpid()}))
+        processes.stop("demo")
+        assert len(killed) == 1, "never this server itself"
+    files.say(run, "stopped", 40)
+    assert runs.watch("demo").state == "stopped"
+
+
+def test_resume_goes_on(asked):
+    a_run(state="stopped").checkpoint.mkdir()
+    app = App("train", run="demo").fine()
+    press(app, "Resume")
+    assert asked[0][0][-2:] == ["--resume", "demo"]
+
+
+def test_a_process_that_could_not_speak_is_spoken_for():
+    run = files.create("mute", PRESETS["image_folder_tiny"](), "samples")
+    (run.path / "output.txt").write_text("warming up\nvitcore: the recipe can't be read.\n")
+    process = FakeProcess([])
+    process.wait = lambda: 2
+    processes._mind(process, run, 0.0)
+    seen = runs.watch("mute")
+    assert (seen.state, seen.message) == ("failed", "the recipe can't be read.")
+
+
+# Watching
+
+
+def test_a_finished_run_is_shown():
+    give = a_run(problems=["a/b.jpg is damaged.", "c.jpg is not a picture."])
+    app = App("train", run="demo").fine()
+    told = {m.label: m.value for m in app.at.metric}
+    assert told["Loss"] == "0.075" and told["Top 1, held out"] == "50.0 %" and "Time left" not in told
+    loss = app.component("watch_loss")
+    assert loss["title"] == "Loss: 0.075 at step 40" and len(loss["traces"]) == 3
+    assert app.component("watch_accuracy")["y"]["range"] == [0, 102]
+    assert [e.label for e in app.at.expander] == ["2 photos were left out"]
+    assert any("a/b.jpg is damaged." in said for said in app.sentences("caption"))
+    links = [link.proto.label for link in app.at.get("page_link")]
+    assert links == ["Watch it learn"], "it has left no model"
+    assert give.id in app.values()["run"]
+
+
+def test_a_failed_run_says_why():
+    run = a_run(state="failed", message="the loss is not a number at step 7: try a lower lr_peak")
+    (run.path / "output.txt").write_text("step 6 loss 3\nstep 7 loss nan\n")
+    app = App("train", run="demo").fine()
+    assert "try a lower lr_peak" in app.sentences("error")[0]
+    assert app.at.code[0].value.splitlines()[-1] == "step 7 loss nan"
+    assert "Resume" not in [b.label for b in app.at.button], "there is no checkpoint"
+
+
+def test_a_run_that_cannot_be_read_is_said():
+    run = a_run()
+    (run.path / "recipe.json").write_text('{"version": 99}')
+    assert "version 99" in App("train", run="demo").fine().sentences("error")[0]
+
+
+@pytest.mark.parametrize("name", ["../..", "/etc", "nobody", "…", ""])
+def test_an_address_with_no_run_of_that_name_shows_the_form(name):
+    app = App("train", run=name).fine()
+    assert app.values()["run"] == "a new one" and runs.folder(name) is None
+
+
+# The model it left
+
+
+def test_its_model_is_in_the_menu_and_is_read_anew_when_it_has_changed(make_module):
+    import os
+
+    run = a_run()
+    give_model(run, make_module(0))
+    app = App("attention", model="runs/demo").fine()
+    assert not app.at.warning and len(app.component("gathered")["values"]) == 16
+    assert any("trained here" in said and "40 steps" in said for said in app.sentences("caption"))
+    before = app.component("gathered")["values"]
+    os.utime(give_model(run, make_module(1)), ns=(1, 1))
+    assert app.run().fine().component("gathered")["values"] != before
+    run.path.rename(run.path.with_name("gone"))
+    app.run().fine()
+    assert "stays on Inside ViT" in app.sentences("warning")[0]

@@ -1,0 +1,102 @@
+"""Training in a real browser: start a run through the page, see it finish, watch its film."""
+
+import re
+import time
+
+from playwright.sync_api import Page, expect
+from test_browser import serious
+
+TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
+
+
+def at_rest(page: Page) -> Page:
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
+    page.wait_for_timeout(300)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    return page
+
+
+def fill(page: Page, label: str, value: str) -> None:
+    box = page.get_by_role("spinbutton", name=label, exact=True)
+    box.fill(value)
+    box.press("Enter")
+    at_rest(page)
+
+
+def drawn(page: Page, alt: str) -> str:
+    """What a chart shows: its pictures, and where its points are."""
+    chart = page.get_by_role("img", name=re.compile(f"^{re.escape(alt)}"))
+    expect(chart).to_have_count(1)
+    told = "e => (e.dataset.source || e.style.transform) + e.style.visibility"
+    return chart.evaluate(f"svg => [...svg.querySelectorAll('image, path')].map({told}).join()")
+
+
+def narrow(page: Page) -> None:
+    """Nothing scrolls sideways on a phone."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    at_rest(page)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    at_rest(page)
+
+
+def test_train_a_model_and_watch_it_learn(visit):
+    page = at_rest(visit("train"))
+    for label, value in TINY.items():
+        fill(page, label, value)
+    fill(page, "Heads", "5")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("can't be shared evenly among 5 heads")
+    fill(page, "Heads", "3")
+    page.get_by_text("Schedule", exact=True).click()
+    fill(page, "Warmup, steps", "2")
+    page.get_by_role("button", name="Measure the time on this machine").click()
+    expect(page.get_by_text("The whole run")).to_be_visible()
+    assert serious(page) == []
+    narrow(page)
+    expect(page.get_by_test_id("stCode")).to_contain_text("--steps 30")
+    page.get_by_role("textbox", name="Name of the run").fill("mine")
+    page.get_by_role("textbox", name="Name of the run").press("Enter")
+    at_rest(page)
+    page.get_by_role("button", name="Start training").click()
+    expect(page).to_have_url(re.compile("run=mine"))
+    page.reload()  # the run does not mind
+    expect(page.get_by_text("Finished").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Step 30 of 30")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Loss. Loss: .* at step 30"))).to_be_visible()
+    at_rest(page)
+    assert serious(page) == []
+    narrow(page)
+    watch_the_film(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Train", exact=True).click()
+    page.get_by_role("link", name="Open its model in the app").click()
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("runs/mine")
+    expect(page.get_by_text("trained here")).to_be_visible()
+
+
+def watch_the_film(page: Page) -> None:
+    page.get_by_role("link", name="Watch it learn").last.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Watch it learn")
+    slider = page.get_by_role("group", name="Training step").get_by_role("slider")
+    expect(slider).to_have_attribute("aria-valuetext", "30")
+    at_rest(page)
+    before = {alt: drawn(page, alt) for alt in ("Principal components", "Mean attention distance", "Attention rollout")}
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", "0")
+    at_rest(page)
+    page.wait_for_timeout(500)
+    assert all(drawn(page, alt) != seen for alt, seen in before.items())
+    assert serious(page) == []
+    narrow(page)
+    high = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    heights, end = set(), time.monotonic() + 60
+    while page.get_by_role("button", name="Pause", exact=True).count() and time.monotonic() < end:
+        heights.add(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
+        page.wait_for_timeout(50)
+    expect(slider).to_have_attribute("aria-valuetext", "30")
+    assert heights == {high}, "nothing jumps while it plays"
+    at_rest(page)
+    page.wait_for_timeout(500)
+    assert {alt: drawn(page, alt) for alt in before} == before, "the last snapshot is what it was"
