@@ -121,7 +121,7 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
 
 def span(seconds: float) -> str:
     """Seconds as a person says them."""
-    from vitcore.train.cost import readable_time
+    from vitcore.train.runs import readable_time
 
     return readable_time(seconds)
 

@@ -160,12 +160,12 @@ def _counted(found: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> s
     held = f", {found.held_out:,} held out" if found.held_out and not found.shared else ""
     seen = wanted.steps * wanted.batch / max(found.photos, 1)
     return text["counted"].format(
-        photos=f"{found.photos:,}", held=held, classes=f"{found.classes:,}", seen=f"{seen:,.3g}",
-    ) + (text["shared"] if found.shared else "")  # fmt: skip
+        photos=f"{found.photos:,}", held=held, classes=f"{found.classes:,}", seen=f"{seen:,.0f}" if seen >= 10 else f"{seen:.2g}",
+    ) + (" " + text["shared"] if found.shared else "")  # fmt: skip
 
 
 def _numbers(size: tuple[int, float], timed: Any) -> None:
-    from vitcore.train.cost import readable_time
+    from vitcore.train.runs import readable_time
 
     params, flop = size
     told = {"Parameters": _short(params), "FLOP a step": _short(flop)}

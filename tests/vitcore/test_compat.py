@@ -23,7 +23,9 @@ def test_timm_can_be_imported_after_it():
 
 
 def test_importing_the_package_is_enough_and_loads_nothing():
-    script = "import sys, vitcore; print('torch' in sys.modules); import timm; print(timm.is_model('vit_tiny_patch16_224'))"
+    script = (
+        "import sys, vitcore; print('torch' in sys.modules); import timm; print(timm.is_model('vit_tiny_patch16_224'))"
+    )
     assert fresh(script) == ["False", "True"]
 
 

@@ -36,7 +36,9 @@ def distance(
     about = f"{span} · {WAYS[cls]} · {over}"
     styled(fig, "Mean attention distance", mode, 520, about)
     fig.update_xaxes(title="network depth (layer)", dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
-    fig.update_yaxes(title="mean attention distance (pixels)", range=[0, 1.18 * max(uniform_px, float(px.max()), most_px)])
+    fig.update_yaxes(
+        title="mean attention distance (pixels)", range=[0, 1.18 * max(uniform_px, float(px.max()), most_px)]
+    )
     return fig.update_layout(
         margin={"l": 62, "b": 52, "t": 96},
         showlegend=1 < heads <= 16,

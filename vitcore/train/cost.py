@@ -1,6 +1,5 @@
 """What a recipe costs before it is run: parameters, floating-point operations a step, and seconds measured on this machine."""
 
-import math
 import time
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -40,7 +39,10 @@ def shape(recipe: Recipe, classes: int) -> tuple[int, float]:
 
 
 def cost(recipe: Recipe, classes: int) -> Cost:
-    """Count, and time one training pass of a few images on this machine's device. Takes about a second."""
+    """Count, and time one training pass of a few images on this machine's device; takes about a second.
+
+    A teacher's own pass is not counted.
+    """
     params, forward = shape(recipe, classes)
     images = max(1, min(recipe.batch, round(TRIAL_FLOP / (3 * forward))))
     per_image = min(_trial(recipe, classes, images) for _ in range(2)) / images
@@ -65,11 +67,3 @@ def _trial(recipe: Recipe, classes: int, images: int) -> float:
         if device == "cuda":
             torch.cuda.synchronize()
         return time.perf_counter() - begun
-
-
-def readable_time(seconds: float) -> str:
-    """Seconds as a person says them: "40 s", "12 min", "3.5 h", "9 days"."""
-    for unit, size, digits in (("days", 86400, 0), ("h", 3600, 1), ("min", 60, 0)):
-        if seconds >= (2 if unit == "days" else 1.5) * size:
-            return f"{seconds / size:.{digits}f} {unit}"
-    return f"{math.ceil(seconds)} s"

@@ -118,7 +118,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
 def thinned(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Every n-th record, and those with an evaluation."""
     every = max(1, -(-len(log) // most))
-    return [r for i, r in enumerate(log) if i % every == 0 or "top1" in r or i == len(log) - 1]
+    return [r for i, r in enumerate(log) if i % every == 0 or "val_loss" in r or i == len(log) - 1]
 
 
 def open_film(file: Path) -> Film:

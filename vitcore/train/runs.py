@@ -6,6 +6,7 @@ and the one before it, model.safetensors with model.json (what `vitcore.load` op
 
 import contextlib
 import json
+import math
 import os
 import platform
 import re
@@ -214,3 +215,11 @@ def environment() -> dict[str, Any]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def readable_time(seconds: float) -> str:
+    """Seconds as a person says them: "40 s", "12 min", "3.5 h", "9 days"."""
+    for unit, size, digits in (("days", 86400, 0), ("h", 3600, 1), ("min", 60, 0)):
+        if seconds >= (2 if unit == "days" else 1.5) * size:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{math.ceil(seconds)} s"

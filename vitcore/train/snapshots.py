@@ -90,4 +90,4 @@ def _predicted(masked: MaskedPatches, vit: zoo.Vit, photos: list[Photo]) -> tupl
 
 
 def _bytes(colours: torch.Tensor) -> torch.Tensor:
-    return (colours * 255).round().clamp(0, 255).to(torch.uint8).contiguous()  # safetensors writes memory as it lies
+    return (colours * 255).round().clamp(0, 255).to(torch.uint8)

@@ -60,7 +60,7 @@ def test_strided_arrays_are_written_as_they_read(tmp_path):
 
 
 def test_a_long_log_is_thinned_but_keeps_evaluations():
-    log = [{"step": i, "loss": 1.0} | ({"top1": 5.0} if i == 7 else {}) for i in range(1000)]
+    log = [{"step": i, "loss": 1.0} | ({"val_loss": 5.0} if i == 7 else {}) for i in range(1000)]
     found = frames.thinned(log, 100)
     assert len(found) <= 102 and found[-1] == log[-1] and log[7] in found
 

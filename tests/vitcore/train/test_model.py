@@ -6,10 +6,11 @@ import torch
 
 from tests.models import model_file
 from vitcore import zoo
-from vitcore.train.cost import cost, readable_time, shape
+from vitcore.train.cost import cost, shape
 from vitcore.train.model import build
 from vitcore.train.presets import PRESETS, preset
 from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.runs import readable_time
 
 SMALL = Recipe(image_px=16, patch_px=4, width=24, blocks=2, heads=3)
 
