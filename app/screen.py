@@ -72,6 +72,9 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     _curves(key, film, step, mode, text)
     st.download_button("Numbers of this snapshot, NPZ", lambda: npz(_arrays(film, frame)), f"{film.title}-{step}.npz",
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
+    if film.command:
+        st.caption(text["made"])
+        st.code(film.command, language="sh", wrap_lines=True)
     if ended:
         st.session_state["_playing"] = False
         st.rerun()

@@ -21,13 +21,13 @@ def card() -> dict:
 
 
 def test_near_positions_are_alike(shipped):
-    assert correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid) <= -0.4
+    assert correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid) <= -0.5
 
 
 def test_the_first_block_has_heads_near_and_far(shipped):
     far = np.mean([vitcore.record(shipped, photo, fusions=()).distance_px[0] for photo in SAMPLES], 0)
     share = far / shipped.grid.image_px[1]
-    assert share.min() < 0.3
+    assert share.min() < 0.2
     assert share.max() > 0.45
 
 

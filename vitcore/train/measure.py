@@ -91,7 +91,11 @@ def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     """Mean attention distance of block 0's heads over photos, in px and as a share of the image width."""
     px = np.mean([record(vit, photo, fusions=()).distance_px[0] for photo in tqdm(photos, desc="distance")], 0)
     share = px / vit.grid.image_px[1]
-    return {"photos": len(photos), "px": px.round(1).tolist(), "share_of_width": share.round(3).tolist()}
+    return {
+        "photos": len(photos),
+        "px": [round(float(v), 1) for v in px],
+        "share_of_width": [round(float(v), 3) for v in share],
+    }
 
 
 def spread(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:

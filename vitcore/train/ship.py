@@ -19,8 +19,9 @@ def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[s
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.half() for k, v in load_file(folder.model).items()}, to.with_suffix(".safetensors"))
-    to.with_suffix(".json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    weights = {k: v.half() for k, v in load_file(folder.model).items()}
+    runs.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    runs.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 def main() -> None:

@@ -1,0 +1,68 @@
+"""The recorded trainings that ship: they open, end at the model that ships, and show something come to be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitcore import zoo
+from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.cards import DEFAULT
+from vitcore.train import frames
+from vitcore.train.masked import MASKED, REPLACED, UNTOUCHED
+
+RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
+
+
+@pytest.fixture(scope="module")
+def film() -> frames.Film:
+    return frames.open_film(RECORDINGS / f"{DEFAULT}.safetensors")
+
+
+@pytest.fixture(scope="module")
+def masked() -> frames.Film:
+    return frames.open_film(RECORDINGS / "masked-patches.safetensors")
+
+
+def test_they_are_small():
+    assert sum(file.stat().st_size for file in RECORDINGS.iterdir()) <= 15e6
+
+
+def test_the_film_ends_at_the_model_that_ships(film, shipped):
+    np.testing.assert_allclose(film.at("kernel", -1), zoo.patch_kernel(shipped), atol=2e-3)
+    np.testing.assert_allclose(film.at("positions", -1), zoo.positions(shipped), atol=2e-3)
+
+
+def test_steps_rise_from_nothing(film, masked):
+    for one in (film, masked):
+        assert one.steps[0] == 0 and (np.diff(one.steps) > 0).all() and len(one.steps) >= 15
+        assert len(one.photos) == len(one.names) >= 6
+        assert one.log[-1]["step"] == one.steps[-1] and one.log[-1]["loss"] < 0.8 * one.log[0]["loss"]
+
+
+def test_positions_come_to_know_the_grid(film):
+    near = [correlation_with_distance(similarity(film.at("positions", i)), film.grid) for i in (0, -1)]
+    assert abs(near[0]) < 0.1 and near[1] <= -0.5
+
+
+def test_heads_part_company(film):
+    """At first every head looks about as far as uniform attention; at the end block 0 has near and far ones."""
+    spread = np.ptp(film.arrays["distance_px"][:, 0], axis=1)
+    assert spread[0] < 3 and spread[-1] > 25
+
+
+def test_it_comes_to_name_what_it_sees(film):
+    """At first every one of 1000 classes is as likely as any other; at the end a castle is a castle, and a dog some dog."""
+    first, last = (np.mean([film.top(i, k)[0][1] for k in range(len(film.names))]) for i in (0, -1))
+    assert first < 0.005 and last > 0.1
+    assert "castle" in [label for label, _ in film.top(-1, film.names.index("castle"))]
+
+
+def test_masked_colours_come_nearer_the_truth(masked):
+    """Mean absolute error over patches that were hidden, in bytes: half of what it was, and better than the photo's mean."""
+    fate, truth = masked.still["fate"], masked.still["truth"].astype(float)
+    hidden = (fate == MASKED) | (fate == REPLACED)
+    error = [np.abs(frame.astype(float) - truth)[hidden].mean() for frame in masked.arrays["predicted"]]
+    seen = (truth * (fate == UNTOUCHED)[..., None]).sum(1, keepdims=True) / (fate == UNTOUCHED).sum(1)[:, None, None]
+    flat = np.abs(np.broadcast_to(seen, truth.shape) - truth)[hidden].mean()
+    assert error[-1] < 0.6 * error[0] and error[-1] < flat
