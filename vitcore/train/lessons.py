@@ -174,8 +174,8 @@ class TwoTeachers(nn.Module):
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
 
     def _watched(self, pixels: Tensor, sinking: bool) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-        """Final tokens, the first block's attention (B, H, T, T), the last block's class-token rows (B, H, T), and what
-        patches draw beyond their share in each block but the first."""
+        """Final tokens, the first block's attention (B, H, T, T), the last block's class-token rows (B, H, T), and what each
+        block's patches draw beyond their share."""
         first: list[Tensor] = []
         last: list[Tensor] = []
         sinks: list[Tensor] = []
@@ -191,7 +191,7 @@ class TwoTeachers(nn.Module):
             last[:] = [weights[:, :, 0]]
             if call.index == 0:
                 first.append(weights)
-            if sinking and call.index:  # the first block has a teacher of its own
+            if sinking:
                 sinks.append(drawn(weights))
             return None if isinstance(call, Softmax) else weights @ call.v
 
