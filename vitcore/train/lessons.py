@@ -17,7 +17,6 @@ from vitcore.train.model import MEAN, STD
 from vitcore.train.recipe import Recipe, RecipeError
 from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, first_attention, normalise
 
-SINK_ABOVE = 3.0  # times the even share of attention, beyond which a patch draws too much
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 
 
@@ -132,15 +131,6 @@ def divergence(wanted: Tensor, given: Tensor) -> Tensor:
     return F.kl_div(given.clamp(min=1e-6).log(), wanted.float(), reduction="none").sum(-1)
 
 
-def drawn(weights: Tensor) -> Tensor:
-    """Attention (B, H, T, T) that patches draw beyond `SINK_ABOVE` times an even share, summed over patches, mean of photos.
-
-    The class token may draw what it likes: heads that have nothing to say need a place to look (arXiv 2309.16588).
-    """
-    received = weights.float().mean((1, 2))[:, 1:]
-    return F.relu(received - SINK_ABOVE / weights.shape[-1]).sum(1).mean()
-
-
 class TwoTeachers(nn.Module):
     """A timm ViT and the linear layer that compares its tokens with the teacher's."""
 
@@ -153,7 +143,7 @@ class TwoTeachers(nn.Module):
     def forward(self, batch: LessonBatch) -> dict[str, Tensor]:
         """{"loss", "label", "token", "attention", "first"} of a batch."""
         self.keep.share, self.keep.window = batch.share, batch.window
-        tokens, first, last, sinks = self._watched(batch.pixels, batch.share == 1 and self.recipe.sink_weight > 0)
+        tokens, first, last = self._watched(batch.pixels)
         kept, recipe = self.keep.kept, self.recipe
         seen = self.to_teacher(tokens[:, 1:]).float()
         taught = batch.tokens.gather(1, kept.unsqueeze(-1).expand(-1, -1, COMPONENTS))
@@ -168,20 +158,15 @@ class TwoTeachers(nn.Module):
         if batch.looker is not None and recipe.first_weight:
             part["first"] = divergence(first_attention(batch.looker, batch.pixels, kept), first.float()).mean()
             loss = loss + recipe.first_weight * part["first"]
-        if sinks:
-            part["sink"] = torch.stack(sinks).sum()
-            loss = loss + recipe.sink_weight * part["sink"]
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
 
-    def _watched(self, pixels: Tensor, sinking: bool) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-        """Final tokens, the first block's attention (B, H, T, T), the last block's class-token rows (B, H, T), and what each
-        block's patches draw beyond their share."""
+    def _watched(self, pixels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Final tokens, the first block's attention (B, H, T, T) and the last block's class-token rows (B, H, T)."""
         first: list[Tensor] = []
         last: list[Tensor] = []
-        sinks: list[Tensor] = []
 
         def attend(call: Call | Softmax) -> Tensor | None:
-            if not sinking and (isinstance(call, Softmax) or call.q.shape[2] > FUSED_ABOVE):
+            if isinstance(call, Softmax) or call.q.shape[2] > FUSED_ABOVE:
                 last[:] = [call.weights(slice(0, 1))[:, :, 0]]
                 if call.index == 0:
                     first.append(call.weights())
@@ -191,9 +176,7 @@ class TwoTeachers(nn.Module):
             last[:] = [weights[:, :, 0]]
             if call.index == 0:
                 first.append(weights)
-            if sinking:
-                sinks.append(drawn(weights))
-            return None if isinstance(call, Softmax) else weights @ call.v
+            return weights @ call.v
 
         drop, self.vit.patch_drop = self.vit.patch_drop, self.keep
         try:
@@ -201,4 +184,4 @@ class TwoTeachers(nn.Module):
                 tokens = self.vit.forward_features(pixels)
         finally:
             self.vit.patch_drop = drop
-        return tokens, first[0], last[-1], sinks
+        return tokens, first[0], last[-1]

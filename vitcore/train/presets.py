@@ -117,7 +117,7 @@ def two_teachers() -> Recipe:
     (a folder made by python -m vitcore.train.teach)
     """
     return Recipe(
-        task="lessons", sink_weight=2.0, optimiser="muon", lr_peak=2e-3, momentum=0.95, beta2=0.98, weight_decay=0.05, warmup_steps=100,
+        task="lessons", optimiser="muon", lr_peak=2e-3, momentum=0.95, beta2=0.98, weight_decay=0.05, warmup_steps=100,
         steps=2320, batch=128, keep_patches="0.141:0.431, 0.25:0.93, 0.5:0.98", hold=0.7, decay="linear",
         patch_init_std=0.002, average_decay=0.998,
     )  # fmt: skip

@@ -38,7 +38,6 @@ class Recipe:
     token_weight: float = knob(1.0, "Task", "weight of the squared error to a teacher's tokens (lessons)")
     attention_weight: float = knob(0.1, "Task", "weight of the divergence from its class attention (lessons)")
     first_weight: float = knob(0.5, "Task", "weight of the divergence from its first block (lessons)")
-    sink_weight: float = knob(0.0, "Task", "weight of attention that patches draw beyond thrice their share (lessons)")
 
     image_px: int = knob(128, "Model", "side of the square the model sees", "px", least=8)
     patch_px: int = knob(8, "Model", "side of a patch", "px", least=1)

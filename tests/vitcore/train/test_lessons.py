@@ -8,7 +8,7 @@ import torch
 from vitcore.train import lessons as room
 from vitcore.train import model, teach
 from vitcore.train.lessons import KeepPatches, LessonBatches, TwoTeachers, kept_share, scattered, windows
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.recipe import Recipe, RecipeError
 
 SMALL = Recipe(
     task="lessons",
@@ -114,30 +114,6 @@ def test_the_two_ways_of_attending_agree(lessons, monkeypatch):
     many = module(batch)
     for name in few:
         torch.testing.assert_close(few[name], many[name], rtol=1e-4, atol=1e-5)
-
-
-def test_a_patch_everyone_looks_at_is_a_sink():
-    even = torch.full((2, 3, 10, 10), 0.1)
-    assert room.drawn(even) == 0
-    sink = torch.zeros(2, 3, 10, 10)
-    sink[..., 4] = 1
-    assert room.drawn(sink) == pytest.approx(1 - 3 / 10)
-    sink = torch.zeros(2, 3, 10, 10)
-    sink[..., 0] = 1  # the class token may
-    assert room.drawn(sink) == 0
-
-
-def test_sinks_cost_only_when_everything_is_seen(lessons):
-    recipe = changed(SMALL, {"sink_weight": 5.0})
-    module = TwoTeachers(model.build(recipe, 10), recipe).train()
-    batches = LessonBatches(lessons, recipe, 10)
-    assert "sink" not in module(batches.batch(0, 0, 1, 0, 1))
-    whole = batches.batch(9, 0, 1, 0, 1)
-    parts = module(whole)
-    assert parts["sink"] >= 0
-    plain = TwoTeachers(module.vit, SMALL)
-    plain.to_teacher = module.to_teacher
-    torch.testing.assert_close(parts["loss"] - 5 * parts["sink"], plain.train()(whole)["loss"], rtol=1e-4, atol=1e-5)
 
 
 def test_photos_without_tokens_teach_labels_only(lessons):
