@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.processes import LIVE, ROOT, folder, state
-from vitcore.cards import ModelCard
+from vitcore.cards import DEFAULT, ModelCard
 from vitcore.train import runs as files
 
 if TYPE_CHECKING:
@@ -198,10 +198,9 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
 
 
 def films() -> dict[str, str]:
-    """Title by name of what can be watched: the recordings that ship, then `runs/<id>`, newest first."""
-    shipped = {
-        file.stem: _title(str(file), file.stat().st_mtime_ns) for file in sorted(RECORDINGS.glob("*.safetensors"))
-    }
+    """Title by name of what can be watched: the recordings that ship, the default model's first, then `runs/<id>`, newest first."""
+    files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT, file.stem))
+    shipped = {file.stem: _title(str(file), file.stat().st_mtime_ns) for file in files_there}
     found = [run for run in map(folder, ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
     return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in found}
 

@@ -13,7 +13,7 @@ vit, photo, rec = controls.current(st.session_state.get("block", 0))
 import numpy as np  # noqa: E402
 
 from vitcore import figures  # noqa: E402
-from vitcore.figures.attention import heat, heat_size, paper_drawing  # noqa: E402
+from vitcore.figures.attention import heat, heat_size, paper_drawing, rollout_unit, scale_top  # noqa: E402
 from vitcore.figures.theme import SEQUENTIAL, data_uri  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
@@ -47,7 +47,7 @@ mask = rec.rollout(None if query is None else grid.prefix + query, fusion, disca
 title = f"Attention rollout: what {who} gathered"
 with left:
     seen, address = session.shown(vit.name, photo.digest, photo, rec)
-    drawn = paper_drawing(mask, seen, grid) if style == "paper" else heat(mask, heat_size(grid))
+    drawn = paper_drawing(mask, seen, grid) if style == "paper" else heat(mask, heat_size(grid), scale_top(mask))
     st.markdown(f"##### {title}")
     picture(
         data_uri(drawn, photo=True) if style == "paper" else address, grid.rows, grid.cols, grid.step_px, key="gathered",
@@ -55,7 +55,7 @@ with left:
         opacity=opacity / 100, values=(100 * mask).ravel().tolist(), unit="% of the rollout", lines=False,
     )  # fmt: skip
     if style == "heat":
-        controls.scale_strip(SEQUENTIAL, 0, 100 * float(mask.max()), "rollout, % of the total", "rollout_scale")
+        controls.scale_strip(SEQUENTIAL, 0, 100 * scale_top(mask), rollout_unit(mask), "rollout_scale")
     explain(text["how"], text["limits"])
     downloads(lambda: figures.rollout(mask, np.asarray(seen), grid, style, opacity / 100, mode, title.partition(": ")[2], query),
               "rollout", text["how"], rollout=mask)  # fmt: skip

@@ -9,6 +9,7 @@ from vitcore.figures.theme import SEQUENTIAL, Mode, bare_axes, colour, hover_cel
 from vitcore.grid import Grid
 
 MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
+TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
 
@@ -60,8 +61,8 @@ def rollout(
         fig = go.Figure([picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)])
     elif style == "heat":
         fig = go.Figure([
-            picture(np.asarray(photo), size), picture(heat(mask, heat_size(grid)), size, opacity), hover_cells(text, size),
-            scale_bar(SEQUENTIAL, 0, 100 * float(mask.max()), "rollout, % of the total"),
+            picture(np.asarray(photo), size), picture(heat(mask, heat_size(grid), scale_top(mask)), size, opacity),
+            hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * scale_top(mask), rollout_unit(mask)),
         ])  # fmt: skip
     else:
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
@@ -69,6 +70,20 @@ def rollout(
         row, col = grid.row_col(start)
         fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
     return bare_axes(styled(fig, "Attention rollout", mode, 580, about), size)
+
+
+def scale_top(mask: NDArray) -> float:
+    """The top of a rollout's colour scale: its maximum, unless a few patches tower over all others and would hide them.
+
+    Such patches, which everyone looks at (arXiv 2309.16588), are drawn in the brightest colour, and the scale says "or more".
+    """
+    most, usual = float(mask.max()), float(np.quantile(mask, 0.95))
+    return float(np.quantile(mask, 0.98)) if mask.size >= 100 and most > TOWERS * usual else most
+
+
+def rollout_unit(mask: NDArray) -> str:
+    """What the colour scale of a rollout measures."""
+    return "rollout, % of the total" + (", or more" if scale_top(mask) < mask.max() else "")
 
 
 def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
@@ -82,7 +97,7 @@ def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
 
 def heat(mask: NDArray, size: tuple[int, int], most: float | None = None) -> NDArray[np.uint8]:
     """(rows, cols) amounts as colours from 0 to `most` (default: their maximum), bilinear to `size` (width, height)."""
-    unit = Image.fromarray((mask / (most or max(float(mask.max()), 1e-12))).astype(np.float32))
+    unit = Image.fromarray(np.minimum(mask / (most or max(float(mask.max()), 1e-12)), 1).astype(np.float32))
     return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
 
 

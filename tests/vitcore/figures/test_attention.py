@@ -128,3 +128,16 @@ def test_heads_may_share_a_scale():
     assert [bar.cmax for bar in bars] == [1, pytest.approx(0.8)]
     assert [bar.colorbar.title.text for bar in bars] == ["share of the head's maximum", "attention weight"]
     assert own.data[0].source != shared.data[0].source
+
+
+def test_a_towering_patch_does_not_hide_the_others():
+    """A smooth map is scaled to its maximum; one patch far above the rest is drawn as "or more"."""
+    from vitcore.figures.attention import rollout_unit, scale_top
+
+    y, x = np.mgrid[:16, :16]
+    smooth = np.exp(-((x - 8) ** 2 + (y - 8) ** 2) / 30)
+    smooth /= smooth.sum()
+    assert scale_top(smooth) == smooth.max() and "or more" not in rollout_unit(smooth)
+    tower = smooth.copy()
+    tower[1, 1] = 0.2
+    assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1 and rollout_unit(tower).endswith(", or more")
