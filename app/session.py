@@ -149,6 +149,7 @@ class Average:
     total: Any = 0
     problems: list[str] = field(default_factory=list)
     stopped: bool = False
+    turn: int = 0  # of the page's runs that went on with it; only the newest may
 
     @property
     def px(self) -> Any:
@@ -173,15 +174,22 @@ def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterato
     from vitcore.images import PhotoError, open_photo
     from vitcore.recording import record
 
-    for name, data in photos[mean.done :]:
+    mean.turn = mine = mean.turn + 1
+    for place, (name, data) in enumerate(photos[mean.done :], start=mean.done + 1):
+        found, problem = None, None
         try:
             rec = record(model, open_photo(data, name), fusions=())
-            mean.total = mean.total + np.stack([rec.distance_px, rec.distance_renormalised_px])
-            mean.images += 1
+            found = np.stack([rec.distance_px, rec.distance_renormalised_px])
         except PhotoError as error:
-            mean.problems.append(str(error))
-        mean.done += 1
-        yield mean.done
+            problem = str(error)
+        if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
+            return
+        if found is not None:
+            mean.total, mean.images = mean.total + found, mean.images + 1
+        else:
+            mean.problems.append(str(problem))
+        mean.done = place
+        yield place
 
 
 def sample_files() -> list[tuple[str, bytes]]:

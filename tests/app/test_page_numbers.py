@@ -119,3 +119,16 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
     assert any("N = HW/P² = 128·128 / 8·8 = **256 patches**" in said for said in app.sentences("markdown"))
     assert any("becomes token 38 of 257" in said for said in app.sentences("caption"))
+
+
+def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
+    """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
+    from app import session
+
+    photos = session.sample_files()[:4]
+    mean = session.Average(len(photos))
+    former = session.go_on(shipped, photos, mean)
+    assert next(former) == 1
+    assert list(session.go_on(shipped, photos, mean)) == [2, 3, 4]
+    assert list(former) == []
+    assert (mean.done, mean.images) == (4, 4)
