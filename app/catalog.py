@@ -1,4 +1,4 @@
-"""The pages of the app, as rows of data."""
+"""The pages of the app, as rows of data; their titles are in `text/<lang>/catalog.md`."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,22 @@ class PageRow:
     """A page: its file in `views/` is `<slug>.py`, its prose `text/<lang>/<slug>.md`, its address `/<slug>`; the first: `/`."""
 
     slug: str
-    title: str
     icon: str
-    help: str
+    group: str  # of the menu
     looks: bool = True  # at the photo and through the model of the sidebar
 
 
 PAGES = (
-    PageRow("overview", "Inside ViT", ":material/visibility:", "The paper's five pictures of your photo, side by side."),
-    PageRow("patches", "Patches", ":material/grid_view:", "The photo cut into its patches; touch one, shuffle them."),
-    PageRow("filters", "Embedding filters", ":material/blur_on:", "Principal components of the filters that read a patch."),
-    PageRow("positions", "Position embeddings", ":material/grid_on:", "Where the model thinks each patch sits."),
-    PageRow("distance", "Attention distance", ":material/straighten:", "How far each head looks, in pixels, over depth."),
-    PageRow("attention", "Attention and rollout", ":material/center_focus_strong:", "What every head looks at."),
-    PageRow("train", "Train", ":material/model_training:", "Train a model on your photos, and watch the loss fall.", False),
-    PageRow("learn", "Watch it learn", ":material/movie:", "A training as a film: filters, positions, attention.", False),
-)  # fmt: skip
+    PageRow("overview", ":material/visibility:", "look"),
+    PageRow("story", ":material/auto_stories:", "look"),
+    PageRow("attention", ":material/touch_app:", "look"),
+    PageRow("patches", ":material/grid_view:", "pictures"),
+    PageRow("filters", ":material/blur_on:", "pictures"),
+    PageRow("positions", ":material/grid_on:", "pictures"),
+    PageRow("distance", ":material/straighten:", "pictures"),
+    PageRow("rollout", ":material/center_focus_strong:", "pictures"),
+    PageRow("train", ":material/model_training:", "train", False),
+    PageRow("learn", ":material/movie:", "train", False),
+    PageRow("report", ":material/download:", "take"),
+)
+GROUPS = tuple(dict.fromkeys(row.group for row in PAGES))

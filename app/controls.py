@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session
+from app import session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
@@ -43,6 +43,7 @@ def sidebar(pickers: bool = True) -> None:
         if pickers:
             _photo_picker()
             _model_picker()
+        texts.menu()
         follow(theme(), key="theme", target="_mode")
 
 
@@ -162,6 +163,32 @@ def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> session.Average | Non
         bar.empty()
         stop.empty()
     return mean if mean.images else None
+
+
+def choice(text: texts.Prose, key: str, options: list[str], default: str | None = None, **more: Any) -> str:
+    """A row of buttons named in the visitor's language: label `text[key]`, names `text["key.option"]`; bound to the URL.
+
+    The address bar holds the name that is read on the page; a link in another language, or with the option itself, works too.
+    """
+    names = {option: text[f"{key}.{option}"] for option in options}
+    given = st.query_params.get(key)
+    if given is not None and given not in names.values() and (meant := _meant(text, key, options, given)):
+        st.session_state[key] = meant
+    chosen = st.segmented_control(
+        text[key], options, format_func=lambda option: names.get(option, option), default=default or options[0],
+        required=True, key=key, bind="query-params", **more,
+    )  # fmt: skip
+    return str(chosen)
+
+
+def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str | None:
+    """The option that is called `given` in some language."""
+    for lang in texts.LANGUAGES:
+        there = texts.prose(text.page, lang)
+        for option in options:
+            if given in (option, there.get(f"{key}.{option}")):
+                return option
+    return None
 
 
 def scale_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:

@@ -11,16 +11,19 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here would be fetched from outside
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
-from app import controls  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
-from app.catalog import PAGES  # noqa: E402
+from app import controls, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
+from app.catalog import GROUPS, PAGES  # noqa: E402
 
-page = st.navigation(
-    [
-        st.Page(f"views/{row.slug}.py", title=row.title, icon=row.icon, help=row.help, url_path=row.slug, default=not i)
-        for i, row in enumerate(PAGES)
-    ]
-)
+text = texts.prose("catalog")
+pages = {
+    row.slug: st.Page(
+        f"views/{row.slug}.py", title=text[row.slug], icon=row.icon, help=text[f"{row.slug} help"], url_path=row.slug,
+        default=row is PAGES[0],
+    )
+    for row in PAGES
+}  # fmt: skip
+page = st.navigation({text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS})
 controls.sane_address()
 st.title(page.title)
-controls.sidebar(next(row.looks for row in PAGES if row.title == page.title))
+controls.sidebar(next(row.looks for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title))
 page.run()

@@ -29,7 +29,6 @@ ROOT = Path(__file__).parent
 SAMPLES = ROOT.parent / "assets" / "samples"
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
-LANGUAGE = "en"
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
 
@@ -50,16 +49,6 @@ def thumbnail(sample: str, side_px: int = 132) -> str:
     file = io.BytesIO()
     ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def prose(page: str) -> dict[str, str]:
-    """The Markdown of a page, by heading; what stands before the first heading is under "intro"."""
-    parts: dict[str, str] = {}
-    for block in ("## intro\n" + (ROOT / "text" / LANGUAGE / f"{page}.md").read_text()).split("\n## "):
-        name, _, body = block.removeprefix("## ").partition("\n")
-        parts[name.strip()] = body.strip()
-    return parts
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from app import controls, session
+from app import controls, session, texts
 from app.components.figure import figure
 
-text = session.prose("filters")
+text = texts.prose("filters")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 

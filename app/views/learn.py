@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app import controls, runs, screen, session
+from app import controls, runs, screen, texts
 
-text = session.prose("learn")
+text = texts.prose("learn")
 st.markdown(text["intro"])
 titles = runs.films()
 if not titles:

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from app import controls, session
+from app import controls, session, texts
 from app.components.figure import explain
 
-text = session.prose("overview")
+text = texts.prose("overview")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 
@@ -33,7 +33,7 @@ def door(place, slug: str, fig, alt: str) -> None:
 
 door(rows[0][0], "patches", figures.patches(rec.seen.pixels, grid, mode=mode), "The photo cut into patches")
 gathered = figures.rollout(rec.rollout(), seen, grid, mode=mode, about=f"what the {vit.readout} gathered")
-door(rows[0][1], "attention", gathered, "Attention rollout on the photo")
+door(rows[0][1], "rollout", gathered, "Attention rollout on the photo")
 filters = found and figures.filters(as_picture(found.vectors[:28]), found.variance, mode)
 door(rows[1][0], "filters", filters, "Principal components of the embedding filters")
 tiles = None if cosine is None else figures.positions(cosine, grid, mode)

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from app import controls, session
+from app import controls, session, texts
 from app.components.figure import downloads, explain
 from app.components.picture import picture
 
-text = session.prose("patches")
+text = texts.prose("patches")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 

@@ -4,11 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from app import controls, session
+from app import controls, session, texts
 from app.components.figure import downloads, explain, figure
 from app.components.picture import picture
 
-text = session.prose("positions")
+text = texts.prose("positions")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from app import controls, form, runs, session, watching
+from app import controls, form, runs, texts, watching
 
 NEW = "a new one"  # no run can have this name
 
-text = session.prose("train")
+text = texts.prose("train")
 st.markdown(text["intro"])
 chosen = st.selectbox("Run", [NEW, *runs.ids()], key="run", bind="query-params", help=text["run help"], width=420)
 if chosen != NEW:

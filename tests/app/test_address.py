@@ -28,7 +28,7 @@ def test_a_nonsense_address_falls_back(slug):
 
 def test_a_nonsense_number_falls_back_or_into_range():
     for value in ("-1", "256", "1e400", "-inf", "nan", "", "0x10", "9" * 400, "1.5", "١٢"):
-        app = App("attention", ask="true", query=value, block=value, first=value, discard=value).fine()
+        app = App("rollout", ask="true", query=value, block=value, first=value, discard=value).fine()
         values = app.values()
         assert 0 <= values["query"] < 256 and 0 <= values["block"] < 12 and 0 <= values["first"] < 12, value
         assert 0 <= values["discard"] <= 95, value
@@ -58,8 +58,8 @@ def test_every_setting_is_in_the_address(slug):
 
 
 def test_how_the_rollout_is_drawn_is_in_the_address():
-    assert App("attention", style="paper").fine().component("gathered")["overlay"] is None
-    heat = App("attention", opacity="80").fine()
+    assert App("rollout", style="paper").fine().component("gathered")["overlay"] is None
+    heat = App("rollout", opacity="80").fine()
     assert heat.component("gathered")["overlay"] and heat.component("gathered")["opacity"] == 0.8
 
 
@@ -77,8 +77,8 @@ def test_no_two_models_have_one_title():
 
 
 def test_settings_stay_from_page_to_page():
-    app = App("attention").set(block=3, fusion="max", ask=True).set(query=17)
-    app.go("patches").set(patch=5).go("overview").go("attention").fine()
+    app = App("rollout").set(block=3, fusion="max", ask=True).set(query=17)
+    app.go("patches").set(patch=5).go("overview").go("rollout").fine()
     assert {k: app.values()[k] for k in ("block", "fusion", "ask", "query")} == {
         "block": 3, "fusion": "max", "ask": True, "query": 17
     }  # fmt: skip
@@ -86,7 +86,7 @@ def test_settings_stay_from_page_to_page():
 
 def test_numbers_out_of_range_for_the_new_model(kinds, offer):
     offer(registers=kinds["registers"], hybrid=kinds["hybrid"])
-    app = App("attention", ask="true", query="250", block="11", first="9").fine()
+    app = App("rollout", ask="true", query="250", block="11", first="9").fine()
     app.set(model="registers").fine()
     vit, values = kinds["registers"], app.values()
     assert 0 <= values["query"] < vit.grid.patches and values["block"] < vit.blocks and values["first"] < vit.blocks

@@ -7,7 +7,7 @@ from filelock import FileLock
 from trained import STEPS, a_run, add_frame
 from visitor import MAIN, App
 
-from app import runs, screen, session
+from app import runs, screen, texts
 from vitcore.train import frames
 from vitcore.train import runs as files
 
@@ -151,5 +151,5 @@ def test_prose_has_every_word_the_pages_ask_for():
     asked = {"train": ("views/train.py", "form.py", "watching.py"), "learn": ("views/learn.py", "screen.py")}
     for page, sources in asked.items():
         words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / file).read_text())}
-        assert words <= session.prose(page).keys()
-    assert set(screen.ALTS) - {"loss", "accuracy"} <= session.prose("learn").keys()
+        assert words <= texts.prose(page).keys()
+    assert set(screen.ALTS) - {"loss", "accuracy"} <= texts.prose("learn").keys()

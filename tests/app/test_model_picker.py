@@ -36,7 +36,7 @@ def test_the_hub_is_out_of_reach(monkeypatch):
 
 def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
     unreachable(monkeypatch)
-    app = App("attention", model=HUB.name).fine()
+    app = App("rollout", model=HUB.name).fine()
     assert app.at.warning and len(app.component("gathered")["values"]) == 256
     asked = []
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
@@ -51,7 +51,7 @@ def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
 
 def test_the_app_stays_on_the_model_it_had(kinds, offer):
     offer(registers=kinds["registers"])
-    app = App("attention", model="registers").set(model="not-there").fine()
+    app = App("rollout", model="registers").set(model="not-there").fine()
     (said,) = app.sentences("warning")
     assert "not-there" in said and said.endswith("The app stays on registers.")
     assert len(app.component("gathered")["values"]) == 16
@@ -99,7 +99,7 @@ def test_a_model_that_is_no_plain_vit_is_refused_in_a_sentence(monkeypatch):
         zoo, "load", lambda name: load(name) if name == DEFAULT else zoo.wrap(timm.create_model(name), name)
     )
     for name in ("resnet18", "convit_tiny", "cait_xxs24_224"):
-        app = App("attention", model=name).fine()
+        app = App("rollout", model=name).fine()
         (said,) = app.sentences("warning")
         assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
         assert app.charts()

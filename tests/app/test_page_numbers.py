@@ -19,7 +19,7 @@ def sample(name: str) -> bytes:
     {}, {"fusion": "max", "discard": 60}, {"fusion": "min", "residual": 20, "first": 4}, {"ask": True, "query": 33},
 ], ids=str)  # fmt: skip
 def test_the_rollout_on_the_page_is_vitcores(settings, shipped):
-    app = App("attention").set(**{k: v for k, v in settings.items() if k != "query"})
+    app = App("rollout").set(**{k: v for k, v in settings.items() if k != "query"})
     if "query" in settings:
         app.set(query=settings["query"])
     first = session.samples()[0]["id"]

@@ -272,7 +272,7 @@ def test_its_model_is_in_the_menu_and_is_read_anew_when_it_has_changed(make_modu
 
     run = a_run()
     give_model(run, make_module(0))
-    app = App("attention", model="runs/demo").fine()
+    app = App("rollout", model="runs/demo").fine()
     assert not app.at.warning and len(app.component("gathered")["values"]) == 16
     assert any("trained here" in said and "40 steps" in said for said in app.sentences("caption"))
     before = app.component("gathered")["values"]

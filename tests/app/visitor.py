@@ -73,6 +73,12 @@ class App:
         """Every Plotly figure of the page, as `alt`, `data` and `layout`."""
         return [{"alt": c.proto.alt} | json.loads(c.proto.spec) for c in self.at.get("plotly_chart")]
 
+    def pictures(self) -> list:
+        """Everything on the page that is looked at: figures, images, and components that draw."""
+        quiet = ("theme", "gallery", "lecture", "link")
+        drawn = [c for c in self.at.get("bidi_component") if not str(c.proto.id).endswith(quiet)]
+        return [*self.at.get("plotly_chart"), *self.at.get("imgs"), *drawn]
+
     def chart(self, alt: str) -> dict:
         """The figure whose alt text begins with these words."""
         return next(c for c in self.charts() if c["alt"].startswith(alt))

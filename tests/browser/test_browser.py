@@ -14,13 +14,15 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
+from app import texts
 from app.catalog import PAGES
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root
-TITLES = {slug: row.title for slug, row in zip(SLUGS, LOOKING, strict=True)}
-PICTURES = {"patches", "positions", "attention"}  # the pages with a picture to point at
+NAMES = texts.prose("catalog", "en")
+TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}
+PICTURES = {"patches", "positions", "rollout"}  # the pages with a picture to point at
 
 
 def canvas(page: Page) -> Locator:
@@ -107,7 +109,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     page.get_by_label("Shuffle the patches").click(force=True)
     expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
     expect(page.locator("figcaption")).to_contain_text(": patch 37 · row 2, column 5")
-    for slug in ("attention", "", "patches"):  # the photo stays from page to page
+    for slug in ("rollout", "", "patches"):  # the photo stays from page to page
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=TITLES[slug], exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(TITLES[slug])
         expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
@@ -191,7 +193,7 @@ FOCUSED = """() => {
 
 def test_heads_layers_and_the_link(visit):
     """Change head fusion and layer, ask a patch; a link opens the same picture for somebody else."""
-    page = at_rest(visit("attention"))
+    page = at_rest(visit("rollout"))
     first = drawn(page)
     choose(page, "max")
     fused = changed(page, first)
@@ -238,7 +240,7 @@ def test_light_and_dark(visit):
         low, high = sorted((luminance(page.evaluate(ink)), luminance(page.evaluate(paper))))
         return (high + 0.05) / (low + 0.05)
 
-    page = at_rest(visit("attention", theme="dark"))
+    page = at_rest(visit("rollout", theme="dark"))
     assert page.evaluate(paper) == "rgb(12, 15, 21)"
     assert contrast(page) > 7
     picture = drawn(page)
@@ -253,7 +255,7 @@ def test_light_and_dark(visit):
 
 
 def test_downloads_arrive_and_open(visit):
-    page = at_rest(visit("attention"))
+    page = at_rest(visit("rollout"))
     page.get_by_role("button", name="Download").first.click()
 
     def take(label: str) -> bytes:
@@ -337,14 +339,14 @@ def test_a_phone_never_scrolls_sideways(visit):
 
 
 def test_a_nonsense_address_shows_the_page_it_names(visit):
-    page = at_rest(visit("attention?photo=nobody&cls=&query=1e400&block=-7&fusion=sum&ask=true&style=%00"))
+    page = at_rest(visit("rollout?photo=nobody&cls=&query=1e400&block=-7&fusion=sum&ask=true&style=%00"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Attention and rollout")
     expect(number(page, "Patch")).to_have_value("136")
     expect(page).not_to_have_url(re.compile("1e400|nobody|cls|sum|block"))
 
 
 def test_a_model_that_cannot_be_had(visit):
-    page = at_rest(visit("attention"))
+    page = at_rest(visit("rollout"))
     before = drawn(page)
     box = page.get_by_role("combobox", name="Model")
     box.fill("no_such_model")

@@ -49,7 +49,7 @@ def shell(program, folder, model, *more):
 def test_two_processes_give_the_json_of_one(photos, tmp_path):
     model = tmp_path / "tiny.safetensors"
     model_file(model, seed=3)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     one = shell([sys.executable], photos, model, "--json")
     two = shell(launch, photos, model, "--json")
     assert one.stdout == two.stdout and json.loads(two.stdout)["images"] == len(PHOTOS)

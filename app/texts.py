@@ -1,0 +1,91 @@
+"""Every word of the app, by page and language: `text/<lang>/<page>.md` for pages, `vitcore.toml` for figures and errors."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import streamlit as st
+
+from vitcore import words
+
+HOME = Path(__file__).parent / "text"
+LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
+DEFAULT = "en"
+TRADITIONAL = ("hant", "tw", "hk", "mo")
+
+
+class Prose(dict[str, str]):
+    """The texts of a page by key; asking for one that isn't there says which file lacks it."""
+
+    def __init__(self, page: str, lang: str, texts: dict[str, str]) -> None:
+        super().__init__(texts)
+        self.page, self.lang = page, lang
+
+    def __missing__(self, key: str) -> str:
+        raise KeyError(f"app/text/{self.lang}/{self.page}.md has no {key!r}")
+
+
+def language() -> str:
+    """The visitor's language: chosen in the menu, else in the address, else the browser's, else English."""
+    for given in (st.session_state.get("lang"), st.query_params.get("lang")):
+        if given in LANGUAGES:
+            return str(given)
+    return of_locale(st.context.locale)
+
+
+def menu() -> None:
+    """The choice of a language; `?lang=` keeps it (by hand: a bound control would put the name in the address)."""
+    now = language()
+    chosen = st.selectbox(
+        ":material/translate: Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
+        format_func=LANGUAGES.get, persist_state="session",
+    )  # fmt: skip
+    if chosen != st.query_params.get("lang", of_locale(st.context.locale)):
+        st.query_params["lang"] = chosen
+
+
+def of_locale(locale: str | None) -> str:
+    """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
+    parts = re.split(r"[-_]", (locale or "").lower())
+    if parts[0] != "zh":
+        return DEFAULT
+    return "zh-TW" if set(parts) & set(TRADITIONAL) else "zh-CN"
+
+
+def prose(page: str, lang: str | None = None) -> Prose:
+    """The texts of a page in the visitor's language."""
+    return _prose(page, lang or language())
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _prose(page: str, lang: str) -> Prose:
+    file = HOME / lang / f"{page}.md"
+    return Prose(page, lang, parse((file if file.exists() else HOME / DEFAULT / file.name).read_text(encoding="utf-8")))
+
+
+def parse(markdown: str) -> dict[str, str]:
+    """Texts by key: each `## key` and what is below it; lines `- key: text` below `## labels`; before all that, "intro"."""
+    found: dict[str, str] = {}
+    for block in re.split(r"^## ", f"## intro\n{markdown}", flags=re.M)[1:]:
+        key, _, body = block.partition("\n")
+        if key.strip() == "labels":
+            found |= dict(re.findall(r"^- ([^:\n]+): (.+)$", body, flags=re.M))
+        elif body.strip():
+            found[key.strip()] = body.strip()
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _table(lang: str) -> dict[str, str]:
+    file = HOME / lang / "vitcore.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def table() -> dict[str, str]:
+    """What vitcore says, in the visitor's language: English sentence to translation; empty for English."""
+    return _table(language())
+
+
+words.ask_for_table(table)
