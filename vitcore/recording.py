@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
-from vitcore.tape import Call, Softmax, Tape, additive
+from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
 from vitcore.zoo import ModelError, Vit, with_positions_moved
 
 AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
@@ -175,9 +175,11 @@ class _Reader:
             heads = slice(first, min(first + len(self.buffer), self.heads))
             p = self.buffer[: heads.stop - first]
             torch.baddbmm(p, queries[heads], keys[heads], beta=0, alpha=call.factor, out=p)
-            if mask is not None:
+            if mask is None:
+                torch.softmax(p, -1, out=p)
+            else:
                 p += mask[0, heads]
-            torch.softmax(p, -1, out=p)
+                p.copy_(none_if_blind(p.softmax(-1), p))
             self._reduce(p, heads)
             if out is not None:
                 out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)

@@ -40,7 +40,13 @@ class Call:
             scores = (
                 scores + additive(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
             )
+            return none_if_blind(scores.softmax(dim=-1), scores)
         return scores.softmax(dim=-1)
+
+
+def none_if_blind(weights: Tensor, scores: Tensor) -> Tensor:
+    """A query that may attend to nothing (all its scores −inf) gets weights of 0, as the fused kernel has it, not NaN."""
+    return weights.masked_fill(scores.isneginf().all(-1, keepdim=True), 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,6 +178,16 @@ def test_masked_keys_get_nothing():
     assert call.weights()[..., [1, 4]].abs().max() == 0
 
 
+def test_a_query_that_may_attend_to_nothing_attends_to_nothing():
+    blind = LOWER.clone()
+    blind[2] = False
+    (call,), out = one_call(attn_mask=blind)
+    weights = call.weights()
+    assert weights[:, :, 2].abs().max() == 0 and out[:, :, 2].abs().max() == 0
+    assert torch.allclose(weights @ call.v, out, atol=1e-6)
+    assert torch.equal(call.weights(slice(2, 3)), weights[:, :, 2:3])
+
+
 def test_boolean_masks_become_terms_of_the_scores():
     assert additive(torch.tensor([True, False]), torch.float32).tolist() == [0, -torch.inf]
     given = torch.tensor([0.5, -1.0])
