@@ -12,6 +12,7 @@ from app import session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
+from vitcore.words import say
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
@@ -44,31 +45,48 @@ def sidebar(pickers: bool = True) -> None:
             _photo_picker()
             _model_picker()
         texts.menu()
-        follow(theme(), key="theme", target="_mode")
+        follow(theme(), key="theme", target="_mode", lang=texts.language())
 
 
 def _photo_picker() -> None:
-    rows = session.samples()
+    text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     names = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
     if st.session_state.get("photo", names[0]) not in names:
         st.session_state["photo"] = rows[0]["id"]  # a shared link can't carry somebody's upload
-    chosen = st.selectbox("Photo", names, key="photo", bind="query-params", help="A link keeps this name.")
-    look, own, camera = st.tabs(["Gallery", "Upload", "Camera"])
+    chosen = st.selectbox(text["photo"], names, key="photo", bind="query-params", help=text["photo help"])
+    look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
-        gallery(
-            [{k: row[k] for k in ("id", "title", "alt")} | {"image": session.thumbnail(row["id"])} for row in rows],
-            chosen, key="gallery", target="photo",
-        )  # fmt: skip
+        photos(chosen, key="gallery")
     with own:
         if own_photo:
-            st.caption(f"{session.UPLOAD} is {verbatim(own_photo[1])}")
-        st.file_uploader("Drop in a photo", TYPES, key="file", on_change=_take, args=("file",), max_upload_size=25)
+            st.caption(text["own photo"].format(id=session.UPLOAD, name=verbatim(own_photo[1])))
+        uploader("file")
     with camera:
-        if st.toggle("Use the camera", key="camera_on"):
-            st.camera_input("Take a picture", key="camera", on_change=_take, args=("camera",))
-    problem, shown = st.session_state.get("_photo_problem") or (None, None)
-    if problem and shown == chosen:  # once another photo is chosen it is old news
+        if st.toggle(text["use camera"], key="camera_on"):
+            st.camera_input(text["take picture"], key="camera", on_change=_take, args=("camera",))
+    _say_what_was_wrong("camera")
+
+
+def photos(chosen: str, *, key: str) -> None:
+    """The sample photos, small; a click chooses one."""
+    gallery(
+        [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"]), "image": session.thumbnail(row["id"])}
+         for row in session.samples()],
+        chosen, key=key, target="photo", label=texts.prose("common")["samples"],
+    )  # fmt: skip
+
+
+def uploader(key: str) -> None:
+    """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
+    text = texts.prose("common")
+    st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=25)
+    _say_what_was_wrong(key)
+
+
+def _say_what_was_wrong(key: str) -> None:
+    problem, shown, where = st.session_state.get("_photo_problem") or (None, None, None)
+    if problem and where == key and shown == st.session_state.get("photo"):  # once another is chosen it is old news
         st.error(verbatim(problem), icon=":material/broken_image:")
 
 
@@ -82,38 +100,38 @@ def _take(key: str) -> None:
     given = st.session_state[key]
     st.session_state["_photo_problem"] = None
     if given is not None:
-        name = "Your snapshot" if key == "camera" else given.name
+        name = texts.prose("common")["snapshot"] if key == "camera" else given.name
         problem = session.choose_upload(given.getvalue(), name)
         if problem is None:
             st.session_state["photo"] = session.UPLOAD
         else:
-            st.session_state["_photo_problem"] = problem, st.session_state["photo"]
+            st.session_state["_photo_problem"] = problem, st.session_state["photo"], key
 
 
 def _model_picker() -> None:
-    cards = session.menu()
+    text, cards = texts.prose("common"), session.menu()
     name = st.selectbox(
-        "Model", list(cards), format_func=lambda n: cards[n].title if n in cards else n, key="model",
+        text["model"], list(cards), format_func=lambda n: cards[n].title if n in cards else n, key="model",
         bind="query-params", accept_new_options=True, on_change=session.forget_model_errors,
-        help="Or type the name of any Vision Transformer of timm's.",
+        help=text["model help"],
     )  # fmt: skip
     if card := cards.get(name):
-        st.caption(f"{card.line}  \nGood for {card.good_for}.")
+        st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
 
 
 def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
     """The model, the photo and the recording the page shows; says on the page what went wrong and what was done."""
-    waiting = st.empty()
+    waiting, text = st.empty(), texts.prose("common")
 
     def progress(done: int, total: int) -> None:
-        waiting.progress(done / max(total, 1), f"Downloading the model: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+        waiting.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
 
-    with st.spinner("Loading the model"):  # seen when it takes a while: the first time, or a download
+    with st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
         vit = session.vit(progress)
     waiting.empty()
     if problem := session.model_error():
         st.warning(verbatim(problem), icon=":material/cloud_off:")
-        st.button("Try again", on_click=session.forget_model_errors, icon=":material/refresh:")
+        st.button(text["try again"], on_click=session.forget_model_errors, icon=":material/refresh:")
     photo = session.photo()
     for note in photo.notes:
         st.caption(f":material/info: {note}")
@@ -125,6 +143,11 @@ def span(seconds: float) -> str:
     from vitcore.train.runs import readable_time
 
     return readable_time(seconds)
+
+
+def readout(vit: Vit) -> str:
+    """Where the model's answer is read, in the visitor's language."""
+    return say(vit.readout)
 
 
 def theme() -> Any:
@@ -152,33 +175,62 @@ def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> session.Average | Non
     """Mean distances over photos, with a progress bar and a way to stop; None while there are none."""
     if not photos:
         return None
-    mean = session.average(vit, photos)
+    mean, text = session.average(vit, photos), texts.prose("common")
     if mean.stopped:
-        st.button("Go on", icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
+        st.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
     elif mean.done < mean.photos:
-        bar, stop = st.progress(mean.done / mean.photos, "Looking at photos"), st.empty()
-        stop.button("Stop", icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
+        bar, stop = st.progress(mean.done / mean.photos, text["looking"]), st.empty()
+        stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
         for done in session.go_on(vit, photos, mean):
-            bar.progress(done / mean.photos, f"{done} of {mean.photos} photos")
+            bar.progress(done / mean.photos, text["photos done"].format(done=done, count=mean.photos))
         bar.empty()
         stop.empty()
     return mean if mean.images else None
 
 
-def choice(text: texts.Prose, key: str, options: list[str], default: str | None = None, **more: Any) -> str:
+def choice(
+    text: texts.Prose, key: str, options: list[str], default: str | None = None, called: str = "", **more: Any
+) -> str:
     """A row of buttons named in the visitor's language: label `text[key]`, names `text["key.option"]`; bound to the URL.
 
     The address bar holds the name that is read on the page; a link in another language, or with the option itself, works too.
+    A second control of the same kind has a key of its own and is `called` as the first.
     """
-    names = {option: text[f"{key}.{option}"] for option in options}
+    called = called or key
+    names = {option: text[f"{called}.{option}"] for option in options}
     given = st.query_params.get(key)
-    if given is not None and given not in names.values() and (meant := _meant(text, key, options, given)):
-        st.session_state[key] = meant
+    if given is not None and given not in names.values() and (meant := _meant(text, called, options, given)):
+        respell(key, meant, names[meant])
     chosen = st.segmented_control(
-        text[key], options, format_func=lambda option: names.get(option, option), default=default or options[0],
+        text[called], options, format_func=lambda option: names.get(option, option), default=default or options[0],
         required=True, key=key, bind="query-params", **more,
     )  # fmt: skip
     return str(chosen)
+
+
+def named(label: str, names: dict[str, str], key: str, others: list[dict[str, str]] | None = None, **more: Any) -> str:
+    """A menu of names by what they name, bound to the URL; `others` are the names a link in another language may hold."""
+    given = st.query_params.get(key)
+    if given is not None and given not in names.values():
+        meant = [
+            name
+            for there in [{name: name for name in names}, *(others or [])]
+            for name in names
+            if there.get(name) == given
+        ]
+        if meant:
+            respell(key, meant[0], names[meant[0]])
+    return st.selectbox(label, list(names), format_func=lambda n: names.get(n, n), key=key, bind="query-params", **more)
+
+
+def respell(key: str, value: str, name: str) -> None:
+    """What a link means, as this page writes it: in the address, and where a control is bound to that already, in its value."""
+    try:
+        st.query_params[key] = name
+    except st.errors.StreamlitAPIException:  # bound: this page has shown the control before
+        st.session_state[key] = value
+        return
+    st.rerun()  # a control reads the address that a run began with
 
 
 def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str | None:

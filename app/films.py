@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app import texts
 from vitcore import figures
 from vitcore.analysis import filters as kernels
 from vitcore.analysis import training
@@ -28,7 +29,7 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     if "kernel" in film.arrays:
         basis = kernels.components(film.at("kernel", frame))
         found["filters"] = figures.filters(
-            kernels.as_picture(basis.vectors[:SHOWN]), basis.variance, mode, "Embedding filters"
+            kernels.as_picture(basis.vectors[:SHOWN]), basis.variance, mode, texts.prose("learn")["filters title"]
         )
     if "positions" in film.arrays:
         found["positions"] = _positions(film, frame, mode)
@@ -43,24 +44,24 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
     table = film.at("positions", frame)
     cosine = similarity(table[len(table) - film.grid.patches :])
-    told = f"correlation of cosine with distance {correlation_with_distance(cosine, film.grid):.2f}"
+    told = texts.prose("learn")["correlation"].format(value=correlation_with_distance(cosine, film.grid))
     return figures.positions(cosine, film.grid, mode, told, side_px=TILES_PX)
 
 
 def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     """What the model makes of one photo."""
     found: Figures = {}
-    seen, grid = film.photos[photo], film.grid
+    seen, grid, text = film.photos[photo], film.grid, texts.prose("learn")
     if "predicted" in film.arrays:
         found |= _masked(film, frame, photo, mode)
-    for name, title in (("rollout", "Attention rollout"), ("last_block", "Attention of the last layer")):
+    for name in ("rollout", "last_block"):
         if name in film.arrays:
             most = training.scale(film.arrays[name][:, photo])
             mask = film.at(name, frame)[photo]
-            told = f"largest share {mask.max():.1%}; spread evenly, each patch has {1 / grid.patches:.1%}"
-            found[name] = figures.gathered(mask, seen, grid, title, most, mode, told)
+            told = text["share"].format(most=mask.max(), even=1 / grid.patches)
+            found[name] = figures.gathered(mask, seen, grid, text[f"{name} title"], most, mode, told)
     if answers := film.top(frame, photo):
-        found["answer"] = figures.predictions(answers, mode, "The likeliest classes")
+        found["answer"] = figures.predictions(answers, mode, text["answer title"])
     return found
 
 
@@ -69,17 +70,17 @@ def _masked(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     fate, source, truth = (film.still[name][photo] for name in ("fate", "source", "truth"))
     said = film.arrays["predicted"][frame, photo]
     off = training.colour_error(said, truth, fate)
-    share = (fate != training.UNTOUCHED).mean()
+    share, text = (fate != training.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
         training.corrupted(seen, fate, source, grid), training.painted(seen, fate, said, grid),
         training.painted(seen, fate, truth, grid),
     )  # fmt: skip
     return {
         "given": figures.masked(
-            given, grid, f"What it is given: {share:.0%} corrupted", mode, hatched=fate == training.MASKED
+            given, grid, text["given title"].format(share=share), mode, hatched=fate == training.MASKED
         ),
-        "predicted": figures.masked(guess, grid, f"What it predicts: off by {off:.0f} of 255", mode),
-        "truth": figures.masked(true, grid, "What was there", mode),
+        "predicted": figures.masked(guess, grid, text["predicted title"].format(off=off), mode),
+        "truth": figures.masked(true, grid, text["truth title"], mode),
     }
 
 
@@ -87,6 +88,8 @@ def curves(
     log: list[dict[str, Any]], mode: Any, at: int | None = None, last: int = 0, log_steps: bool = False
 ) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
+
+    text = texts.prose("learn")
 
     def line(name: str, field: str, kind: str = "line") -> Line:
         steps, values = training.curve(log, field)
@@ -100,18 +103,19 @@ def curves(
     if len(loss):
         mean = training.binned(steps, loss, BINS // 8, log_steps)
         lines = [
-            line("training, each step", "loss", "raw"),
-            Line("training, mean", *mean),
-            line("validation", "val_loss", "dots"),
+            line(text["each step"], "loss", "raw"),
+            Line(text["mean"], *mean),
+            line(text["validation"], "val_loss", "dots"),
         ]
-        found["loss"] = figures.curves(lines, f"Loss: {loss[-1]:.3g} at step {steps[-1]:,}", "loss (nats)", **common)
-    right = [line("top 1", "top1", "dots"), line("top 5", "top5", "dots"), line("colours", "val_colours", "dots"),
-             line("few-shot", "few_shot", "dots")]  # fmt: skip
+        title = text["loss title"].format(value=loss[-1], step=int(steps[-1]))
+        found["loss"] = figures.curves(lines, title, text["loss unit"], **common)
+    fields = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}
+    right = [line(text[name], field, "dots") for name, field in fields.items()]
     right = [one for one in right if len(one.steps)]
     if right:
-        title = f"Held-out photos: {right[0].values[-1]:.0f} % right ({right[0].name})"
-        found["accuracy"] = figures.curves(right, title, "right (%)", limits=(0, 102), **common)
-    rate = line("learning rate", "lr")
+        title = text["right title"].format(value=right[0].values[-1], name=right[0].name)
+        found["accuracy"] = figures.curves(right, title, text["right unit"], limits=(0, 102), **common)
+    rate = line(text["learning rate"], "lr")
     if len(rate.steps):
-        found["rate"] = figures.curves([rate], f"Learning rate: {rate.values[-1]:.2g}", "learning rate", **common)
+        found["rate"] = figures.curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
     return found

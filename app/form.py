@@ -15,6 +15,7 @@ from app import processes, runs
 from app.controls import verbatim
 from vitcore.train.presets import PRESETS
 from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
+from vitcore.words import say
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -22,63 +23,69 @@ if TYPE_CHECKING:
 USUAL = ("steps", "batch", "image_px", "patch_px", "width", "blocks", "heads", "lr_peak")
 WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": "patch side", "beta2": "second β",
          "mlp_head": "hidden layer in the head", "resident_gb": "kept decoded"}  # fmt: skip
-SOURCES = {
-    "samples": "The sample photos of this app", "folder": "A folder or Parquet file on this machine",
-    "cifar10": "CIFAR-10 (170 MB, downloaded once)", "cifar100": "CIFAR-100 (170 MB, downloaded once)",
-    "hub": "A data set of the Hugging Face hub",
-}  # fmt: skip
+SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
 
 
-def source() -> str:
+def source(text: dict[str, str]) -> str:
     """Where the photos are. What is typed stays out of the address: a link must not make this machine open a path."""
     kind = st.selectbox(
-        "Photos", list(SOURCES), format_func=SOURCES.__getitem__, key="photos_from", persist_state="session"
+        text["photos"],
+        SOURCES,
+        format_func=lambda name: text[f"source {name}"],
+        key="photos_from",
+        persist_state="session",
     )
     if kind == "folder":
         return st.text_input(
-            "Path", key="photos_path", persist_state="session", placeholder="/home/me/photos",
-            help="One folder a class, or photos without classes; a .parquet file, several with commas, or a folder of them.",
+            text["path"], key="photos_path", persist_state="session", placeholder="/home/me/photos", help=text["path help"],
         ).strip()  # fmt: skip
     if kind == "hub":
-        name = st.text_input("Name", key="photos_hub", persist_state="session", placeholder="owner/name").strip()
+        name = st.text_input(text["name"], key="photos_hub", persist_state="session", placeholder="owner/name").strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
     return kind
 
 
-def preset() -> str:
+def preset(text: dict[str, str]) -> str:
     """Which recipe to start from."""
-    return st.selectbox("Preset", list(PRESETS), key="preset", bind="query-params", help="A recipe to start from.")
+    return st.selectbox(text["preset"], list(PRESETS), key="preset", bind="query-params", help=text["preset help"])
 
 
 def about(name: str) -> dict[str, str]:
-    """What a preset's docstring says, by part: "what", "Expected", "Cost", "Command"."""
+    """What a preset's docstring says, by part, in the reader's language: "what", "Expected", "Cost", "Command"."""
     text = inspect.getdoc(PRESETS[name]) or ""
     first, *rest = re.split(r"\b(Expected|Cost|Command)(?: here)?:", text)
     parts = {"what": first} | dict(zip(rest[::2], rest[1::2], strict=True))
-    return {part: " ".join(said.split()) for part, said in parts.items()}
+    return {part: say(" ".join(said.split())) for part, said in parts.items()}
 
 
-def fields(name: str) -> dict[str, Any]:
+def fields(name: str, text: dict[str, str]) -> dict[str, Any]:
     """A control for each field, those most used first, the others in their groups; the values they are set to."""
     recipe = PRESETS[name]()
     values: dict[str, Any] = {}
     by_name = {field.name: field for field in knobs()}
     with st.grid(min_column_width=150):
-        values |= {usual: _control(by_name[usual], getattr(recipe, usual), name) for usual in USUAL}
+        values |= {usual: _control(by_name[usual], getattr(recipe, usual), name, text) for usual in USUAL}
     for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
         rest = [field for field in knobs() if field.metadata["group"] == group and field.name not in USUAL]
         if rest:
-            with st.expander(group, key=f"{name}.{group}"), st.grid(min_column_width=210, vertical_alignment="bottom"):
-                values |= {field.name: _control(field, getattr(recipe, field.name), name) for field in rest}
+            with (
+                st.expander(say(group), key=f"{name}.{group}"),
+                st.grid(min_column_width=210, vertical_alignment="bottom"),
+            ):
+                values |= {field.name: _control(field, getattr(recipe, field.name), name, text) for field in rest}
     return values
 
 
-def _control(field: Field[Any], value: Any, preset_name: str) -> Any:
-    about = field.metadata
-    words = WORDS.get(field.name, re.sub(r"_(px|steps|gb)$", "", field.name).replace("_", " "))
+def called(name: str) -> str:
+    """A field in English words."""
+    return WORDS.get(name, re.sub(r"_(px|steps|gb)$", "", name).replace("_", " "))
+
+
+def _control(field: Field[Any], value: Any, preset_name: str, text: dict[str, str]) -> Any:
+    about, words = field.metadata, called(field.name)
     unit = about["unit"] if about["unit"] != words else ""
-    label = words[0].upper() + words[1:] + (f", {unit}" if unit else "")
-    told = f"{about['help'][0].upper()}{about['help'][1:]}. In the shell: `--{field.name.replace('_', '-')}`"
+    label = _begun(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
+    told = text["field help"].format(help=_begun(say(about["help"])), flag=f"--{field.name.replace('_', '-')}")
     common: dict[str, Any] = {"key": f"{preset_name}.{field.name}", "help": told, "persist_state": "session"}
     if isinstance(value, bool):
         return st.toggle(label, value, **common)
@@ -89,6 +96,11 @@ def _control(field: Field[Any], value: Any, preset_name: str) -> Any:
     if isinstance(value, int):
         return st.number_input(label, value=value, step=1, **common)
     return st.number_input(label, value=value, step=_step(value), format="%.6g", **common)
+
+
+def _begun(words: str) -> str:
+    """The words as the beginning of a sentence."""
+    return words[0].upper() + words[1:]
 
 
 def _step(value: float) -> float:
@@ -138,18 +150,18 @@ def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None
         st.error(verbatim(size))
         return
     timed = runs.measured(key, classes) if st.session_state.get("_measured") == key else None
-    _numbers(size, timed)
+    _numbers(size, timed, text)
     if timed is None:
-        st.button("Measure the time on this machine", icon=":material/timer:", on_click=st.session_state.update,
+        st.button(text["measure"], icon=":material/timer:", on_click=st.session_state.update,
                   args=({"_measured": key},))  # fmt: skip
     else:
         st.caption(verbatim(timed) if isinstance(timed, str) else text["measured"])
-    given = st.text_input("Name of the run", key="run_name", placeholder=f"{name}-…", max_chars=64,
-                          help="Letters, digits, dots, dashes and underscores; empty: preset and time.").strip()  # fmt: skip
-    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(found.problem),
+    given = st.text_input(text["run name"], key="run_name", placeholder=f"{name}-…", max_chars=64,
+                          help=text["run name help"]).strip()  # fmt: skip
+    st.button(text["start"], type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(found.problem),
               args=(name, wanted, photos, given))  # fmt: skip
     if problem := st.session_state.pop("_start_problem", None):
-        st.error(verbatim(problem[0].upper() + problem[1:]), icon=":material/error:")
+        st.error(verbatim(_begun(problem)), icon=":material/error:")
     st.caption(text["same"])
     st.code(command(name, wanted, photos, given), language=None, wrap_lines=True)
 
@@ -157,20 +169,20 @@ def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None
 def _counted(found: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> str:
     if not found.counted:
         return "" if found.problem else text["uncounted"].format(classes=found.classes)
-    held = f", {found.held_out:,} held out" if found.held_out and not found.shared else ""
+    held = text["held"].format(count=found.held_out) if found.held_out and not found.shared else ""
     seen = wanted.steps * wanted.batch / max(found.photos, 1)
     return text["counted"].format(
         photos=f"{found.photos:,}", held=held, classes=f"{found.classes:,}", seen=f"{seen:,.0f}" if seen >= 10 else f"{seen:.2g}",
     ) + (" " + text["shared"] if found.shared else "")  # fmt: skip
 
 
-def _numbers(size: tuple[int, float], timed: Any) -> None:
+def _numbers(size: tuple[int, float], timed: Any, text: dict[str, str]) -> None:
     from vitcore.train.runs import readable_time
 
     params, flop = size
-    told = {"Parameters": _short(params), "FLOP a step": _short(flop)}
+    told = {text["parameters"]: _short(params), text["flop"]: _short(flop)}
     if timed is not None and not isinstance(timed, str):
-        told |= {"A step": f"{timed.seconds_per_step:.2g} s", "The whole run": readable_time(timed.seconds)}
+        told |= {text["a step"]: f"{timed.seconds_per_step:.2g} s", text["whole run"]: readable_time(timed.seconds)}
     with st.grid(min_column_width=120):
         for label, value in told.items():
             st.metric(label, value)

@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here would be fetched from outside
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
-from app import controls, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
+from app import controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.catalog import GROUPS, PAGES  # noqa: E402
 
 text = texts.prose("catalog")
@@ -24,6 +24,17 @@ pages = {
 }  # fmt: skip
 page = st.navigation({text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS})
 controls.sane_address()
-st.title(page.title)
-controls.sidebar(next(row.looks for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title))
+row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
+around = texts.prose("lecture")
+head = st.container(horizontal=True, vertical_alignment="center")
+head.title(page.title, anchor=False)
+controls.sidebar(row.looks)
+with st.sidebar:
+    lecture.toggle(around)
+with head:
+    lecture.bar(around, page, list(pages.values()), row.looks)
+    if not lecture.on():
+        takeaway.share(row.slug)
 page.run()
+takeaway.remember(row.slug)
+lecture.notes(texts.prose(row.slug), around)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import texts
 from app.processes import LIVE, ROOT, folder, state
 from vitcore.cards import DEFAULT, ModelCard
 from vitcore.train import runs as files
@@ -113,8 +114,9 @@ def cards() -> dict[str, ModelCard]:
 
 def _card(run: files.RunFolder) -> ModelCard:
     params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
-    good_for = f"seeing what {log(run)[-1]['step']:,} steps taught it" if log(run) else "seeing what it has learned"
-    return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, "trained here")
+    text = texts.prose("train")
+    good_for = text["taught"].format(steps=log(run)[-1]["step"]) if log(run) else text["learned"]
+    return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, text["trained here"])
 
 
 def model_of(name: str) -> Path | None:
@@ -146,19 +148,20 @@ class Photographs:
 
 def look_into(source: str, task: str) -> Photographs:
     """Count the photos of the samples or of a folder; data sets that would be downloaded are left for the run."""
-    known = {"cifar10": 10, "cifar100": 100}
+    known, text = {"cifar10": 10, "cifar100": 100}, texts.prose("train")
     if task == "lessons" or source in known or source.startswith("hf:"):
         return Photographs(classes=known.get(source, UNCOUNTED))
     if not source.strip():
-        return Photographs(problem="Name a folder of photos or a .parquet file on this machine.")
-    found = _look_into(source)
+        return Photographs(problem=text["name one"])
+    with st.spinner(text["counting"]):
+        found = _look_into(source, texts.language())
     if task == "classify" and found.counted and not found.classes:
-        return Photographs(problem=f"The photos of {source} have no classes: put each class in a folder of its own.")
+        return Photographs(problem=text["no classes"].format(source=source))
     return found
 
 
-@st.cache_data(max_entries=16, ttl=60, show_spinner="Counting photos")
-def _look_into(source: str) -> Photographs:
+@st.cache_data(max_entries=16, ttl=60, show_spinner=False)
+def _look_into(source: str, lang: str) -> Photographs:
     from vitcore.train.sources import DataError, open_photos
 
     try:
@@ -168,9 +171,19 @@ def _look_into(source: str) -> Photographs:
     return Photographs(True, len(train), len(held_out), len(train.classes), train is held_out)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
 def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
     """Parameters of a recipe's model, and floating-point operations of a step; or why it can't be built."""
+    return _shape(recipe_json, classes, texts.language())
+
+
+def measured(recipe_json: str, classes: int) -> Cost | str:
+    """What a run costs on this machine, timed; or why that can't be said."""
+    with st.spinner(texts.prose("train")["measuring"]):
+        return _measured(recipe_json, classes, texts.language())
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str:
     from vitcore.train import cost
     from vitcore.train.recipe import from_json
 
@@ -182,9 +195,8 @@ def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
     return params, 3 * forward * recipe.batch
 
 
-@st.cache_data(max_entries=32, show_spinner="Measuring a step on this machine")
-def measured(recipe_json: str, classes: int) -> Cost | str:
-    """What a run costs on this machine, timed; or why that can't be said."""
+@st.cache_data(max_entries=32, show_spinner=False)
+def _measured(recipe_json: str, classes: int, lang: str) -> Cost | str:
     from vitcore.train.cost import cost
     from vitcore.train.recipe import from_json
 
@@ -197,10 +209,15 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
 # Films
 
 
-def films() -> dict[str, str]:
-    """Title by name of what can be watched: the recordings that ship, the default model's first, then `runs/<id>`, newest first."""
+def films(lang: str | None = None) -> dict[str, str]:
+    """Title by name of what can be watched: the recordings that ship, the default model's first, then `runs/<id>`, newest first.
+
+    The titles are in the visitor's language, or in `lang`.
+    """
+    words = texts.table(lang)
     files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT, file.stem))
-    shipped = {file.stem: _title(str(file), file.stat().st_mtime_ns) for file in files_there}
+    titles = {file.stem: _title(str(file), file.stat().st_mtime_ns) for file in files_there}
+    shipped = {name: words.get(title, title) for name, title in titles.items()}
     found = [run for run in map(folder, ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
     return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in found}
 
@@ -218,16 +235,17 @@ def film(name: str) -> tuple[str, Film]:
     run = folder(name.removeprefix("runs/")) if name.startswith("runs/") else None
     if run is None:
         if name not in films():
-            raise files.RunError("this recording is not here any more.")
+            raise files.RunError(texts.prose("learn")["gone"])
         path = RECORDINGS / f"{name}.safetensors"
         key = f"{name}@{path.stat().st_mtime_ns}"
     else:
         frames = [file.stat().st_mtime_ns for file in run.frames.glob("*")]
         path, key = run.path, f"{name}@{len(frames)}-{max(frames, default=0)}"
-    return key, _film(str(path), key)
+    with st.spinner(texts.prose("learn")["opening"]):
+        return key, _film(str(path), key)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Opening the film")
+@st.cache_resource(max_entries=4, show_spinner=False)
 def _film(path: str, key: str) -> Film:
     from vitcore.train import frames
 
@@ -235,7 +253,7 @@ def _film(path: str, key: str) -> Film:
 
 
 @st.cache_resource(max_entries=192, show_spinner=False)
-def drawn(key: str, part: str, frame: int, photo: int, mode: str, _film: Film) -> dict[str, Any]:
+def drawn(key: str, part: str, frame: int, photo: int, mode: str, lang: str, _film: Film) -> dict[str, Any]:
     """The pictures of one frame as `app.components.chart` takes them, by name: of the "weights", or of a "photo"."""
     from app import films
     from app.components.chart import plain
@@ -245,7 +263,7 @@ def drawn(key: str, part: str, frame: int, photo: int, mode: str, _film: Film) -
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def drawn_curves(key: str, records: int, last: int, mode: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
+def drawn_curves(key: str, records: int, last: int, mode: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
     """The curves of a film as `app.components.chart` takes them; the marker of the frame is added by `chart`."""
     from app import films
     from app.components.chart import plain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, runs
+from app import controls, runs, texts
 from app.components.chart import chart, steady
 from app.components.figure import explain, npz
 
@@ -21,13 +21,6 @@ PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
 FIRST = 0.7  # where step 0 stands on a logarithmic axis, as in vitcore.figures.training
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
-ALTS = {
-    "filters": "Principal components of the embedding filters", "positions": "Position-embedding similarity tiles",
-    "distance": "Mean attention distance of every head over depth", "given": "The photo with corrupted patches",
-    "predicted": "Predicted colours", "truth": "True colours", "rollout": "Attention rollout on the photo",
-    "last_block": "Attention of the last layer on the photo", "answer": "The likeliest classes", "loss": "Loss over steps",
-    "accuracy": "Accuracy over steps",
-}  # fmt: skip
 
 
 def show(name: str, photo: int, live: bool, text: dict[str, str]) -> None:
@@ -51,7 +44,8 @@ def play_button(steps: list[int]) -> None:
             st.session_state["frame"] = steps[0]
         st.session_state["_turned"] = time.monotonic()
 
-    label, icon = ("Pause", ":material/pause:") if playing() else ("Play", ":material/play_arrow:")
+    text = texts.prose("learn")
+    label, icon = (text["pause"], ":material/pause:") if playing() else (text["play"], ":material/play_arrow:")
     st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=120, disabled=len(steps) < 2)
 
 
@@ -59,18 +53,18 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     key, film = runs.film(name)
     steps = film.steps.tolist()
     ended = _turn(steps)
-    step = st.select_slider("Training step", steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
+    step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), controls.theme()
-    specs = {part: runs.drawn(key, part, frame, photo, mode, film) for part in ("weights", "photo")}
+    specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
     for row in ROWS:
         names = [one for one in row if one in shown]
         for place, one in zip(st.columns(3) if names else [], names, strict=False):
             with place, st.container(border=True, height="stretch"):
-                chart(shown[one], key=f"film_{one}", alt=ALTS[one])
+                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
                 explain(text[one])
     _curves(key, film, step, mode, text)
-    st.download_button("Numbers of this snapshot, NPZ", lambda: npz(_arrays(film, frame)), f"{film.title}-{step}.npz",
+    st.download_button(text["numbers"], lambda: npz(_arrays(film, frame)), f"{film.title}-{step}.npz",
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
     if film.command:
         st.caption(text["made"])
@@ -103,13 +97,13 @@ def _turn(steps: list[int]) -> bool:
 def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) -> None:
     if not film.log:
         return
-    drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, film.log)
+    drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
     if not specs:
         return
     for place, one in zip(st.columns(len(specs)), specs, strict=True):
         with place, st.container(border=True, height="stretch"):
-            chart(specs[one], key=f"film_{one}", alt=ALTS[one], at=max(step, FIRST))
+            chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], at=max(step, FIRST))
     explain(text["curves"], text["limits"])
 
 

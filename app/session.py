@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import runs
+from app import runs, texts
 from vitcore.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def samples() -> list[dict[str, str]]:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def thumbnail(sample: str, side_px: int = 132) -> str:
+def thumbnail(sample: str, side_px: int = 112) -> str:
     """A small square of a sample photo as a data address."""
     import base64
     import io
@@ -47,8 +47,8 @@ def thumbnail(sample: str, side_px: int = 132) -> str:
     from PIL import Image, ImageOps
 
     file = io.BytesIO()
-    ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()
+    ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "WEBP", quality=72)
+    return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
@@ -61,8 +61,13 @@ def _vit(name: str) -> Vit:
     return replace(vit, card=replace(vit.card, name=name)) if path else vit
 
 
+@st.cache_data(max_entries=64, show_spinner=False)
+def _sample_digest(name: str) -> str:
+    return _digest((SAMPLES / f"{name}.jpg").read_bytes())
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _photo(digest: str, name: str, _data: bytes) -> Photo:
+def _photo(digest: str, name: str, lang: str, _data: bytes | Path) -> Photo:
     from vitcore.images import open_photo
 
     return open_photo(_data, name)
@@ -205,6 +210,12 @@ def shown(model: str, digest: str, _photo: Photo, _rec: Recording) -> tuple[Imag
     return picture, data_uri(_array(picture), photo=True)
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def kept(part: str, model: str, digest: str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
+    """What `_make` made for this part of the landing page, model, photo, theme and language; nobody writes to it."""
+    return _make()
+
+
 def _array(picture: Image.Image) -> NDArray[np.uint8]:
     import numpy as np
 
@@ -235,7 +246,7 @@ def choose_upload(data: bytes, name: str) -> str | None:
 
     name = printable(name)
     try:
-        _photo(_digest(data), name, data)
+        _photo(_digest(data), name, texts.language(), data)
     except PhotoError as error:
         return str(error)
     st.session_state["_upload"] = (data, name)
@@ -251,11 +262,10 @@ def photo() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
     chosen, own = st.session_state.get("photo"), upload()
     if chosen == UPLOAD and own:
-        return _photo(_digest(own[0]), own[1], own[0])
+        return _photo(_digest(own[0]), own[1], texts.language(), own[0])
     known = [row["id"] for row in samples()]
     name = chosen if chosen in known else known[0]
-    data = (SAMPLES / f"{name}.jpg").read_bytes()
-    return _photo(_digest(data), f"{name}.jpg", data)
+    return _photo(_sample_digest(name), f"{name}.jpg", texts.language(), SAMPLES / f"{name}.jpg")
 
 
 def vit(progress: Callable[[int, int], None]) -> Vit:
@@ -270,7 +280,7 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     try:
         if runs.model_of(name) is None and name not in (last, DEFAULT):
             if not NAME.fullmatch(name):
-                raise ModelError(f"{name[:60]!r} is not a model name.")
+                raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
             fetch(name, progress)
         found = _vit(runs.version_of(name))
         if name != last:
@@ -295,7 +305,8 @@ def model_error() -> str | None:
     """Why the chosen model is not the one shown, and which one is."""
     message = st.session_state.get("_model_errors", {}).get(st.session_state.get("model"))
     last = st.session_state.get("_model", DEFAULT)
-    return f"{message} The app stays on {menu()[last].title if last in menu() else last}." if message else None
+    title = menu()[last].title if last in menu() else last
+    return f"{message} " + texts.prose("common")["stays"].format(model=title) if message else None
 
 
 def forget_model_errors() -> None:

@@ -13,6 +13,7 @@ from vitcore import words
 HOME = Path(__file__).parent / "text"
 LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
 DEFAULT = "en"
+UNSPACED = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef”])\n(?=[\u2e80-\u9fff\uff00-\uffef“$A-Za-z])")  # Chinese has no space here
 TRADITIONAL = ("hant", "tw", "hk", "mo")
 
 
@@ -40,7 +41,7 @@ def menu() -> None:
     now = language()
     chosen = st.selectbox(
         ":material/translate: Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
-        format_func=LANGUAGES.get, persist_state="session",
+        format_func=LANGUAGES.__getitem__, persist_state="session",
     )  # fmt: skip
     if chosen != st.query_params.get("lang", of_locale(st.context.locale)):
         st.query_params["lang"] = chosen
@@ -51,7 +52,7 @@ def of_locale(locale: str | None) -> str:
     parts = re.split(r"[-_]", (locale or "").lower())
     if parts[0] != "zh":
         return DEFAULT
-    return "zh-TW" if set(parts) & set(TRADITIONAL) else "zh-CN"
+    return "zh-TW" if set(parts) & set(TRADITIONAL) and "hans" not in parts else "zh-CN"
 
 
 def prose(page: str, lang: str | None = None) -> Prose:
@@ -61,8 +62,7 @@ def prose(page: str, lang: str | None = None) -> Prose:
 
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _prose(page: str, lang: str) -> Prose:
-    file = HOME / lang / f"{page}.md"
-    return Prose(page, lang, parse((file if file.exists() else HOME / DEFAULT / file.name).read_text(encoding="utf-8")))
+    return Prose(page, lang, parse((HOME / lang / f"{page}.md").read_text(encoding="utf-8")))
 
 
 def parse(markdown: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ def parse(markdown: str) -> dict[str, str]:
         if key.strip() == "labels":
             found |= dict(re.findall(r"^- ([^:\n]+): (.+)$", body, flags=re.M))
         elif body.strip():
-            found[key.strip()] = body.strip()
+            found[key.strip()] = UNSPACED.sub("", body.strip())
     return found
 
 
@@ -83,9 +83,9 @@ def _table(lang: str) -> dict[str, str]:
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
-def table() -> dict[str, str]:
+def table(lang: str | None = None) -> dict[str, str]:
     """What vitcore says, in the visitor's language: English sentence to translation; empty for English."""
-    return _table(language())
+    return _table(lang or language())
 
 
 words.ask_for_table(table)

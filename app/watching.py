@@ -6,15 +6,16 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, processes, runs
+from app import controls, processes, runs, texts
 from app.components.chart import chart, plain, steady
 from app.components.figure import explain
+from vitcore.words import retell
 
-BADGES: dict[str, tuple[str, Any, str]] = {
-    "starting": ("Starting", "blue", ":material/hourglass_top:"), "running": ("Running", "green", ":material/play_circle:"),
-    "stopping": ("Stopping: it saves first", "orange", ":material/hourglass_bottom:"),
-    "stopped": ("Stopped", "orange", ":material/pause_circle:"), "finished": ("Finished", "green", ":material/check_circle:"),
-    "failed": ("Failed", "red", ":material/error:"), "broken off": ("Broken off", "red", ":material/link_off:"),
+BADGES: dict[str, tuple[Any, str]] = {
+    "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
+    "stopping": ("orange", ":material/hourglass_bottom:"), "stopped": ("orange", ":material/pause_circle:"),
+    "finished": ("green", ":material/check_circle:"), "failed": ("red", ":material/error:"),
+    "broken off": ("red", ":material/link_off:"),
 }  # fmt: skip
 MOST_PROBLEMS = 8
 
@@ -32,36 +33,42 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
     if seen is None or seen.live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        label, colour, icon = BADGES.get(seen.state, (seen.state, "gray", ":material/help:"))
-        st.badge(label, icon=icon, color=colour)
+        colour, icon = BADGES.get(seen.state, ("gray", ":material/help:"))
+        st.badge(text.get(f"state {seen.state}", seen.state), icon=icon, color=colour)
         with st.container(horizontal=True, width="content"):
-            _buttons(seen)
-    st.progress(min(seen.step / max(seen.steps, 1), 1.0), f"Step {seen.step:,} of {seen.steps:,} · {_does(seen)}")
-    _numbers(seen)
+            _buttons(seen, text)
+    st.progress(
+        min(seen.step / max(seen.steps, 1), 1.0),
+        text["progress"].format(step=seen.step, steps=seen.steps, about=_does(seen, text)),
+    )
+    _numbers(seen, text)
     if seen.message:
-        st.error(controls.verbatim(seen.message), icon=":material/error:")
+        st.error(controls.verbatim(retell(seen.message)), icon=":material/error:")
     if seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
         st.code(printed, language=None, wrap_lines=True)
     _curves(seen, text)
     if seen.problems:
-        with st.expander(f"{len(seen.problems)} photos were left out", icon=":material/broken_image:"):
+        with st.expander(text["left out"].format(count=len(seen.problems)), icon=":material/broken_image:"):
             for problem in seen.problems[:MOST_PROBLEMS]:
-                st.caption(controls.verbatim(problem))
-    _links(seen)
+                st.caption(controls.verbatim(retell(problem)))
+    _links(seen, text)
 
 
-def _does(seen: runs.Watched) -> str:
-    told = [f"task {seen.task}" if seen.task else "", f"photos {seen.source}" if seen.source else ""]
+def _does(seen: runs.Watched, text: dict[str, str]) -> str:
+    told = [
+        text["task"].format(task=seen.task) if seen.task else "",
+        text["from"].format(source=seen.source) if seen.source else "",
+    ]
     return controls.verbatim(" · ".join(word for word in told if word))
 
 
-def _buttons(seen: runs.Watched) -> None:
+def _buttons(seen: runs.Watched, text: dict[str, str]) -> None:
     if seen.live:
-        st.button("Stop", icon=":material/stop:", key="stop", on_click=processes.stop, args=(seen.id,),
-                  disabled=seen.state != "running", help="It saves, and can go on later.")  # fmt: skip
+        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=processes.stop, args=(seen.id,),
+                  disabled=seen.state != "running", help=text["stop help"])  # fmt: skip
     elif seen.state != "finished" and seen.resumable:
-        st.button("Resume", icon=":material/play_arrow:", key="resume", on_click=_resume, args=(seen.id,))
+        st.button(text["resume"], icon=":material/play_arrow:", key="resume", on_click=_resume, args=(seen.id,))
 
 
 def _resume(run_id: str) -> None:
@@ -69,16 +76,16 @@ def _resume(run_id: str) -> None:
     st.rerun()
 
 
-def _numbers(seen: runs.Watched) -> None:
+def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
     loss, right, rate, left = seen.last("loss"), seen.last("top1", "val_colours"), seen.last("lr"), seen.seconds_left
     told = {
-        "Loss": "–" if loss is None else f"{loss:.3f}",
-        "Colours right" if seen.task == "masked" else "Top 1, held out": "–" if right is None else f"{right:.1f} %",
-        "Learning rate": "–" if rate is None else f"{rate:.2e}",
-        "Images a second": f"{seen.images_per_s:.3g}" if seen.images_per_s else "–",
+        text["loss"]: "–" if loss is None else f"{loss:.3f}",
+        text["colours right"] if seen.task == "masked" else text["top 1"]: "–" if right is None else f"{right:.1f} %",
+        text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
+        text["images a second"]: f"{seen.images_per_s:.3g}" if seen.images_per_s else "–",
     }  # fmt: skip
     if seen.live:
-        told["Time left"] = "–" if left is None else controls.span(left)
+        told[text["time left"]] = "–" if left is None else controls.span(left)
     with st.grid(min_column_width=130):
         for label, value in told.items():
             st.metric(label, value)
@@ -92,39 +99,41 @@ def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
     drawn = films.curves(seen.records, controls.theme(), last=seen.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
-            chart(plain(drawn[name]), key=f"watch_{name}", alt=name.capitalize())
+            chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
     explain(text["how"], text["limits"])
 
 
-def _links(seen: runs.Watched) -> None:
+def _links(seen: runs.Watched, text: dict[str, str]) -> None:
     with st.container(horizontal=True):
         if seen.has_film:
-            st.page_link("views/learn.py", label="Watch it learn", icon=":material/movie:",
+            st.page_link("views/learn.py", label=text["watch link"], icon=":material/movie:",
                          query_params={"film": f"runs/{seen.id}"})  # fmt: skip
         if seen.has_model:
-            st.page_link("views/overview.py", label="Open its model in the app", icon=":material/visibility:",
+            st.page_link("views/overview.py", label=text["model link"], icon=":material/visibility:",
                          query_params={"model": f"runs/{seen.id}"})  # fmt: skip
 
 
-def table() -> None:
+def table(text: dict[str, str]) -> None:
     """Every run, newest first; the row that is chosen is watched."""
     seen = [run for run in map(runs.watch, runs.ids()) if run]
     if not seen:
         return
     rows: dict[str, list[Any]] = {
-        "run": [run.id for run in seen], "state": [run.state for run in seen],
-        "done": [run.step / max(run.steps, 1) for run in seen], "steps": [f"{run.step:,} of {run.steps:,}" for run in seen],
+        "run": [run.id for run in seen], "state": [text.get(f"state {run.state}", run.state) for run in seen],
+        "done": [run.step / max(run.steps, 1) for run in seen],
+        "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in seen],
         "learns": [run.task for run in seen], "loss": [run.last("loss") for run in seen],
         "right": [run.last("top1", "val_colours") for run in seen], "photos": [run.source for run in seen],
     }  # fmt: skip
-    columns = {
-        "done": st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1),
-        "loss": st.column_config.NumberColumn(format="%.3f"), "right": st.column_config.NumberColumn("right, %", format="%.1f"),
-    }  # fmt: skip
+    columns: dict[str, Any] = {name: text[f"column {name}"] for name in rows} | {
+        "done": st.column_config.ProgressColumn(text["column done"], format="percent", min_value=0, max_value=1),
+        "loss": st.column_config.NumberColumn(text["column loss"], format="%.3f"),
+        "right": st.column_config.NumberColumn(text["column right"], format="%.1f"),
+    }
 
     def choose() -> None:
         if chosen := st.session_state["all_runs"].selection.rows:
             st.session_state["run"] = rows["run"][chosen[0]]
 
     st.dataframe(rows, hide_index=True, column_config=columns, on_select=choose, selection_mode="single-row", key="all_runs",
-                 alt="All runs with state, steps, loss and accuracy")  # fmt: skip
+                 alt=text["table alt"])  # fmt: skip

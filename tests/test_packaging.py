@@ -140,7 +140,9 @@ def test_fonts_are_here_with_their_licence():
     assert [file for file in files if file.read_bytes()[:4] != b"wOF2"] == []
     assert {file.parent for file in files} == {ROOT / "app/static/fonts"}
     assert set((ROOT / "app/static/fonts").glob("*.woff2")) == files, "a font nobody asks for"
-    assert "SIL OPEN FONT LICENSE Version 1.1" in read("app/static/fonts/Inter-OFL.txt")
+    for licence in ("app/static/fonts/Inter-OFL.txt", "app/static/fonts/NotoSansCJK-OFL.txt",
+                    "vitcore/figures/fonts/NotoSansCJK-OFL.txt"):  # fmt: skip
+        assert "SIL OPEN FONT LICENSE Version 1.1" in read(licence)
 
 
 # Streamlit's configuration

@@ -63,7 +63,7 @@ def test_shell_blocks(code, folder):
 
 
 def test_every_verb_is_shown():
-    for verb in ("patches", "filters", "positions", "distance", "rollout", "models"):
+    for verb in ("patches", "filters", "positions", "distance", "rollout", "models", "report"):
         assert any(f"python -m vitcore {verb}" in code for code in SHELL), verb
 
 

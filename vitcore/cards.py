@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from vitcore.words import say
+
 DEFAULT = "vit-tiny-patch8-128"
 
 
@@ -20,9 +22,9 @@ class ModelCard:
     @property
     def line(self) -> str:
         """Parameters, download and licence in one line."""
-        here = self.note or "ships with the app"
-        size = here if not self.download_mb else f"{self.download_mb:.0f} MB download"
-        return " · ".join(x for x in (f"{self.params_m:.1f} M parameters", size, self.licence) if x)
+        here = say(self.note) if self.note else say("ships with the app")
+        size = here if not self.download_mb else say("{size:.0f} MB download", size=self.download_mb)
+        return " · ".join(x for x in (say("{count:.1f} M parameters", count=self.params_m), size, self.licence) if x)
 
 
 def _hub(name: str, title: str, params_m: float, good_for: str) -> ModelCard:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.cards import CARDS, DEFAULT
+from vitcore.report import verb as taking_away
 from vitcore.train import verbs as training
 from vitcore.train.runs import RunError
 
@@ -65,7 +66,12 @@ def _parser() -> argparse.ArgumentParser:
     far.add_argument(
         "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
     )
-    _rollout_flags(_verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True))
+    one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
+    _rollout_flags(one).add_argument(
+        "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
+    )
+    all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and films of one photo or many", photo="*")
+    taking_away.add(_rollout_flags(all_of_it), _load, _folder)
     listing = verbs.add_parser("models", help="the models of the menu")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=models)
@@ -86,13 +92,13 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     return verb
 
 
-def _rollout_flags(verb: argparse.ArgumentParser) -> None:
+def _rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     verb.add_argument("--fusion", choices=("mean", "max", "min"), default="mean", help="how heads are fused")
     verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
     verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
     verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
-    verb.add_argument("--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it")
+    return verb
 
 
 def _load(args: argparse.Namespace) -> Vit:

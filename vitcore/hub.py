@@ -8,6 +8,7 @@ from typing import Any
 
 from vitcore.cards import CARDS
 from vitcore.compat import declare_torchvision_ops
+from vitcore.words import say
 
 declare_torchvision_ops()
 
@@ -41,9 +42,14 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     except RuntimeError:  # the part after the dot
         config = None
     if config is None or not (config.hf_hub_id or config.url):
-        raise ModelError(f"timm knows no trained model named {name!r}; its names look like {CARDS[1].name}.")
+        raise ModelError(
+            say(
+                "timm knows no trained model named {name!r}; its names look like {example}.",
+                name=name,
+                example=CARDS[1].name,
+            )
+        )
     repo = config.hf_hub_id or f"timm/{name}"
-    hint = f"or save model.safetensors from huggingface.co/{repo} as {placed}"
     kept = try_to_load_from_cache(repo, "model.safetensors")
     if isinstance(kept, str):
         return Path(kept)
@@ -53,10 +59,16 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         )  # fails at once when offline
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
     except RepositoryNotFoundError:
-        raise ModelError(f"The hub has no model {repo}.") from None
+        raise ModelError(say("The hub has no model {repo}.", repo=repo)) from None
     except Exception:  # the hub's client, its transports and the disk each raise their own
         raise ModelError(
-            f"{name} could not be downloaded: the hub can't be reached. Try again when online, {hint}."
+            say(
+                "{name} could not be downloaded: the hub can't be reached. Try again when online, or save model.safetensors "
+                "from huggingface.co/{repo} as {file}.",
+                name=name,
+                repo=repo,
+                file=placed,
+            )
         ) from None
 
 

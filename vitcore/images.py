@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from vitcore.grid import Grid
+from vitcore.words import say
 
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
@@ -46,9 +47,9 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     """
     data, name = _read(source, name)
     if not data:
-        raise PhotoError(f"{name} is empty.")
+        raise PhotoError(say("{name} is empty.", name=name))
     if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
-        raise PhotoError(f"{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.")
+        raise PhotoError(say("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the limits are ours, and damage is told once
@@ -56,12 +57,14 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     except PhotoError:
         raise
     except UnidentifiedImageError:
-        raise PhotoError(f"{name} is not a picture in a format read here ({', '.join(FORMATS)}).") from None
+        raise PhotoError(
+            say("{name} is not a picture in a format read here ({formats}).", name=name, formats=", ".join(FORMATS))
+        ) from None
     except Image.DecompressionBombError:
-        raise PhotoError(f"{name} has more than {MAX_PIXELS // 10**6} megapixels.") from None
+        raise PhotoError(say("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6)) from None
     except Exception as error:  # decoders raise whatever they like on damaged files
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise PhotoError(f"{name} is damaged and can't be decoded ({reason}).") from None
+        raise PhotoError(say("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason)) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 
 
@@ -74,25 +77,27 @@ def photo_of(image: Image.Image, name: str = "picture") -> Photo:
 
 def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
     if isinstance(source, bytes):
-        data, found = source, "The photo"
+        data, found = source, say("The photo")
     elif isinstance(source, str | Path):
         found = printable(Path(source).name)
         try:
             with Path(source).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
-            raise PhotoError(f"{found} can't be read: {getattr(error, 'strerror', None) or error}.") from None
+            raise PhotoError(
+                say("{name} can't be read: {reason}.", name=found, reason=getattr(error, "strerror", None) or error)
+            ) from None
     else:
-        data, found = source.read(MAX_BYTES + 1), printable(getattr(source, "name", "The photo"))
+        data, found = source.read(MAX_BYTES + 1), printable(getattr(source, "name", say("The photo")))
     name = printable(name) if name else found
     if len(data) > MAX_BYTES:
-        raise PhotoError(f"{name} is larger than {MAX_BYTES // 2**20} MB.")
+        raise PhotoError(say("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20))
     return data, name
 
 
 def printable(name: str) -> str:
     """A file name that is safe to show: no control characters, not endless."""
-    return "".join(c if c.isprintable() else "?" for c in str(name))[:80] or "The photo"
+    return "".join(c if c.isprintable() else "?" for c in str(name))[:80] or say("The photo")
 
 
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
@@ -100,20 +105,43 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     image = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise PhotoError(f"{name} has {width * height / 1e6:.0f} megapixels; the limit is {MAX_PIXELS // 10**6}.")
+        raise PhotoError(
+            say(
+                "{name} has {found:.0f} megapixels; the limit is {most}.",
+                name=name,
+                found=width * height / 1e6,
+                most=MAX_PIXELS // 10**6,
+            )
+        )
     if min(width, height) < MIN_SIDE_PX:
-        raise PhotoError(f"{name} is {width}×{height} px; both sides need at least {MIN_SIDE_PX} px.")
+        raise PhotoError(
+            say(
+                "{name} is {width}×{height} px; both sides need at least {least} px.",
+                name=name,
+                width=width,
+                height=height,
+                least=MIN_SIDE_PX,
+            )
+        )
     if max(width, height) > MAX_ASPECT * min(width, height):
-        raise PhotoError(f"{name} is {width}×{height} px, more than {MAX_ASPECT} times longer than wide.")
+        raise PhotoError(
+            say(
+                "{name} is {width}×{height} px, more than {most} times longer than wide.",
+                name=name,
+                width=width,
+                height=height,
+                most=MAX_ASPECT,
+            )
+        )
     notes = []
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
-        notes.append(f"{frames} frames: the first one is shown.")
+        notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
     image.load()
     upright = ImageOps.exif_transpose(image)
     if turned:
-        notes.append("Turned upright as its EXIF orientation says.")
+        notes.append(say("Turned upright as its EXIF orientation says."))
     return _to_srgb(upright, name, notes), notes
 
 
@@ -125,10 +153,10 @@ def _to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
         image = image.convert("RGBA")
     if image.mode in ("RGBA", "RGBa"):
         image = image.convert("RGBA")
-        notes.append("Transparent parts are shown on white.")
+        notes.append(say("Transparent parts are shown on white."))
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     if image.mode == "CMYK":
-        notes.append("CMYK inks were converted to RGB.")
+        notes.append(say("CMYK inks were converted to RGB."))
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         image = _from_profile(image.convert("RGB") if image.mode == "RGBA" else image, profile)
     return image.convert("RGB")
@@ -137,15 +165,15 @@ def _to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
 def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
     values = np.asarray(image).astype(np.float64)
     if not np.isfinite(values).all():
-        raise PhotoError(f"{name} has pixels that are not numbers (NaN or infinite).")
+        raise PhotoError(say("{name} has pixels that are not numbers (NaN or infinite).", name=name))
     low, high = float(values.min()), float(values.max())
     if image.mode != "F" and low >= 0 and high <= 65535:
         low, high = 0.0, 65535.0 if high > 255 else 255.0
-        notes.append("16-bit values are shown with 8 bits.")
+        notes.append(say("16-bit values are shown with 8 bits."))
     elif image.mode == "F" and low >= 0 and high <= 1:
         low, high = 0.0, 1.0
     else:
-        notes.append("Values were scaled from their own range to 8 bits.")
+        notes.append(say("Values were scaled from their own range to 8 bits."))
     return Image.fromarray(np.uint8(np.round(255 * (values - low) / max(high - low, 1e-12))))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from vitcore.hub import ModelError
 from vitcore.models.heads import mlp_head
+from vitcore.words import say
 
 SHIPPED = Path(__file__).parent.parent / "assets" / "models"
 
@@ -23,16 +24,20 @@ def find(name: str | Path) -> Path | None:
     try:
         if path.suffix == ".safetensors":
             if not path.is_file():
-                raise ModelError(f"{path.name} does not exist.")
+                raise ModelError(say("{name} does not exist.", name=path.name))
             return path
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"
         if (path / "recipe.json").is_file():
-            raise ModelError(f"the run {path} holds no model yet: model.safetensors and model.json are missing.")
+            raise ModelError(
+                say("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
+            )
         shipped = SHIPPED / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
-        raise ModelError(f"{str(name)[:60]!r} is no model's name, nor a file: {error.strerror}.") from None
+        raise ModelError(
+            say("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror)
+        ) from None
 
 
 def facts(file: Path) -> dict[str, Any]:
@@ -41,11 +46,17 @@ def facts(file: Path) -> dict[str, Any]:
     try:
         said = json.loads(card.read_text())
     except FileNotFoundError:
-        raise ModelError(f"{file.name} needs its card {card.name} beside it (see CONTRIBUTING.md).") from None
+        raise ModelError(
+            say("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name)
+        ) from None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{file.name} can't be loaded: {card.name}: {reason(error)}") from None
+        raise ModelError(
+            say("{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=reason(error))
+        ) from None
     if not isinstance(said, dict):
-        raise ModelError(f"{file.name} can't be loaded: its card {card.name} is not a JSON object.")
+        raise ModelError(
+            say("{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name)
+        )
     return said
 
 

@@ -21,6 +21,7 @@ from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
+from vitcore.words import say
 from vitcore.zoo import ModelError, Vit, with_positions_moved
 
 AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
@@ -133,6 +134,20 @@ def _far(grid: Grid) -> Tensor:
     return torch.from_numpy(grid.distances_px()).float()
 
 
+def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
+    """Where a model of this kind (`Vit.readout`) reads its answer, as a distribution over tokens (T,)."""
+    row = np.zeros(grid.tokens, np.float32)
+    if pool is not None:
+        row[-len(pool) :] = pool  # some pools leave prefix tokens out
+    elif kind == "class token":
+        row[0] = 1
+    elif kind == "class and distillation tokens":
+        row[:2] = 0.5  # the answer is the mean of two heads
+    else:
+        row[grid.prefix :] = 1 / grid.patches
+    return row
+
+
 class _Reader:
     """The watcher that reduces each block's attention as it streams by."""
 
@@ -189,7 +204,13 @@ class _Reader:
     def _expect(self, heads: int) -> None:
         """One attention call a block, with the heads the model says it has."""
         if self.block >= self.blocks or heads != self.heads:
-            raise ModelError(f"the attention of {self.name} is not one call of {self.heads} heads in each block")
+            raise ModelError(
+                say(
+                    "the attention of {name} is not one call of {heads} heads in each block",
+                    name=self.name,
+                    heads=self.heads,
+                )
+            )
 
     def _reduce(self, p: Tensor, heads: slice) -> None:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
@@ -212,20 +233,16 @@ class _Reader:
 
     def readout(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""
-        row = np.zeros(self.grid.tokens, np.float32)
-        if self.pool is not None:
-            row[-len(self.pool) :] = self.pool  # some pools leave prefix tokens out
-        elif self.kind == "class token":
-            row[0] = 1
-        elif self.kind == "class and distillation tokens":
-            row[:2] = 0.5  # the answer is the mean of two heads
-        else:
-            row[self.grid.prefix :] = 1 / self.grid.patches
-        return row
+        return read_from(self.kind, self.grid, self.pool)
 
     def check(self) -> None:
         """Every block must have been seen once."""
         if self.block != self.blocks:
             raise ModelError(
-                f"{self.name} attends over all its tokens in {self.block} of its {self.blocks} blocks only"
+                say(
+                    "{name} attends over all its tokens in {block} of its {blocks} blocks only",
+                    name=self.name,
+                    block=self.block,
+                    blocks=self.blocks,
+                )
             )

@@ -21,6 +21,7 @@ from vitcore.grid import Grid
 from vitcore.hub import ModelError as ModelError
 from vitcore.hub import Progress
 from vitcore.hub import fetch as fetch
+from vitcore.words import say
 
 declare_torchvision_ops()
 
@@ -101,9 +102,16 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> 
         card = ModelCard(name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
     except KeyError as error:
-        raise ModelError(f"{called} can't be loaded: its card {file.stem}.json has no {error}.") from None
+        raise ModelError(
+            say(
+                "{called} can't be loaded: its card {stem}.json has no {error}.",
+                called=called,
+                stem=file.stem,
+                error=error,
+            )
+        ) from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError(f"{called} can't be loaded: {own.reason(error)}") from None
+        raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=own.reason(error))) from None
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -119,7 +127,7 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError(f"{name} can't be loaded: {own.reason(error)}") from None
+        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=own.reason(error))) from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(
@@ -147,8 +155,11 @@ def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list
     first = next(iter(getattr(module, "blocks", ())), None)
     if not (hasattr(embed, "grid_size") and hasattr(first, "attn") and hasattr(module, "num_prefix_tokens")):
         raise ModelError(
-            f"{card.name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
-            "so these pictures are not defined for it."
+            say(
+                "{name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
+                "so these pictures are not defined for it.",
+                name=card.name,
+            )
         )
     rows, cols = embed.grid_size
     high, wide = getattr(embed, "img_size", None) or config["input_size"][1:]
@@ -165,7 +176,7 @@ def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
     classes = int(getattr(module, "num_classes", 0) or 0)
     if given is not None:
         if not isinstance(given, list) or len(given) != classes:
-            raise ModelError(f"its card's labels are not a list of {classes} names, one a class.")
+            raise ModelError(say("its card's labels are not a list of {classes} names, one a class.", classes=classes))
         return tuple(str(label) for label in given)
     info = _imagenet(module)
     if info is None:
@@ -242,7 +253,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
 
     found = _all_positions(vit)
     if found is None:
-        raise ModelError(f"{vit.name} has no learned absolute position embeddings.")
+        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
         "timm": {"interpolation": "bicubic", "antialias": True},
@@ -258,7 +269,7 @@ def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
     found = _all_positions(vit)
     if found is None:
-        raise ModelError(f"{vit.name} has no learned absolute position embeddings to move.")
+        raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
     table, prefix = found
     moved = torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1)
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it

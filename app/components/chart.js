@@ -2,6 +2,7 @@
 
 const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()
+let em = 1 // how large the page's type is, over 16 px: more in a lecture
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector("figure")
@@ -13,14 +14,18 @@ export default function ({ data, parentElement }) {
     s.observer.observe(root)
   }
   s.data = data
-  draw(root, s)
+  if (s.wide) draw(root, s)
+  else whenIdle(() => draw(root, s)) // what is nearer the top of the page goes first
   return () => s.observer.disconnect()
 }
+
+const whenIdle = window.requestIdleCallback ? run => requestIdleCallback(run, { timeout: 400 }) : run => setTimeout(run, 50)
 
 function draw(root, s) {
   const { title, about, alt, traces, legend, x, y, height } = s.data
   const svg = root.querySelector(":scope > svg")
   s.wide = root.clientWidth
+  em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
   if (!s.wide) return
   root.querySelector("b").textContent = title
   root.querySelector("figcaption span").textContent = about.replace(/<[^>]+>/g, " ")
@@ -38,23 +43,23 @@ function draw(root, s) {
 }
 
 function layout(wide, height, x, y) {
-  const left = y.visible === false ? 0 : 34 + 7 * Math.max(...marks(y, 5).map(t => t.label.length))
-  const bottom = x.visible === false ? 2 : 44
+  const left = y.visible === false ? 0 : em * (34 + 7 * Math.max(...marks(y, 5).map(t => t.label.length)))
+  const bottom = x.visible === false ? 2 : 44 * em
   const at = (axis, from, to) => {
     const [low, high] = axis.range
     return value => from + ((axis.type === "log" ? Math.log10(value) : value) - low) / (high - low) * (to - from)
   }
   if (y.scaleanchor) {
     const ratio = Math.abs(y.range[1] - y.range[0]) / Math.abs(x.range[1] - x.range[0])
-    const w = Math.min(wide - left, 560 / Math.max(1, ratio))
+    const w = Math.min(wide - left, 560 * em / Math.max(1, ratio))
     return { left, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, left, left + w), y: at(y, w * ratio, 0) }
   }
-  const h = Math.max(60, height - bottom - (bottom > 2 ? 90 : 56)), w = wide - left - 10
+  const h = Math.max(60, em * (height - (bottom > 2 ? 90 : 56)) - bottom), w = wide - left - 10
   return { left, top: 8, w, h, high: 8 + h + bottom, x: at(x, left, left + w), y: at(y, 8 + h, 8) }
 }
 
 function drawAxes(g, place, x, y) {
-  const ticks = [...marks(x, place.w / 70).map(t => ({ ...t, axis: "x" })), ...marks(y, place.h / 30).map(t => ({ ...t, axis: "y" }))]
+  const ticks = [...marks(x, place.w / 70 / em).map(t => ({ ...t, axis: "x" })), ...marks(y, place.h / 30 / em).map(t => ({ ...t, axis: "y" }))]
   const [lines, words, titles] = pool(g, "g", 3)
   const { left, top, w, h } = place
   pool(lines, "line", ticks.length).forEach((line, i) => {
@@ -67,13 +72,13 @@ function drawAxes(g, place, x, y) {
   pool(words, "text", ticks.length).forEach((text, i) => {
     const { value, label, axis } = ticks[i]
     text.textContent = label
-    set(text, axis === "x" ? { x: place.x(value), y: top + h + 18, "text-anchor": "middle" } : { x: left - 8, y: place.y(value) + 4, "text-anchor": "end" })
+    set(text, axis === "x" ? { x: place.x(value), y: top + h + 18 * em, "text-anchor": "middle" } : { x: left - 8, y: place.y(value) + 4 * em, "text-anchor": "end" })
     text.setAttribute("class", "soft")
   })
   const named = [x.visible !== false && x.title, y.visible !== false && y.title]
   pool(titles, "text", 2).forEach((text, i) => {
     text.textContent = named[i] || ""
-    const where = i ? { transform: `translate(12 ${top + h / 2}) rotate(-90)` } : { x: left + w / 2, y: top + h + 38 }
+    const where = i ? { transform: `translate(${12 * em} ${top + h / 2}) rotate(-90)` } : { x: left + w / 2, y: top + h + 38 * em }
     set(text, { ...where, "text-anchor": "middle" })
   })
 }
@@ -143,7 +148,7 @@ const DRAW = {
       "stroke-linejoin": "round", "stroke-dasharray": dashes(t.dash) }))
     const marked = t.mode.includes("markers") ? seen : []
     pool(dots, "path", marked.length).forEach((dot, i) => {
-      set(dot, { d: symbol(t.symbol, t.size / 2), fill: t.colour, opacity: t.opacity, class: "dot" })
+      set(dot, { d: symbol(t.symbol, em * t.size / 2), fill: t.colour, opacity: t.opacity, class: "dot" })
       dot.style.transform = `translate(${place.x(marked[i][0])}px, ${place.y(marked[i][1])}px)`
     })
   },
@@ -171,11 +176,12 @@ function drawLines(g, place, lines, notes) {
     set(line, { x1: px[0], x2: px[1], y1: py[0], y2: py[1], stroke: colour || "var(--st-primary-color)", "stroke-width": wide, "stroke-dasharray": dashes(dash) })
   })
   pool(words, "text", notes.length).forEach((text, i) => {
-    const { x, y, paper, parts, anchor, size } = notes[i]
+    const { x, y, paper, parts, anchor, size, colour } = notes[i]
     const px = paper[0] ? place.left + x * place.w : place.x(x)
     const py = paper[1] ? place.top + (1 - y) * place.h : place.y(y)
-    set(text, { x: px, y: py + { top: size, middle: size / 3, bottom: -3 }[anchor[1]], "text-anchor": { left: "start", right: "end", center: "middle" }[anchor[0]] })
-    text.style.fontSize = size + "px"
+    set(text, { x: px, y: py + { top: em * size, middle: em * size / 3, bottom: -3 * em }[anchor[1]], "text-anchor": { left: "start", right: "end", center: "middle" }[anchor[0]] })
+    Object.assign(text.style, colour ? { fill: colour, stroke: "rgba(0,0,0,.8)", strokeWidth: "3px", paintOrder: "stroke" } : { fill: "", stroke: "" })
+    text.style.fontSize = em * size + "px"
     pool(text, "tspan", parts.length).forEach((part, k) => {
       part.textContent = parts[k]
       part.style.fontWeight = k % 2 ? 600 : 400

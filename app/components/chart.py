@@ -121,4 +121,5 @@ def _note(note: Any) -> dict[str, Any]:
     return {
         "x": note.x, "y": note.y, "paper": [note.xref == "paper", note.yref == "paper"], "parts": parts,
         "anchor": [note.xanchor or "center", note.yanchor or "middle"], "size": note.font.size or 13,
+        "colour": note.font.color if note.bgcolor else "",  # a label that lies on a picture
     }  # fmt: skip

@@ -3,56 +3,73 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import texts
+from app.components.lecture import size
+from vitcore.words import speaking
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+PAGE_MARGIN_PX = 16  # at both sides of a phone
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
 def figure(fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", **arrays: Any) -> None:
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
-    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt)
+    plot(fig, key, alt)
     explain(note, limits)
     if arrays:
         downloads(lambda: fig, key, note, **arrays)
 
 
+def plot(fig: go.Figure, key: str, alt: str) -> None:
+    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide."""
+    from vitcore.figures.theme import enlarged, fitted_to
+
+    scale, narrow = size()
+    fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
+    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt)
+
+
 def explain(note: str, limits: str = "") -> None:
     """The two lines under a picture."""
+    text = texts.prose("common")
     if note:
-        st.caption(f"**How to read this.** {note}")
+        st.caption(f"**{text['how to read']}** {note}")
     if limits:
-        st.caption(f"**What this cannot tell you.** {limits}")
+        st.caption(f"**{text['cannot tell']}** {limits}")
 
 
 def downloads(make: Callable[[], go.Figure], key: str, note: str = "", **arrays: Any) -> None:
     """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for."""
-    with st.popover("Download", icon=":material/download:", key=f"{key}_take"):
+    text, words = texts.prose("common"), texts.table()  # a file is made later, when no visitor's language is known
+    with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
             st.download_button(
-                f"Picture, {kind.upper()}", partial(_printed, make, kind, note), f"{key}.{kind}", mime,
+                text["picture as"].format(kind=kind.upper()), partial(_printed, make, kind, note, words), f"{key}.{kind}", mime,
                 key=f"{key}_{kind}", on_click="ignore", width="stretch",
             )  # fmt: skip
         st.download_button(
-            "Numbers, NPZ", lambda: npz(arrays), f"{key}.npz", "application/octet-stream", key=f"{key}_npz",
+            text["numbers as"].format(kind="NPZ"), lambda: npz(arrays), f"{key}.npz", "application/octet-stream", key=f"{key}_npz",
             on_click="ignore", width="stretch",
         )  # fmt: skip
         st.download_button(
-            "Numbers, CSV", lambda: _csv(arrays), f"{key}.csv", "text/csv", key=f"{key}_csv", on_click="ignore",
-            width="stretch",
+            text["numbers as"].format(kind="CSV"), lambda: _csv(arrays), f"{key}.csv", "text/csv", key=f"{key}_csv",
+            on_click="ignore", width="stretch",
         )  # fmt: skip
 
 
-def _printed(make: Callable[[], go.Figure], kind: str, note: str) -> bytes:
+def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping[str, str]) -> bytes:
     from vitcore.figures import print_figure
 
-    return print_figure(make(), kind, note)
+    with speaking(words):
+        return print_figure(make(), kind, note)
 
 
 def npz(arrays: dict[str, Any]) -> bytes:

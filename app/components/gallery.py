@@ -5,16 +5,16 @@ import streamlit as st
 from app.components import source
 
 _GALLERY = st.components.v2.component(
-    "inside_vit_gallery", html="<div class='photos' role='group' aria-label='Sample photos'>\n</div>", css=source("gallery.css"),
+    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=source("gallery.css"),
     js=source("gallery.js"),
 )  # fmt: skip
 
 
-def gallery(rows: list[dict[str, str]], chosen: str, *, key: str, target: str) -> None:
-    """Show rows of {id, title, alt, image}; a click puts the id in st.session_state[target]."""
+def gallery(rows: list[dict[str, str]], chosen: str, *, key: str, target: str, label: str) -> None:
+    """Show rows of {id, title, alt, image}, called `label`; a click puts the id in st.session_state[target]."""
 
     def pick() -> None:
         if st.session_state[key].picked:
             st.session_state[target] = st.session_state[key].picked
 
-    _GALLERY(data={"rows": rows, "chosen": chosen}, key=key, on_picked_change=pick)
+    _GALLERY(data={"rows": rows, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)

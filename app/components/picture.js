@@ -14,7 +14,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
-  canvas.setAttribute("aria-label", data.label + ". Arrow keys move, Enter chooses a patch.")
+  // all of it fits on the screen: on a projector, a phone on its side
+  parentElement.querySelector("figure").style.maxWidth = `max(260px, ${80 * (data.cols * data.cell[1]) / (data.rows * data.cell[0])}vh)`
+  canvas.setAttribute("aria-label", data.label + ". " + data.words.keys)
   for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
   for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.overlay) s.pictures.delete(old)
 
@@ -84,10 +86,12 @@ function describe(slot, data) {
   const row = Math.floor(patch / data.cols)
   const col = patch % data.cols
   const [h, w] = data.cell
-  const place = `patch ${patch} · row ${row}, column ${col} · x ${col * w}–${(col + 1) * w}, y ${row * h}–${(row + 1) * h} px`
+  const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w}, y ${row * h}–${(row + 1) * h} px`
   const value = data.values ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
-  return (data.order && patch !== slot ? `slot ${slot}: ` : "") + place + value
+  return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value }) : place + value
 }
+
+const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
 
 function draw(canvas, s) {
   const { rows, cols, order, gutter, overlay, opacity, selected, lines, smooth } = s.data

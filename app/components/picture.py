@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import texts
 from app.components import source
 
 _PICTURE = st.components.v2.component(
@@ -22,10 +23,11 @@ def picture(
     `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values` are read out
     with `unit` under the pointer; `also` is a (key, value) that a choice sets too.
     """
+    text = texts.prose("common")
     data: dict[str, Any] = {
         "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
         "gutter": gutter_px, "order": order, "overlay": overlay, "opacity": opacity, "values": values, "unit": unit,
-        "lines": lines, "smooth": smooth,
+        "lines": lines, "smooth": smooth, "words": {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"]},
     }  # fmt: skip
 
     def pick() -> None:

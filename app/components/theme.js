@@ -1,6 +1,7 @@
-// Tells Python when the page is light and the figures were drawn for dark, or the other way round.
+// Tells Python when the page is light and the figures were drawn for dark, or the other way round; tells the page its language.
 
 export default function ({ data, parentElement, setTriggerValue }) {
+  document.documentElement.lang = data.lang
   const paint = document.createElement("canvas").getContext("2d")
   paint.fillStyle = getComputedStyle(parentElement.querySelector("i")).getPropertyValue("--st-background-color")
   const [r, g, b] = paint.fillStyle.match(/[0-9a-f]{2}/gi).map(hex => parseInt(hex, 16))

@@ -7,11 +7,14 @@ from app.components import source
 _THEME = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=source("theme.js"))
 
 
-def follow(mode: str, *, key: str, target: str) -> None:
-    """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target]."""
+def follow(mode: str, *, key: str, target: str, lang: str = "en") -> None:
+    """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target].
+
+    The page's language is told to the browser, too: it chooses voices, hyphens and forms of characters by it.
+    """
 
     def changed() -> None:
         if st.session_state[key].mode:
             st.session_state[target] = st.session_state[key].mode
 
-    _THEME(data={"mode": mode}, key=key, on_mode_change=changed)
+    _THEME(data={"mode": mode, "lang": lang}, key=key, on_mode_change=changed)

@@ -21,26 +21,23 @@ if vit.hybrid:
     st.info(text["hybrid"])
 most = len(found.variance)
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    count = controls.slider("Components", "components", 1, min(most, 98), min(28, most), width=300)
-    scale = st.segmented_control(
-        "Scale", ["symmetric", "minmax"], default="symmetric", required=True, key="scale", bind="query-params",
-        help="Symmetric: zero is mid-grey. Minmax: each component is stretched to its own range.",
-    )  # fmt: skip
-subject = "Root convolution" if vit.hybrid else "RGB embedding filters"
+    count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
+    scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
+subject = text["root"] if vit.hybrid else text["subject"]
 fig = figures.filters(filters.as_picture(found.vectors[:count], scale), found.variance, mode, subject)
-figure(fig, "filters", f"The first {count} principal components", text["how"], text["limits"],
+figure(fig, "filters", text["alt"].format(count=count), text["how"], text["limits"],
        components=found.vectors, variance=found.variance)  # fmt: skip
-figure(figures.scree(found.variance, count, mode), "scree", "Variance explained by the first k components", text["scree"],
+figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
        variance=found.variance)  # fmt: skip
 
 if not vit.hybrid:
-    st.markdown(f"#### {text['rebuild title']}")
-    k = controls.slider("Rebuild with the first k components", "k", 1, most, min(28, most))
+    st.markdown(f"## {text['rebuild title']}")
+    k = controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = rec.grid
     drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), found, k)
     before, after = st.columns(2, gap="large")
-    before.image(data_uri(rec.seen.pixels), "What the model sees", width="stretch", alt="The model's input")
+    before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     rebuilt = patches.join(drawn.patches, grid).clip(0, 255).round().astype("uint8")
-    after.image(data_uri(rebuilt), f"Rebuilt from {k} of {most}: error {drawn.rmse:.1f} of 255 (RMSE), "
-                f"{drawn.kept:.1%} of the signal kept", width="stretch", alt="The photo rebuilt")  # fmt: skip
+    told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=drawn.kept)
+    after.image(data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
     st.caption(text["rebuild"])

@@ -13,15 +13,13 @@ if not titles:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    name = st.selectbox(
-        "Film", list(titles), format_func=lambda n: titles.get(n, n), key="film", bind="query-params", width=320
-    )
+    name = controls.named(text["film"], titles, "film", [runs.films(lang) for lang in texts.LANGUAGES], width=320)
     try:
         film = runs.film(name)[1]
     except runs.RunError as error:
         st.error(controls.verbatim(str(error)[0].upper() + str(error)[1:]), icon=":material/broken_image:")
         st.stop()
-    photo = st.selectbox("Photo of the film", film.names, key="scene", bind="query-params", width=220)
+    photo = st.selectbox(text["scene"], film.names, key="scene", bind="query-params", width=220)
     screen.play_button(film.steps.tolist())
 run = runs.watch(name.removeprefix("runs/")) if name.startswith("runs/") else None
 screen.show(name, film.names.index(photo), bool(run and run.live), text)

@@ -1,47 +1,77 @@
-"""Overview: the paper's five pictures of one photo, each a door to its page."""
+"""The landing page: a finished picture at once, three doors, and the paper's pictures of the photo, each a door to its page."""
 
 import streamlit as st
 
-from app import controls, session, texts
-from app.components.figure import explain
+from app import controls, first, session, texts
+from app.components.chart import chart
+from app.components.picture import picture, scale_bar
+from vitcore.cards import DEFAULT
+from vitcore.words import say
 
-text = texts.prose("overview")
-st.markdown(text["intro"])
-vit, photo, rec = controls.current()
-
-from vitcore import figures  # noqa: E402
-from vitcore.analysis.distance import uniform_distance_px  # noqa: E402
-from vitcore.analysis.filters import as_picture  # noqa: E402
-
-mode, grid = controls.theme(), rec.grid
-found, cosine = session.components(vit.name), session.similarity(vit.name)
-seen = session.shown(vit.name, photo.digest, photo, rec)[0]
-rows = [st.columns(2, gap="medium") for _ in range(3)]
+text, mode = texts.prose("overview"), controls.theme()
+chosen, model = st.session_state.get("photo"), st.session_state.get("model") or DEFAULT
 
 
-def door(place, slug: str, fig, alt: str) -> None:
-    """A small figure, its one line, and the link to its page."""
-    with place, st.container(border=True, height="stretch"):
-        if fig is None:
-            st.info(text[f"{slug} none"])
+def paint(drawn: dict) -> None:
+    """The first picture, its title, its scale and its words."""
+    readout = say(drawn["readout"])
+    st.header(title := text["rollout title"].format(readout=readout), anchor=False)
+    picture(
+        drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="first", label=title, target="_touched",
+        overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
+    )  # fmt: skip
+    unit = text["rollout or more" if drawn["more"] else "rollout unit"]
+    scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
+    st.caption(text["rollout"].format(readout=readout))
+    st.page_link("views/rollout.py", label=text["rollout link"], icon=":material/arrow_forward:")
+
+
+def door(slug: str, spec: dict | None) -> None:
+    """A small picture, its one line, and the link to its page."""
+    with st.container(border=True, height="stretch"):
+        if spec:
+            chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
+            st.caption(text[slug].format(readout=say(vit.readout)))
         else:
-            fig.update_layout(height=400)
-            st.plotly_chart(fig, theme=None, key=f"overview_{slug}", config={"displayModeBar": False}, alt=alt)
-        explain(text[slug].format(readout=vit.readout))
-        st.page_link(f"views/{slug}.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
+            st.info(text[f"{slug} none"])
+        st.space("stretch")
+        if slug != "answer":
+            st.page_link(f"views/{slug}.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
-door(rows[0][0], "patches", figures.patches(rec.seen.pixels, grid, mode=mode), "The photo cut into patches")
-gathered = figures.rollout(rec.rollout(), seen, grid, mode=mode, about=f"what the {vit.readout} gathered")
-door(rows[0][1], "rollout", gathered, "Attention rollout on the photo")
-filters = found and figures.filters(as_picture(found.vectors[:28]), found.variance, mode)
-door(rows[1][0], "filters", filters, "Principal components of the embedding filters")
-tiles = None if cosine is None else figures.positions(cosine, grid, mode)
-door(rows[1][1], "positions", tiles, "Position-embedding similarity tiles")
-far = figures.distance(rec.distance_px, grid, uniform_distance_px(grid), mode=mode)
-door(rows[2][0], "distance", far, "Mean attention distance of every head over depth")
-with rows[2][1], st.container(border=True, height="stretch"):
-    if rec.top():
-        bars = figures.predictions(rec.top(), mode)
-        st.plotly_chart(bars, theme=None, config={"displayModeBar": False}, alt="The five likeliest classes")
-    explain(text["answer"])
+st.markdown(text["intro"])
+said = st.container()
+look, ways = st.columns([3, 2], gap="large")
+if ready := first.shipped(model, chosen):
+    with look:
+        paint(ready)
+for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():
+    with ways.container(border=True):
+        st.header(f":material/{icon}: {text[way]}", anchor=False)
+        st.markdown(text[f"{way} why"])
+        if way == "own":
+            controls.uploader("own_file")
+        elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
+            st.switch_page(f"views/{way}.py")
+with look if not ready else st.container(), st.skeleton(height=560), said:
+    vit, photo, rec = controls.current(10**6)
+    if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
+        st.session_state["token"] = token = rec.grid.prefix + touched
+        st.switch_page("views/attention.py", query_params={"token": str(token)})
+    place, lang = (vit.name, photo.digest, mode), texts.language()
+    if not ready:
+        seen = session.shown(vit.name, photo.digest, photo, rec)[0]
+        ready = session.kept("first", *place, lang, lambda: first.picture_of(rec, photo.digest, vit.readout, seen))
+        with look:
+            paint(ready)
+    drawn = session.kept("photo", *place, lang, lambda: first.doors_of_photo(vit, rec, mode))
+    found, cosine = session.components(vit.name), session.similarity(vit.name)
+    drawn = drawn | session.kept(
+        "model", vit.name, "", mode, lang, lambda: first.doors_of_model(vit, found, cosine, mode)
+    )
+st.header(text["doors title"])
+st.markdown(text["doors"])
+with st.grid(3, min_column_width=300, gap="medium"):
+    for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
+        door(slug, drawn[slug])
+st.caption(text["paper"])

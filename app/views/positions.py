@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import controls, session, texts
-from app.components.figure import downloads, explain, figure
+from app.components.figure import downloads, explain, figure, plot
 from app.components.picture import picture
 
 text = texts.prose("positions")
@@ -24,32 +24,33 @@ if cosine is None:
     st.stop()
 left, right = st.columns([3, 2], gap="large")
 with right:
-    chosen = controls.number("Position", "position", grid.patches, grid.middle)
-    figure(figures.tile(cosine, grid, chosen, mode), "tile", "One tile enlarged", text["tile"], cosine=cosine[chosen])
-    st.metric("Correlation of cosine with 2-D distance", f"{correlation_with_distance(cosine, grid):.2f}",
-              help="Pearson, over all pairs of different positions; negative: near positions are alike.")  # fmt: skip
+    chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
+    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], cosine=cosine[chosen])
+    st.metric(text["correlation"], f"{correlation_with_distance(cosine, grid):.2f}",
+              help=text["correlation help"])  # fmt: skip
 with left:
-    st.markdown("##### Position-embedding similarity, one tile per position")
+    st.markdown(f"## {text['tiles title']}")
     picture(
         session.tiles_address(vit.name), grid.rows, grid.cols, grid.step_px, key="touch",
-        target="position", label="Similarity tiles", selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
+        target="position", label=text["tiles"], selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
     )  # fmt: skip
-    controls.scale_strip(DIVERGING, -1, 1, "cosine similarity", "positions_scale")
+    controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])
     downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], cosine=cosine)
 
-st.markdown(f"#### {text['other title']}")
+st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])
-side = controls.slider("Patches a side", "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
+side = controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
 new = Grid(side, side, grid.patch_px, grid.prefix)
 at = new.patch(side // 3, side // 2)
 ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
-titles = {"paper": "Paper: bilinear, aligned", "timm": "timm: bicubic, antialiased", "": "Difference"}
+titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
 for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
     values = ways[way] if way else ways["paper"] - ways["timm"]
     unit, limit = (
-        ("cosine similarity", 1.0) if way else ("difference of cosines", round(float(abs(values).max()) + 0.005, 2))
+        (text["cosine"], 1.0) if way else (text["difference of cosines"], round(float(abs(values).max()) + 0.005, 2))
     )
     fig = figures.cosine_map(values, new, title, mode, at, unit, limit)
-    place.plotly_chart(fig, theme=None, config={"displayModeBar": False}, key=f"resampled_{way}", alt=title)
+    with place:
+        plot(fig, f"resampled_{way}", title)
 explain(text["other how"].format(largest=abs(ways["paper"] - ways["timm"]).max()))

@@ -1,9 +1,27 @@
-"""Take it away: a handout, an animation, and a ZIP of everything for many photos."""
+"""Take it away: a handout, a film, and a ZIP of everything for many photos; and what a link to a page carries."""
 
 import streamlit as st
 
-from app import controls, texts
+from app import controls, packing, takeaway, texts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = controls.current(takeaway.LAST)
+
+st.markdown(f"## {text['one title']}")
+asked = packing.settings(text, vit)
+left, right = st.columns(2, gap="large")
+with left:
+    packing.handout(text, vit, photo, rec, asked, "report")
+with right:
+    packing.film(text, vit, photo, rec, asked)
+
+st.markdown(f"## {text['many title']}")
+st.markdown(text["many about"])
+packing.many(text, vit, asked)
+st.caption(text["shell"])
+st.code(packing.shell(vit, asked), language=None, wrap_lines=True)
+
+st.markdown(f"## {text['link title']}")
+st.markdown(text["link about"])
+st.info(takeaway.lacking(text, "report") or text["carries all"], icon=":material/link:")

@@ -7,6 +7,7 @@ from vitcore import zoo
 from vitcore.cards import CARDS, DEFAULT
 
 HUB = CARDS[1]
+AROUND = {"model": DEFAULT, "camera_on": False, "lang": "en", "lecture": False}  # the controls of every page
 
 
 NONSENSE = {
@@ -28,9 +29,9 @@ def test_a_nonsense_address_falls_back(slug):
 
 def test_a_nonsense_number_falls_back_or_into_range():
     for value in ("-1", "256", "1e400", "-inf", "nan", "", "0x10", "9" * 400, "1.5", "١٢"):
-        app = App("rollout", ask="true", query=value, block=value, first=value, discard=value).fine()
+        app = App("rollout", ask="true", query=value, first=value, discard=value).fine()
         values = app.values()
-        assert 0 <= values["query"] < 256 and 0 <= values["block"] < 12 and 0 <= values["first"] < 12, value
+        assert 0 <= values["query"] < 256 and 0 <= values["first"] < 12, value
         assert 0 <= values["discard"] <= 95, value
 
 
@@ -40,9 +41,11 @@ SETTINGS = {
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5)},
     "positions": {"position": ("3", 3), "side": ("9", 9)},
     "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
-    "attention": {
+    "rollout": {
         "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
-        "residual": ("10", 10), "first": ("2", 2), "block": ("3", 3), "shared": ("true", True),
+        "residual": ("10", 10), "first": ("2", 2), "opacity": ("70", 70), "compare": ("true", True), "method": ("Rollout", "rollout"),
+        "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"), "b_discard": ("5", 5),
+        "b_residual": ("20", 20), "b_first": ("1", 1),
     },
 }  # fmt: skip
 
@@ -51,9 +54,9 @@ SETTINGS = {
 def test_every_setting_is_in_the_address(slug):
     given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
-    assert app.values() == {key: value for key, (_, value) in given.items()} | {"model": DEFAULT, "camera_on": False}
+    assert app.values() == {key: value for key, (_, value) in given.items()} | AROUND
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
-    assert unbound == {"camera_on"}, "a camera is not opened by a link"
+    assert unbound == {"camera_on", "lang"}, "a camera is not opened by a link; the language writes its own address"
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
 
 
@@ -77,19 +80,19 @@ def test_no_two_models_have_one_title():
 
 
 def test_settings_stay_from_page_to_page():
-    app = App("rollout").set(block=3, fusion="max", ask=True).set(query=17)
+    app = App("rollout").set(first=3, fusion="max", ask=True).set(query=17)
     app.go("patches").set(patch=5).go("overview").go("rollout").fine()
-    assert {k: app.values()[k] for k in ("block", "fusion", "ask", "query")} == {
-        "block": 3, "fusion": "max", "ask": True, "query": 17
+    assert {k: app.values()[k] for k in ("first", "fusion", "ask", "query")} == {
+        "first": 3, "fusion": "max", "ask": True, "query": 17
     }  # fmt: skip
 
 
 def test_numbers_out_of_range_for_the_new_model(kinds, offer):
     offer(registers=kinds["registers"], hybrid=kinds["hybrid"])
-    app = App("rollout", ask="true", query="250", block="11", first="9").fine()
+    app = App("rollout", ask="true", query="250", first="9").fine()
     app.set(model="registers").fine()
     vit, values = kinds["registers"], app.values()
-    assert 0 <= values["query"] < vit.grid.patches and values["block"] < vit.blocks and values["first"] < vit.blocks
+    assert 0 <= values["query"] < vit.grid.patches and values["first"] < vit.blocks
     app.go("patches").fine().set(model=DEFAULT).fine().set(patch=255).fine().set(model="hybrid").fine()
     assert 0 <= app.values()["patch"] < kinds["hybrid"].grid.patches
     app.go("positions").fine().set(model=DEFAULT).fine().set(position=255).set(model="registers").fine()

@@ -11,6 +11,8 @@ from app import runs, screen, texts
 from vitcore.train import frames
 from vitcore.train import runs as files
 
+AROUND = {"lang": "en", "lecture": False}  # the controls of every page
+
 
 @pytest.fixture(autouse=True)
 def no_recordings(monkeypatch, tmp_path):
@@ -31,7 +33,7 @@ def test_without_a_film_there_is_a_way_to_make_one():
 def test_every_snapshot_is_shown_on_scales_that_stay():
     a_run()
     app = App("learn").fine()
-    assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 40}
+    assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 40} | AROUND
     assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss", "accuracy"]
     last = {name: app.component(f"film_{name}") for name in pictures(app)}
     app.set(frame=0).fine()
@@ -51,8 +53,9 @@ def test_every_snapshot_is_shown_on_scales_that_stay():
 def test_every_setting_is_in_the_address():
     a_run()
     app = App("learn", film="runs/demo", frame="3", scene="macaw").fine()
-    assert app.values() == {"film": "runs/demo", "scene": "macaw", "frame": 3}
-    assert all(control.proto.query_param_key == key for key, control in app.controls.items())
+    assert app.values() == {"film": "runs/demo", "scene": "macaw", "frame": 3} | AROUND
+    bound = {key: control for key, control in app.controls.items() if key != "lang"}  # which writes its own
+    assert all(control.proto.query_param_key == key for key, control in bound.items())
 
 
 @pytest.mark.parametrize(
@@ -152,4 +155,5 @@ def test_prose_has_every_word_the_pages_ask_for():
     for page, sources in asked.items():
         words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / file).read_text())}
         assert words <= texts.prose(page).keys()
-    assert set(screen.ALTS) - {"loss", "accuracy"} <= texts.prose("learn").keys()
+    pictures = {one for row in screen.ROWS for one in row}
+    assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()

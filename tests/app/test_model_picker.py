@@ -102,7 +102,7 @@ def test_a_model_that_is_no_plain_vit_is_refused_in_a_sentence(monkeypatch):
         app = App("rollout", model=name).fine()
         (said,) = app.sentences("warning")
         assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
-        assert app.charts()
+        assert app.pictures()
 
 
 REAL = f"""

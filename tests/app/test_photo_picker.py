@@ -93,7 +93,7 @@ def test_an_odd_photo_is_shown_with_a_note(name):
     app = App("patches").upload(name, make()).fine()
     assert app.values()["photo"] == session.UPLOAD and not app.at.error
     assert any(note in said for said in app.sentences("caption"))
-    assert app.go("rollout").fine().charts()
+    assert app.go("rollout").fine().pictures()
 
 
 def test_somebody_elses_upload_is_not_in_a_link():

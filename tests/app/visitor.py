@@ -18,9 +18,9 @@ SLUGS = [row.slug for row in PAGES if row.looks]  # at the photo, through the mo
 class App:
     """The app as one visitor has it, at a page; `at` is Streamlit's AppTest."""
 
-    def __init__(self, slug: str, theme: str = "light", **address: str) -> None:
+    def __init__(self, slug: str, theme: str = "light", locale: str | None = None, **address: str) -> None:
         self.at = AppTest.from_file(str(MAIN), default_timeout=120)
-        self.at.context = {"theme": theme}
+        self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
         with patch.object(controls, "current", lambda *_: st.stop()):
             self.run()  # the first run tells which pages there are
@@ -75,9 +75,9 @@ class App:
 
     def pictures(self) -> list:
         """Everything on the page that is looked at: figures, images, and components that draw."""
-        quiet = ("theme", "gallery", "lecture", "link")
+        quiet = ("theme", "gallery", "dress", "link")
         drawn = [c for c in self.at.get("bidi_component") if not str(c.proto.id).endswith(quiet)]
-        return [*self.at.get("plotly_chart"), *self.at.get("imgs"), *drawn]
+        return [*self.at.get("plotly_chart"), *self.at.get("image"), *drawn]
 
     def chart(self, alt: str) -> dict:
         """The figure whose alt text begins with these words."""

@@ -5,6 +5,7 @@ renormalise, so a head that spends half its attention on the class token reads h
 "renormalise" divides by what is left. Values above the uniform line are legitimate: such a head looks far on purpose.
 """
 
+import functools
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArra
     return per_query.mean(-1)
 
 
+@functools.lru_cache(maxsize=16)  # asked for at every touch of a page
 def uniform_distance_px(grid: Grid) -> float:
     """What a head reads that attends to every patch alike (116.492227 px for 14×14 patches of 16 px)."""
     return float(grid.distances_px().mean())

@@ -50,7 +50,7 @@ def transition(
 
 
 def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
-    """One block back: row @ transition(fused), without building the matrix."""
+    """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
     _check_residual(residual)
     a = discard(fused, discard_ratio, prefix)
     sums = a.sum(-1, dtype=np.float64)
@@ -69,10 +69,27 @@ def rollout(
     that read their answer from a pool of tokens. Blocks before `first_block` are left out.
     """
     _check_first(first_block, len(fused))
-    row = np.eye(fused.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
+    row = _row(start, fused.shape[-1])
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
         row = step(row, matrix, prefix, discard_ratio, residual)
     return row
+
+
+def build_up(
+    fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5,
+    first_block: int = 0,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Rollout (L, T) as it is built up: row l is what the token has gathered when it leaves block l.
+
+    Row l is start @ Ã_l ⋯ Ã_first: the rollout of the model that stops after block l. The last row is `rollout`; rows
+    before `first_block` are the token itself, which has gathered nothing yet. Every row sums to 1. A start that is a
+    distribution (a pool's weights) is the same for every row: the one the whole model reads with.
+    """
+    _check_first(first_block, len(fused))
+    rows = np.tile(_row(start, fused.shape[-1]), (len(fused), 1))
+    for block in range(len(fused) - 1, first_block - 1, -1):  # every row that has this block in it takes it at once
+        rows[block:] = step(rows[block:], fused[block], prefix, discard_ratio, residual)
+    return rows
 
 
 def rollout_matrix(
@@ -84,6 +101,11 @@ def rollout_matrix(
     for matrix in fused[first_block:]:
         product = transition(matrix, prefix, discard_ratio, residual) @ product
     return product
+
+
+def _row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
+    """A token's index as a distribution over tokens; a distribution as it is."""
+    return np.eye(tokens)[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
 
 
 def _check_first(first_block: int, blocks: int) -> None:

@@ -7,9 +7,10 @@ from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.positions import cosine_map, positions, tile
 from vitcore.figures.predictions import predictions
 from vitcore.figures.printing import print_figure
+from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions",
-    "predictions", "print_figure", "rollout", "scree", "tile",
+    "Line", "build_up", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions",
+    "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 """Attention drawn on the photo: heads of a block as small maps, rollout as heat or as the paper draws it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
@@ -7,16 +9,23 @@ from PIL import Image, ImageFilter
 
 from vitcore.figures.theme import SEQUENTIAL, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
 from vitcore.grid import Grid
+from vitcore.words import say
 
 MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
 
-def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: bool = False) -> go.Figure:
-    """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale."""
+def heads(
+    maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: bool = False, names: Sequence[str] = (), across: int = 0,
+) -> go.Figure:  # fmt: skip
+    """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale.
+
+    `names` (default: head 1, head 2, …) are written on the maps, which stand in rows of `across` (default: three or four).
+    """
     count = len(maps)
-    cols = min(count, 4 if count > 3 else 3)
+    cols = across or min(count, 4 if count > 3 else 3)
+    names = names or [say("head {head}", head=head + 1) for head in range(count)]
     zoom = max(2, round(320 / grid.rows))
     top = float(maps.max())
     tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])
@@ -27,35 +36,37 @@ def heads(maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: b
         x, y = (head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)
         fig.add_annotation(
             x=x, y=y, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.6)",
-            text=f"head {head + 1}", font={"size": 11, "color": "#fff"},
+            text=names[head], font={"size": 11, "color": "#fff"},
         )  # fmt: skip
     if count * grid.patches <= MOST_CELLS:
-        fig.add_trace(hover_cells(_head_text(maps, cols, size), size))
-    unit = "attention weight" if shared else "share of the head's maximum"
+        fig.add_trace(hover_cells(_head_text(maps, names, cols, size), size))
+    unit = say("attention weight") if shared else say("share of the head's maximum")
     fig.add_trace(scale_bar(SEQUENTIAL, 0, top if shared else 1, unit))
-    about = f"largest weight {top:.2g}, smallest maximum {maps.max((1, 2)).min():.2g}"
+    about = say("largest weight {most:.2g}, smallest maximum {least:.2g}", most=top, least=maps.max((1, 2)).min())
     return bare_axes(styled(fig, title, mode, 100 + max(230, round(760 / cols)) * -(-count // cols), about), size)
 
 
-def _head_text(maps: NDArray, cols: int, size: tuple[float, float]) -> list[list[str]]:
+def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float, float]) -> list[list[str]]:
     """What the pointer is told, one cell of the mosaic each; gutters say nothing."""
     _, high, wide = maps.shape
     text = [["" for _ in range(round(size[0]))] for _ in range(round(size[1]))]
+    told = say("row {row}, column {col}: {value}")
     for head, row, col in np.ndindex(maps.shape):
         place = text[(head // cols) * (high + 1) + row]
-        place[(head % cols) * (wide + 1) + col] = (
-            f"head {head + 1} · row {row}, column {col}: {maps[head, row, col]:.2g}"
-        )
+        where = told.format(row=row, col=col, value=f"{maps[head, row, col]:.2g}")
+        place[(head % cols) * (wide + 1) + col] = f"{names[head]} · {where}"
     return text
 
 
 def rollout(
     mask: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", opacity: float = 0.6,
-    mode: Mode = "light", about: str = "what the class token gathered", start: int | None = None,
+    mode: Mode = "light", about: str | None = None, start: int | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
     size = (float(grid.cols), float(grid.rows))
-    text = [[f"row {r}, column {c}: {mask[r, c]:.3%}" for c in range(grid.cols)] for r in range(grid.rows)]
+    about = say("what the class token gathered") if about is None else about
+    told = say("row {row}, column {col}: {value}")
+    text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.3%}") for c in range(grid.cols)] for r in range(grid.rows)]
     photo = fitted(pixels)
     if style == "paper":
         fig = go.Figure([picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)])
@@ -69,7 +80,7 @@ def rollout(
     if start is not None:
         row, col = grid.row_col(start)
         fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
-    return bare_axes(styled(fig, "Attention rollout", mode, 580, about), size)
+    return bare_axes(styled(fig, say("Attention rollout"), mode, 580, about), size)
 
 
 def scale_top(mask: NDArray) -> float:
@@ -83,7 +94,7 @@ def scale_top(mask: NDArray) -> float:
 
 def rollout_unit(mask: NDArray) -> str:
     """What the colour scale of a rollout measures."""
-    return "rollout, % of the total" + (", or more" if scale_top(mask) < mask.max() else "")
+    return say("rollout, % of the total, or more") if scale_top(mask) < mask.max() else say("rollout, % of the total")
 
 
 def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:

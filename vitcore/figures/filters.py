@@ -5,13 +5,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import INK, Mode, bare_axes, hover_cells, mosaic, picture, styled
+from vitcore.words import say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 
 
-def filters(
-    tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str = "RGB embedding filters"
-) -> go.Figure:
+def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None) -> go.Figure:
     """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains."""
     count, high, _, _ = tiles.shape
     rows = -(-count // ACROSS)
@@ -19,10 +18,14 @@ def filters(
     size = (float(drawn.shape[1]), float(drawn.shape[0]))
     text = [["" for _ in range(ACROSS)] for _ in range(rows)]
     for i in range(count):
-        text[i // ACROSS][i % ACROSS] = f"component {i + 1}<br>{variance[i]:.1%} of variance"
+        text[i // ACROSS][i % ACROSS] = say(
+            "component {number}<br>{share:.1%} of variance", number=i + 1, share=variance[i]
+        )
     fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(text, size)])
-    about = f"first {count} principal components, {variance[:count].sum():.0%} of variance"
-    return bare_axes(styled(fig, subject, mode, 110 * rows + 80, about), size)
+    about = say(
+        "first {count} principal components, {share:.0%} of variance", count=count, share=variance[:count].sum()
+    )
+    return bare_axes(styled(fig, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about), size)
 
 
 def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
@@ -30,13 +33,14 @@ def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
     total = 100 * np.cumsum(variance)
     k = np.arange(1, len(total) + 1)
     ink = INK[mode]
+    hover = say("first {k} components: {share} %", k="%{x}", share="%{y:.1f}")
     fig = go.Figure([
         go.Scatter(x=k, y=total.astype(np.float32), mode="lines", line={"color": ink["accent"], "width": 2.5},
-                   hovertemplate="first %{x} components: %{y:.1f} %<extra></extra>"),
+                   hovertemplate=hover + "<extra></extra>"),
         go.Scatter(x=[shown], y=[total[shown - 1]], mode="markers+text", text=[f"{shown}: {total[shown - 1]:.0f} %"],
                    textposition="bottom right", marker={"size": 10, "color": ink["accent"]}, hoverinfo="skip"),
     ])  # fmt: skip
-    styled(fig, "Variance explained by the first k components", mode, 300)
-    fig.update_xaxes(title="k, number of components", range=[0, len(total) + 1])
-    fig.update_yaxes(title="variance explained (%)", range=[0, 104])
+    styled(fig, say("Variance explained by the first k components"), mode, 300)
+    fig.update_xaxes(title=say("k, number of components"), range=[0, len(total) + 1])
+    fig.update_yaxes(title=say("variance explained (%)"), range=[0, 104])
     return fig.update_layout(margin={"l": 60, "b": 50})

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from vitcore.figures.theme import DIVERGING, Mode, bare_axes, colour, hover_cells, mosaic, picture, styled
 from vitcore.grid import Grid
+from vitcore.words import say
 
 
 def split_picture(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
@@ -21,7 +22,7 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
     high, wide = grid.image_px
     fig = go.Figure([picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))])
     about = f"N = HW/P² = {high}·{wide} / {_area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
-    return bare_axes(styled(fig, "The photo as patches", mode, 580, about), (wide, high))
+    return bare_axes(styled(fig, say("The photo as patches"), mode, 580, about), (wide, high))
 
 
 def _area(grid: Grid) -> str:
@@ -30,9 +31,11 @@ def _area(grid: Grid) -> str:
 
 
 def _labels(grid: Grid) -> list[list[str]]:
+    told = say("patch {patch} · row {row}, column {col}") + "<br>x {left}–{right} px, y {top}–{bottom} px"
+
     def label(index: int) -> str:
         (row, col), (left, top, right, bottom) = grid.row_col(index), grid.box_px(index)
-        return f"patch {index} · row {row}, column {col}<br>x {left}–{right} px, y {top}–{bottom} px"
+        return told.format(patch=index, row=row, col=col, left=left, top=top, right=right, bottom=bottom)
 
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 
@@ -48,16 +51,16 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: i
     fig = go.Figure([enlarged, numbers, strip])
     place = grid.prefix + index
     labels = (
-        (high + 2.3, f"x_p: its {patch.size} numbers, flattened"),
-        (high + 5.7, f"x_p·E: its embedding, {embedding.size} numbers, ±{limit:.2g}"),
-        (high + 9.1, f"its place in the sequence: token {place} of {grid.tokens}, after {grid.prefix} prefix"),
-    )
+        (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),
+        (high + 5.7, say("x_p·E: its embedding, {count} numbers, ±{limit:.2g}", count=embedding.size, limit=limit)),
+        (high + 9.1, say("its place in the sequence: token {place} of {tokens}, after {prefix} prefix",
+                         place=place, tokens=grid.tokens, prefix=grid.prefix)),
+    )  # fmt: skip
     for y, text in labels:
         fig.add_annotation(x=0, y=y, xanchor="left", yanchor="bottom", showarrow=False, text=text, font={"size": 13})
     _sequence(fig, grid, place, wide, high + 9.4)
-    return bare_axes(
-        styled(fig, f"{patch.shape[0]}×{patch.shape[1]}×3 pixels become one token", mode, 470), (wide, high + 11)
-    )
+    title = say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1])
+    return bare_axes(styled(fig, title, mode, 490), (wide, high + 12.4))
 
 
 def _strip(row: NDArray[np.uint8], wide: float, top: float) -> go.Image:
@@ -73,4 +76,4 @@ def _sequence(fig: go.Figure, grid: Grid, place: int, wide: float, top: float) -
     row[:, place] = (213, 94, 0)
     fig.add_trace(_strip(row, wide, top))
     x = (place + 0.5) * wide / grid.tokens
-    fig.add_annotation(x=x, y=top, yanchor="bottom", showarrow=False, text="▾", font={"size": 16, "color": "#D55E00"})
+    fig.add_annotation(x=x, y=top + 1.6, yanchor="top", showarrow=False, text="▴", font={"size": 16, "color": "#D55E00"})

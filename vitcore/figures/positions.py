@@ -17,6 +17,7 @@ from vitcore.figures.theme import (
     styled,
 )
 from vitcore.grid import Grid
+from vitcore.words import say
 
 
 def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900) -> NDArray[np.uint8]:
@@ -29,31 +30,36 @@ def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int
 def positions(cosine: NDArray, grid: Grid, mode: Mode = "light", about: str = "", side_px: int = 900) -> go.Figure:
     """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
     size = (float(grid.cols), float(grid.rows))
-    text = [[f"input patch row {r + 1}, column {c + 1}" for c in range(grid.cols)] for r in range(grid.rows)]
+    told = say("input patch row {row}, column {col}")
+    text = [[told.format(row=r + 1, col=c + 1) for c in range(grid.cols)] for r in range(grid.rows)]
     fig = go.Figure([
         picture(tiles_picture(cosine, grid, side_px=side_px), size, smooth=False), hover_cells(text, size),
-        scale_bar(DIVERGING, -1, 1, "cosine similarity", [-1, -0.5, 0, 0.5, 1]),
+        scale_bar(DIVERGING, -1, 1, say("cosine similarity"), [-1, -0.5, 0, 0.5, 1]),
     ])  # fmt: skip
-    bare_axes(styled(fig, "Position-embedding similarity", mode, 620, about), size)
+    bare_axes(styled(fig, say("Position-embedding similarity"), mode, 620, about), size)
     return _count_axes(fig, grid)
 
 
 def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
     """One tile enlarged: cosine similarity of one position with all others."""
-    return cosine_map(cosine[patch], grid, title or f"Position {_name(grid, patch)}", mode, patch)
+    return cosine_map(cosine[patch], grid, title or _name(grid, patch), mode, patch)
 
 
 def cosine_map(
     values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None,
-    unit: str = "cosine similarity", limit: float = 1.0,
+    unit: str | None = None, limit: float = 1.0,
 ) -> go.Figure:  # fmt: skip
-    """(N,) cosines, or differences of cosines, on the grid, ±`limit`, with the position they belong to outlined."""
+    """(N,) cosines, or what `unit` says, on the grid, ±`limit`, with the position they belong to outlined."""
     size = (float(grid.cols), float(grid.rows))
     cells = grid.to_map(values)
-    text = [[f"row {r + 1}, column {c + 1}: {cells[r, c]:+.3f}" for c in range(grid.cols)] for r in range(grid.rows)]
+    told = say("row {row}, column {col}: {value}")
+    text = [
+        [told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)]
+        for r in range(grid.rows)
+    ]
     fig = go.Figure([
         picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),
-        scale_bar(DIVERGING, -limit, limit, unit, [-limit, 0, limit]),
+        scale_bar(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
     ])  # fmt: skip
     bare_axes(styled(fig, title, mode, 380), size)
     if patch is not None:
@@ -66,19 +72,19 @@ def cosine_map(
 
 def _name(grid: Grid, patch: int) -> str:
     row, col = grid.row_col(patch)
-    return f"(row {row + 1}, column {col + 1})"
+    return say("Position (row {row}, column {col})", row=row, col=col)
 
 
 def _count_axes(fig: go.Figure, grid: Grid) -> go.Figure:
-    """Axes that count patches from 1, as the paper's."""
+    """Axes that count patches from 0, as all of this app (the paper's count from 1)."""
 
     def ticks(count: int) -> dict[str, list]:
         every = max(1, count // 7)
         return {
             "tickvals": [i + 0.5 for i in range(0, count, every)],
-            "ticktext": [str(i + 1) for i in range(0, count, every)],
+            "ticktext": [str(i) for i in range(0, count, every)],
         }
 
-    fig.update_xaxes(visible=True, showgrid=False, title="input patch column", **ticks(grid.cols))
-    fig.update_yaxes(visible=True, showgrid=False, title="input patch row", **ticks(grid.rows))
+    fig.update_xaxes(visible=True, showgrid=False, title=say("input patch column"), **ticks(grid.cols))
+    fig.update_yaxes(visible=True, showgrid=False, title=say("input patch row"), **ticks(grid.rows))
     return fig.update_layout(margin={"l": 50, "b": 50})

@@ -6,13 +6,21 @@ of trace, so matplotlib draws them from the same `go.Figure`: pictures, points, 
 
 import base64
 import io
+import re
+from pathlib import Path
 from typing import Any
+from unicodedata import east_asian_width
 
 import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
 
+from vitcore.words import say
+
 DPI = 150
+NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure
+FONTS = Path(__file__).parent / "fonts"  # Chinese characters, which matplotlib's own font lacks
+SYSTEM = ("Noto Sans CJK SC", "Noto Sans CJK TC", "PingFang SC", "PingFang TC", "Microsoft YaHei", "Microsoft JhengHei")
 PAPER = {"light": "#FFFFFF", "dark": "#0F1218"}
 
 
@@ -26,7 +34,9 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     from matplotlib.figure import Figure
 
     wide = _width_in(fig)
-    sheet = Figure(figsize=(wide, fig.layout.height / 100 + (0.3 if note else 0)), dpi=DPI, layout="constrained")
+    lines = _wrapped(note, wide)
+    below = 0.14 + 0.16 * len(lines) if note else 0
+    sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=DPI, layout="constrained")
     FigureCanvasAgg(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
     ink = {"text": "#E8E6E1" if mode == "dark" else "#1F2328"}
@@ -35,10 +45,42 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     _draw_traces(fig, axes, sheet, ink["text"])
     _draw_axes(fig, axes, ink["text"])
     if note:
-        sheet.supxlabel(note, fontsize=8, color=ink["text"], ha="left", x=0.01)
+        sheet.supxlabel("\n".join(lines), fontsize=8, color=ink["text"], ha="left", x=0.01)
+    _choose_fonts(sheet)
     file = io.BytesIO()
     sheet.savefig(file, format=kind, facecolor=sheet.get_facecolor())
     return file.getvalue()
+
+
+def _wrapped(note: str, wide_in: float) -> list[str]:
+    """The note in lines that fit the sheet: broken at spaces, or after any Chinese character but before no closing mark."""
+    lines, room = [""], NOTE_CHARS_AN_INCH * wide_in
+    for word in re.findall(r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note):
+        if lines[-1] and _length(lines[-1] + word.rstrip()) > room:
+            lines.append("")
+        lines[-1] += word
+    return [line.rstrip() for line in lines]
+
+
+def _length(text: str) -> float:
+    """In Latin letters; a Chinese character is as wide as 1.9 of them."""
+    return sum(1.9 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _choose_fonts(sheet: Any) -> None:
+    """Each character from the first font that has it: matplotlib's own, ours for the language, then the system's."""
+    from matplotlib import font_manager
+    from matplotlib.text import Text
+
+    manager = font_manager.fontManager
+    here = {font.name for font in manager.ttflist}
+    for file in FONTS.glob("*.otf"):
+        if font_manager.get_font(file).family_name not in here:
+            manager.addfont(file)
+    ours = say("Inside ViT SC")  # the font is a word, too: characters that both scripts share look different in each
+    families = ["DejaVu Sans", ours, "Inside ViT SC", "Inside ViT TC", *(name for name in SYSTEM if name in here)]
+    for text in sheet.findobj(Text):
+        text.set_fontfamily(list(dict.fromkeys(families)))
 
 
 def _width_in(fig: go.Figure) -> float:

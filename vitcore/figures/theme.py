@@ -46,6 +46,38 @@ def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 48
     return fig
 
 
+BAR_PX = 75  # what a colour bar takes of the width, with its numbers and unit
+PIXELS = {  # what is counted in pixels, by what it belongs to
+    "font": ("size",), "marker": ("size",), "line": ("width",), "margin": ("l", "r", "t", "b"), "pad": ("l", "r", "t", "b"),
+    "colorbar": ("thickness",), "layout": ("height",),
+}  # fmt: skip
+
+
+def enlarged(fig: go.Figure, factor: float) -> go.Figure:
+    """A copy with type, markers, lines, margins and height `factor` times as large: for a projector, or a screen far away."""
+    return fig if factor == 1 else go.Figure(_grown("", fig.to_dict(), factor))
+
+
+def fitted_to(fig: go.Figure, wide_px: int) -> go.Figure:
+    """The same, a picture (`bare_axes`) only as tall as it is at this width: no empty space above and below it."""
+    x, y, margin = fig.layout.xaxis, fig.layout.yaxis, fig.layout.margin
+    if y.scaleanchor:
+        shape = abs(y.range[1] - y.range[0]) / abs(x.range[1] - x.range[0])
+        bar = BAR_PX if any(trace.marker.showscale for trace in fig.select_traces({"type": "scatter"})) else 0
+        tall = (wide_px - margin.l - margin.r - bar) * shape + margin.t + margin.b
+        fig = go.Figure(fig).update_layout(height=min(fig.layout.height, round(tall)))
+    return fig
+
+
+def _grown(name: str, node: Any, factor: float) -> Any:
+    if isinstance(node, dict):
+        return {
+            key: value * factor if key in PIXELS.get(name, ()) and isinstance(value, int | float) else _grown(key, value, factor)
+            for key, value in node.items()
+        }  # fmt: skip
+    return [_grown(name, one, factor) for one in node] if isinstance(node, list | tuple) and name != "text" else node
+
+
 def colour(
     values: NDArray, scale: str = SEQUENTIAL, low: float | None = None, high: float | None = None
 ) -> NDArray[np.uint8]:

@@ -19,6 +19,7 @@ from vitcore.figures.theme import (
     styled,
 )
 from vitcore.grid import Grid
+from vitcore.words import say
 
 SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
 HATCH = (132, 176)  # the two greys of a masked patch
@@ -50,7 +51,9 @@ def curves(
     if at is not None:
         fig.add_vline(max(at, FIRST) if log_steps else at, line={"color": INK[mode]["accent"], "width": 2.5})
     styled(fig, title, mode, 320, about)
-    fig.update_xaxes(title="training step", type="log" if log_steps else "linear", range=_steps_range(end, log_steps))
+    fig.update_xaxes(
+        title=say("training step"), type="log" if log_steps else "linear", range=_steps_range(end, log_steps)
+    )
     fig.update_yaxes(title=unit, range=limits or (0, 1.06 * max(top, 1e-9)))
     return fig.update_layout(
         margin={"l": 62, "b": 52, "t": 96}, showlegend=len(drawn) > 1,
@@ -68,7 +71,7 @@ def _add(fig: go.Figure, line: Line, colour: str, log_steps: bool) -> None:
         x=np.maximum(line.steps, FIRST) if log_steps else line.steps, y=line.values.astype(np.float32), name=line.name,
         mode="lines+markers" if dots else "lines", opacity=0.35 if line.kind == "raw" else 1,
         line={"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, marker={"color": colour, "size": 7},
-        hovertemplate=f"step %{{x:,}}: {line.name} %{{y:.3f}}<extra></extra>",
+        hovertemplate=say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}") + "<extra></extra>",
     )  # fmt: skip
 
 
@@ -78,10 +81,11 @@ def gathered(
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film."""
     size = (float(grid.cols), float(grid.rows))
-    text = [[f"row {r}, column {c}: {mask[r, c]:.2%}" for c in range(grid.cols)] for r in range(grid.rows)]
+    told = say("row {row}, column {col}: {value}")
+    text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.2%}") for c in range(grid.cols)] for r in range(grid.rows)]
     fig = go.Figure([
         picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
-        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, "% of the total, or more"),
+        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, say("% of the total, or more")),
     ])  # fmt: skip
     return bare_axes(styled(fig, title, mode, 480, about), size)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.words import say
 
 ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers
 
@@ -59,7 +60,12 @@ def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) ->
     size, rest = divmod(recipe.batch, passes * world)
     if rest or not size:
         raise RecipeError(
-            f"batch {recipe.batch} can't be shared by {world} processes in {passes} passes of whole images."
+            say(
+                "batch {batch} can't be shared by {world} processes in {passes} passes of whole images.",
+                batch=recipe.batch,
+                world=world,
+                passes=passes,
+            )
         )
     require_pairs(recipe, size)
     first = (micro * world + rank) * size
@@ -70,7 +76,10 @@ def require_pairs(recipe: Recipe, size: int) -> None:
     """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
     if mixes(recipe) and size % 2:
         raise RecipeError(
-            f"mixup and CutMix mix photos in pairs: a pass of {size} images is odd; choose an even number."
+            say(
+                "mixup and CutMix mix photos in pairs: a pass of {size} images is odd; choose an even number.",
+                size=size,
+            )
         )
 
 

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from vitcore.train.loop import Training
 from vitcore.train.model import architecture
 from vitcore.train.runs import RunError, RunFolder, explained, replace, write
+from vitcore.words import say
 
 WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
 
@@ -17,7 +18,7 @@ WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by 
 def save(run: Training, folder: RunFolder) -> None:
     """Write the state of every process beside the old one, then put it in its place. Raises: RunError."""
     machine, new = run.accelerator, folder.path / ".checkpoint-new"
-    with explained(folder, f"the checkpoint of step {run.step}", WRITING):
+    with explained(folder, say("the checkpoint of step {step}", step=run.step), WRITING):
         try:
             if machine.is_main_process:
                 shutil.rmtree(new, ignore_errors=True)
@@ -43,10 +44,13 @@ def restore(run: Training, folder: RunFolder) -> None:
     try:
         run.accelerator.load_state(str(source))
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
-        again = f"delete {folder.checkpoint} to go on from the one before it" if (
-            source == folder.checkpoint and folder.before.is_dir()) else f"its weights may be whole in {folder.model}"  # fmt: skip
+        again = say("its weights may be whole in {file}", file=folder.model)
+        if source == folder.checkpoint and folder.before.is_dir():
+            again = say("delete {folder} to go on from the one before it", folder=folder.checkpoint)
         reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
-        raise RunError(f"the checkpoint of run {folder.id} is damaged ({reason}): {again}.") from error
+        raise RunError(
+            say("the checkpoint of run {id} is damaged ({reason}): {again}.", id=folder.id, reason=reason, again=again)
+        ) from error
 
 
 def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
@@ -55,7 +59,7 @@ def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
     if not run.accelerator.is_main_process:
         return
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
-    with explained(folder, "the model", WRITING):
+    with explained(folder, say("the model"), WRITING):
         write(folder.path / f"{name}.json", json.dumps(card(run, vit, folder), indent=1, ensure_ascii=False))
         replace(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
+from vitcore import words
 from vitcore.train import checkpoint, loop, snapshots
 from vitcore.train.data import Evaluation, open_data
 from vitcore.train.frames import snapshot_steps
@@ -113,8 +114,12 @@ def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, devi
             teach.open_lessons(where), recipe, len(photos.classes), teach.looker_of(where).to(device), device
         )
     seen = module.vit.pretrained_cfg
-    decoding = lambda done, of: say(folder, "starting", 0, f"decoding photos: {done} of {of}")  # noqa: E731
+    decoding = lambda done, of: say(folder, "starting", 0, _decoding(done, of))  # noqa: E731
     return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)
+
+
+def _decoding(done: int, of: int) -> str:
+    return words.say("decoding photos: {done} of {count}", done=done, count=of)
 
 
 def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
@@ -166,7 +171,7 @@ def _tell(
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
     if not run.accelerator.is_main_process:
         return
-    with explained(folder, "the log"):
+    with explained(folder, words.say("the log")):
         with folder.log.open("a") as log:
             log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
         if time.monotonic() - run.told > SAY_EVERY_S:

@@ -18,6 +18,7 @@ from vitcore.train.crops import NUMBERS, boxes, cut
 from vitcore.train.photos import DataError, Photos
 from vitcore.train.recipe import Recipe
 from vitcore.train.stream import Streamed
+from vitcore.words import say
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
 
@@ -57,8 +58,7 @@ class Resident:
         squares, sizes, self.problems = squashed(photos, kept_px(recipe, photos), progress)
         self._readable = np.flatnonzero(sizes[:, 0])
         if not len(self._readable):
-            first = f" The first: {self.problems[0]}" if self.problems else ""
-            raise DataError(f"None of the {len(photos)} photos of {photos.name} can be read.{first}")
+            raise DataError(none_can_be_read(photos, self.problems))
         self._sizes, self._squares = sizes, squares.to(self.device)
         self._labels = torch.from_numpy(photos.labels).to(self.device)
         self._scale, self._shift = normaliser(mean, std, self.device)
@@ -87,6 +87,14 @@ class Resident:
         found = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
         flips = self.recipe.flip & (draws[:, NUMBERS] < 0.5)
         return torch.from_numpy(found.astype(np.float32)), torch.from_numpy(flips)
+
+
+def none_can_be_read(photos: Photos, problems: list[str]) -> str:
+    """The sentence for a set whose every photo is broken."""
+    first = problems[0] if problems else "–"
+    return say(
+        "None of the {count} photos of {name} can be read: {first}", count=len(photos), name=photos.name, first=first
+    )
 
 
 def normaliser(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
@@ -173,7 +181,7 @@ class Evaluation:
                 yield part
         self.problems = problems
         if problems and not seen:
-            raise DataError(f"None of the {len(self.photos)} photos of {self.photos.name} can be read: {problems[0]}")
+            raise DataError(none_can_be_read(self.photos, problems))
         self._kept = kept if self._keep else None
 
     def _one(self, i: int) -> tuple[Tensor, int] | str:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from vitcore.images import PhotoError, see
 from vitcore.recording import to_input
 from vitcore.train.photos import DataError, Photos
+from vitcore.words import say
 from vitcore.zoo import Vit, wordnet_ids
 
 BATCH = 64
@@ -35,7 +36,9 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
         top = vit.module(x).topk(min(5, len(vit.labels))).indices
         hits.append(top == right[:, None])
     if not hits:
-        raise DataError(f"None of the {len(photos)} photos of {photos.name} can be asked about.")
+        raise DataError(
+            say("None of the {count} photos of {name} can be asked about.", count=len(photos), name=photos.name)
+        )
     found = torch.cat(hits)
     first, five = (100 * float(h.double().mean()) for h in (found[:, 0], found.any(1)))
     return {"photos": len(found), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(found)}
@@ -64,7 +67,15 @@ def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> N
         at, wanted = _by_name(vit.labels), [_plain(name) for name in wanted]
     found = np.array([at.get(name, -1) for name in wanted], np.int64)
     if not (found >= 0).any():
-        raise DataError(f"{vit.name} has no class of {source}: it has {_few(vit.labels)}; they have {_few(classes)}.")
+        raise DataError(
+            say(
+                "{name} has no class of {source}: it has {labels}; they have {classes}.",
+                name=vit.name,
+                source=source,
+                labels=_few(vit.labels),
+                classes=_few(classes),
+            )
+        )
     return found
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.words import say
+
 SHOTS = (1, 5, 10, 25)
 SEEDS = 3
 L2 = 2.0**10
@@ -33,9 +35,11 @@ def few_shot(
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos(f"Few-shot accuracy: class {unknown[0]} is asked about but has no photo to learn from.")
+        raise TooFewPhotos(
+            say("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0])
+        )
     if not len(test_y):
-        raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
+        raise TooFewPhotos(say("Few-shot accuracy: there is no photo to ask about."))
     found = {}
     for count in [shots] if isinstance(shots, int) else shots:
         chosen = [choose(train_y, count, seed) for seed in range(seeds)]
@@ -53,10 +57,17 @@ def choose(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     rows = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     short = [(label, len(r)) for label, r in zip(np.unique(labels), rows, strict=True) if len(r) < shots]
     if shots < 1:
-        raise TooFewPhotos(f"Few-shot accuracy: a class needs a photo at least, not {shots}.")
+        raise TooFewPhotos(say("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots))
     if short:
-        more = f" ({len(short)} such classes)" if len(short) > 1 else ""
-        raise TooFewPhotos(f"Few-shot accuracy: class {short[0][0]} has {short[0][1]} photos, not {shots}{more}.")
+        raise TooFewPhotos(
+            say(
+                "Few-shot accuracy: class {name} has {count} photos, not {shots} ({classes} such classes).",
+                name=short[0][0],
+                count=short[0][1],
+                shots=shots,
+                classes=len(short),
+            )
+        )
     return np.concatenate([r[:shots] for r in rows])
 
 

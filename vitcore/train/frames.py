@@ -19,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 from vitcore.grid import Grid
 from vitcore.train.recipe import Recipe
 from vitcore.train.runs import RunError, RunFolder, find, recipe_of, records, replace, write
+from vitcore.words import say
 
 TOP = 5  # classes kept per photo
 
@@ -88,9 +89,9 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
         facts = json.loads((folder.frames / "still.json").read_text())
         frames = [load_file(file) for file in files]
     except (OSError, SafetensorError, ValueError) as error:
-        raise RunError(f"the pictures of run {folder.id} can't be read yet: {error}") from None
+        raise RunError(say("the pictures of run {id} can't be read yet: {error}", id=folder.id, error=error)) from None
     if not frames:
-        raise RunError(f"run {folder.id} has no pictures yet.")
+        raise RunError(say("run {id} has no pictures yet.", id=folder.id))
     arrays = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
     return Film(
         title or folder.id, recipe_of(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
@@ -126,7 +127,7 @@ def open_film(file: Path) -> Film:
     try:
         arrays, facts = load_file(file), json.loads(file.with_suffix(".json").read_text())
     except (OSError, SafetensorError, ValueError) as error:
-        raise RunError(f"the recording {file.name} can't be read: {error}") from None
+        raise RunError(say("the recording {name} can't be read: {error}", name=file.name, error=error)) from None
     still = {name.removeprefix("still."): arrays.pop(name) for name in list(arrays) if name.startswith("still.")}
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),

@@ -16,6 +16,7 @@ from vitcore.tape import Call, Softmax, Tape
 from vitcore.train.model import MEAN, STD
 from vitcore.train.recipe import Recipe, RecipeError
 from vitcore.train.teach import COMPONENTS, TOKEN_STEP, Lessons, first_attention, normalise
+from vitcore.words import say
 
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 
@@ -84,7 +85,7 @@ def plan(text: str) -> list[tuple[float, float]]:
         if any(len(p) != 2 or not (0 < p[0] <= 1 and 0 <= p[1] <= 1) for p in pairs):
             raise ValueError
     except ValueError:
-        raise RecipeError(f"keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.") from None
+        raise RecipeError(say("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=text)) from None
     return sorted(((p[0], p[1]) for p in pairs), key=lambda p: p[1])
 
 

@@ -21,6 +21,7 @@ from vitcore.train.objectives import classes_of, objective
 from vitcore.train.optimisers import averaged, fast_bf16, learning_rate, optimiser
 from vitcore.train.recipe import Recipe
 from vitcore.train.runs import RunError
+from vitcore.words import say
 
 LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
 
@@ -78,7 +79,12 @@ def passes(recipe: Recipe, processes: int) -> int:
     size = recipe.micro_batch or max(1, recipe.batch // processes)
     if recipe.batch % (size * processes):
         raise RunError(
-            f"a batch of {recipe.batch} can't be shared by {processes} processes in passes of {size} images."
+            say(
+                "a batch of {batch} can't be shared by {processes} processes in passes of {size} images.",
+                batch=recipe.batch,
+                processes=processes,
+                size=size,
+            )
         )
     return recipe.batch // (size * processes)
 
@@ -108,7 +114,7 @@ def start(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Acc
     module = objective(recipe, known)
     sharded = machine.distributed_type == DistributedType.FSDP
     if sharded and recipe.average_decay:
-        raise RunError("sharded weights (FSDP) can't be averaged here: set average_decay 0.")
+        raise RunError(say("sharded weights (FSDP) can't be averaged here: set average_decay 0."))
     whole = copy.deepcopy(module).to(machine.device) if sharded else None
     average = averaged(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
     data = open_data(module, machine.device)
@@ -133,7 +139,9 @@ def train(run: Training) -> Iterator[dict[str, Any]]:
             continue
         record = {name: float(value) for name, value in run.accelerator.reduce(parts, "mean").items()}
         if not math.isfinite(record["loss"]):
-            raise RunError(f"the loss is not a number at step {run.step}: try a lower lr_peak or a longer warm-up")
+            raise RunError(
+                say("the loss is not a number at step {step}: try a lower lr_peak or a longer warm-up", step=run.step)
+            )
         seconds = time.perf_counter() - begun
         speed = (run.step - first) * recipe.batch / seconds
         begun, first = time.perf_counter(), run.step

@@ -10,6 +10,7 @@ from torch import nn
 from vitcore import zoo
 from vitcore.models.heads import mlp_head
 from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.words import say
 
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 
@@ -81,6 +82,9 @@ def inherit(module: Any, trained: Any) -> None:
     missing = [k for k in own if k not in state and not k.startswith("head.")]
     if wrong or missing:
         raise RecipeError(
-            f"the trained model has another shape ({(wrong + missing)[0]}): set patch_px, width, blocks and heads to its own."
+            say(
+                "the trained model has another shape ({first}): set patch_px, width, blocks and heads to its own.",
+                first=(wrong + missing)[0],
+            )
         )
     module.load_state_dict(state, strict=False)

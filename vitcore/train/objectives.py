@@ -10,6 +10,7 @@ from vitcore import zoo
 from vitcore.train import lessons, model
 from vitcore.train.masked import MaskedPatches
 from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.words import say
 
 
 class Classify(nn.Module):
@@ -71,7 +72,10 @@ def matching(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
     lacking = [name for name in wanted if name not in index]
     if lacking:
         raise RecipeError(
-            f"the teacher does not know the class {lacking[0]!r}: set distil_share 1 to learn its own classes."
+            say(
+                "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.",
+                name=lacking[0],
+            )
         )
     return [index[name] for name in wanted]
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from vitcore.train.photos import DataError, Photos, parted
+from vitcore.words import say
 
 SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
           "test": "test", "testing": "test"}  # fmt: skip
@@ -61,7 +62,7 @@ def from_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> 
         for split, part in found.items():
             table[split] += part
     if not any(table.values()):
-        raise DataError(f"{name} holds no photos.")
+        raise DataError(say("{name} holds no photos.", name=name))
     if not table["train"]:  # one split alone is the set
         table = defaultdict(list, train=[row for part in table.values() for row in part])
     classes = names or _classes(table)
@@ -80,7 +81,13 @@ def _require_memory(name: str, files: list[Path]) -> None:
     except (OSError, AttributeError, ValueError):  # no such count on this system
         return
     if need > 0.7 * have:
-        raise DataError(f"{name} is {need / 1e9:.0f} GB, too much to hold in memory: unpack it as folders of photos.")
+        raise DataError(
+            say(
+                "{name} is {size_gb:.0f} GB, too much to hold in memory: unpack it as folders of photos.",
+                name=name,
+                size_gb=need / 1e9,
+            )
+        )
 
 
 def _read(file: Path, split: str) -> tuple[Table, tuple[str, ...]]:
@@ -90,13 +97,23 @@ def _read(file: Path, split: str) -> tuple[Table, tuple[str, ...]]:
         features = _features(schema)
         image = _column(schema, features, "Image", ("image", "img"))
         if image is None:
-            raise DataError(f"{file} has no column `image`; it has {', '.join(schema.names) or 'none'}.")
+            raise DataError(
+                say(
+                    "{file} has no column `image`; it has {columns}.",
+                    file=file,
+                    columns=", ".join(schema.names) or "none",
+                )
+            )
         label = _column(schema, features, "ClassLabel", ("label", "labels", "fine_label"))
         wanted = [column for column in (image, label, "split") if column in schema.names]
         table = pq.read_table(file, columns=wanted)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{file} is not a Parquet file that can be read ({str(error).splitlines()[0][:100]})."
+            say(
+                "{file} is not a Parquet file that can be read ({reason}).",
+                file=file,
+                reason=str(error).splitlines()[0][:100],
+            )
         ) from None
     photos, keys = _encoded(table[image].combine_chunks(), file)
     labels = _labels(table[label], file) if label else [None] * len(photos)
@@ -135,7 +152,9 @@ def _encoded(column: pa.Array, file: Path) -> tuple[list[bytes], list[bytes]]:
             paths = pc.struct_field(column, "path").to_pylist()
         column = pc.struct_field(column, "bytes")
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
-        raise DataError(f"the images of {file} are {column.type}, not the bytes of picture files.")
+        raise DataError(
+            say("the images of {file} are {type}, not the bytes of picture files.", file=file, type=column.type)
+        )
     return [photo or b"" for photo in column.to_pylist()], [str(path or "").encode() for path in paths]
 
 
@@ -144,7 +163,9 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     values = column.to_pylist()
     if all(isinstance(v, int | str | None) for v in values):
         return values
-    raise DataError(f"the labels of {file} are {column.type}; whole numbers or strings were expected.")
+    raise DataError(
+        say("the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type)
+    )
 
 
 def _classes(table: Table) -> tuple[str, ...]:
@@ -162,7 +183,14 @@ def _photos(name: str, part: list[Row], classes: tuple[str, ...], numbered: bool
     labels = [-1 if y in (None, -1) else at.get(y if numbered else str(y), -2) for _, y, _ in part]
     if -2 in labels:
         wrong = part[labels.index(-2)][1]
-        raise DataError(f"{name} has a label {wrong!r} that is none of its {len(classes)} classes.")
+        raise DataError(
+            say(
+                "{name} has a label {wrong!r} that is none of its {count} classes.",
+                name=name,
+                wrong=wrong,
+                count=len(classes),
+            )
+        )
     return Photos(name, [photo for photo, *_ in part], np.array(labels, np.int64), classes)
 
 
@@ -171,7 +199,7 @@ def from_hub(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:
     owner, _, rest = where.removeprefix("hf:").partition("/")
     name, _, config = rest.partition("/")
     if not re.fullmatch(r"[\w.-]+", owner) or not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(f"{where!r} is not a data set of the hub: they are written hf:owner/name.")
+        raise DataError(say("{where!r} is not a data set of the hub: they are written hf:owner/name.", where=where))
     files = _download(f"{owner}/{name}", config)
     return from_files(where, files, holdout, seed)
 
@@ -197,13 +225,20 @@ def _download(repo: str, config: str) -> dict[str, Path]:
         except RevisionNotFoundError:
             break
         except RepositoryNotFoundError:
-            raise DataError(f"The hub has no data set {repo}, or it is private.") from None
+            raise DataError(say("The hub has no data set {repo}, or it is private.", repo=repo)) from None
         except DataError:
             raise
         except Exception:  # the hub's client, its transports and the disk each raise their own
-            hint = "Try again when online, or give the Parquet files themselves."
-            raise DataError(f"hf:{repo} could not be downloaded: the hub can't be reached. {hint}") from None
-    raise DataError(f"hf:{repo} has no Parquet files{f' of {config!r}' if config else ''}.")
+            raise DataError(
+                say(
+                    "hf:{repo} could not be downloaded: the hub can't be reached. Try again when online, or give the Parquet "
+                    "files themselves.",
+                    repo=repo,
+                )
+            ) from None
+    if config:
+        raise DataError(say("hf:{repo} has no Parquet files of {config!r}.", repo=repo, config=config))
+    raise DataError(say("hf:{repo} has no Parquet files.", repo=repo))
 
 
 def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
@@ -216,5 +251,11 @@ def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
         return groups[config] if config else files
     usual = next((groups[name] for name in ("default", "data") if name in groups), None)
     if usual is None:
-        raise DataError(f"hf:{repo} has several configurations; choose one: hf:{repo}/{'|'.join(sorted(groups))}.")
+        raise DataError(
+            say(
+                "hf:{repo} has several configurations; choose one: hf:{repo}/{choices}.",
+                repo=repo,
+                choices="|".join(sorted(groups)),
+            )
+        )
     return usual

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_of, printable
+from vitcore.words import say
 
 Size = tuple[int, int]  # width, height
 QUICK = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images
@@ -54,7 +55,7 @@ class Photos:
         """What photo i is called in a list of problems."""
         item = self.items[i]
         if not isinstance(item, Path):
-            return f"photo {i} of {self.name}"
+            return say("photo {number} of {name}", number=i, name=self.name)
         return printable(str(item.relative_to(self.root) if self.root else item))
 
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
@@ -69,9 +70,15 @@ class Photos:
         except OSError as error:
             if self.root and _gone(self.root):
                 raise DataError(
-                    f"The photos of {self.name} are gone: {self.root} was there and no longer is."
+                    say(
+                        "The photos of {name} are gone: {root} was there and no longer is.",
+                        name=self.name,
+                        root=self.root,
+                    )
                 ) from None
-            raise PhotoError(f"{printable(file.name)} can't be read: {error.strerror or error}.") from None
+            raise PhotoError(
+                say("{name} can't be read: {reason}.", name=printable(file.name), reason=error.strerror or error)
+            ) from None
 
 
 def _gone(folder: Path) -> bool:
@@ -102,12 +109,16 @@ def require_classes(photos: Photos) -> None:
     """Raises: DataError, unless every photo has a label and there are two classes or more."""
     labelled = photos.labels >= 0
     if len(photos) and not labelled.all():
-        few = f"{np.sum(~labelled)} of {len(photos)} photos without a label" if labelled.any() else "no labels"
-        raise DataError(f"{photos.name} has {few}; masked patch prediction needs none.")
+        few = say("no labels")
+        if labelled.any():
+            few = say("{few} of {count} photos without a label", few=np.sum(~labelled), count=len(photos))
+        raise DataError(say("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few))
     found = np.unique(photos.labels)
     if len(found) < 2:
-        only = photos.classes[found[0]] if len(found) else "none"
-        raise DataError(f"{photos.name} holds one class only ({only}): nothing to tell apart.")
+        only = photos.classes[found[0]] if len(found) else say("none")
+        raise DataError(
+            say("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
+        )
 
 
 def held_out(keys: Sequence[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vitcore.words import say
+
 VERSION = 1  # raised when a field's meaning changes; a run of another version is refused, not guessed at
 
 
@@ -96,20 +98,50 @@ class Recipe:
             value = getattr(self, field.name)
             choices = field.metadata["choices"]
             if choices and value not in choices:
-                raise RecipeError(f"{field.name} is one of {', '.join(choices)}, not {value!r}.")
+                raise RecipeError(
+                    say(
+                        "{name} is one of {choices}, not {value!r}.",
+                        name=field.name,
+                        choices=", ".join(choices),
+                        value=value,
+                    )
+                )
             if type(field.default) in (int, float) and not field.metadata["least"] <= value < float("inf"):
-                raise RecipeError(f"{field.name} is at least {field.metadata['least']:g}, not {value!r}.")
+                raise RecipeError(
+                    say(
+                        "{name} is at least {least:g}, not {value!r}.",
+                        name=field.name,
+                        least=field.metadata["least"],
+                        value=value,
+                    )
+                )
         for name in SHARES:
             if getattr(self, name) > 1:
-                raise RecipeError(f"{name} is a share, 0 to 1, not {getattr(self, name)!r}.")
+                raise RecipeError(
+                    say("{name} is a share, 0 to 1, not {value!r}.", name=name, value=getattr(self, name))
+                )
         if self.image_px % self.patch_px:
-            raise RecipeError(f"image_px {self.image_px} is not a whole number of patches of {self.patch_px} px.")
+            raise RecipeError(
+                say(
+                    "image_px {image_px} is not a whole number of patches of {patch_px} px.",
+                    image_px=self.image_px,
+                    patch_px=self.patch_px,
+                )
+            )
         if self.width % self.heads:
-            raise RecipeError(f"width {self.width} can't be shared evenly among {self.heads} heads.")
+            raise RecipeError(
+                say("width {width} can't be shared evenly among {heads} heads.", width=self.width, heads=self.heads)
+            )
         if self.micro_batch and self.batch % self.micro_batch:
-            raise RecipeError(f"batch {self.batch} is not a whole number of passes of {self.micro_batch} images.")
+            raise RecipeError(
+                say(
+                    "batch {batch} is not a whole number of passes of {micro_batch} images.",
+                    batch=self.batch,
+                    micro_batch=self.micro_batch,
+                )
+            )
         if self.task == "distil" and not self.teacher:
-            raise RecipeError("distillation needs a teacher.")
+            raise RecipeError(say("distillation needs a teacher."))
 
 
 SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
@@ -132,9 +164,11 @@ def from_json(text: str) -> Recipe:
         facts = json.loads(text)
         version = facts.pop("version")
     except (ValueError, KeyError, AttributeError, TypeError):
-        raise RecipeError("this is not a recipe: JSON with a version was expected.") from None
+        raise RecipeError(say("this is not a recipe: JSON with a version was expected.")) from None
     if version != VERSION:
-        raise RecipeError(f"the recipe is of version {version}; this vitcore reads version {VERSION}.")
+        raise RecipeError(
+            say("the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION)
+        )
     return changed(Recipe(), facts)
 
 
@@ -143,8 +177,10 @@ def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     known = {field.name: type(field.default) for field in knobs()}
     for name, value in values.items():
         if name not in known:
-            raise RecipeError(f"a recipe has no field {name!r}.")
+            raise RecipeError(say("a recipe has no field {name!r}.", name=name))
         fits = (int, float) if known[name] is float else known[name]
         if not isinstance(value, fits) or (isinstance(value, bool) and known[name] is not bool):
-            raise RecipeError(f"{name} is {known[name].__name__}, not {value!r}.")
+            raise RecipeError(
+                say("{name} is {kind}, not {value!r}.", name=name, kind=known[name].__name__, value=value)
+            )
     return dataclasses.replace(recipe, **values)

@@ -20,6 +20,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from vitcore import words
 from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
@@ -76,13 +77,20 @@ class RunFolder:
 def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
     if not NAME.fullmatch(run_id):
-        raise RunError(f"{run_id[:64]!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.")
+        raise RunError(
+            words.say(
+                "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.",
+                name=run_id[:64],
+            )
+        )
     folder = RunFolder((root or RUNS) / run_id)
     try:
         folder.path.mkdir(parents=True, exist_ok=False)
     except FileExistsError:
-        raise RunError(f"there is a run {run_id!r} already: choose another name, or resume it.") from None
-    with explained(folder, "its recipe"):
+        raise RunError(
+            words.say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
+        ) from None
+    with explained(folder, words.say("its recipe")):
         write(folder.path / "recipe.json", to_json(recipe))
         write(folder.path / "source.json", json.dumps({"data": source}))
         write(folder.path / "environment.json", json.dumps(environment(), indent=1))
@@ -95,7 +103,7 @@ def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
     for path in ((root or RUNS) / run_id, Path(run_id)):
         if (path / "recipe.json").is_file():
             return RunFolder(path)
-    raise RunError(f"there is no run {str(run_id)!r} in {root or RUNS}.")
+    raise RunError(words.say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
 
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
@@ -109,7 +117,7 @@ def recipe_of(folder: RunFolder) -> Recipe:
     try:
         return from_json((folder.path / "recipe.json").read_text())
     except (OSError, RecipeError) as error:
-        raise RunError(f"the recipe of run {folder.id} can't be read: {error}") from None
+        raise RunError(words.say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)) from None
 
 
 def source_of(folder: RunFolder) -> str:
@@ -165,7 +173,7 @@ def alone(folder: RunFolder) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise RunError(f"run {folder.id} is being trained by another process.") from None
+        raise RunError(words.say("run {id} is being trained by another process.", id=folder.id)) from None
     try:
         yield
     finally:
@@ -180,9 +188,21 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
     except RunError:
         raise
     except errors as error:
-        left = "the checkpoint before it is whole" if folder.has_checkpoint else "there was no checkpoint yet"
+        left = (
+            words.say("the checkpoint before it is whole")
+            if folder.has_checkpoint
+            else words.say("there was no checkpoint yet")
+        )
         reason = str(getattr(error, "strerror", None) or error).splitlines()[0][:160]
-        raise RunError(f"{what} of run {folder.id} could not be written ({reason}); {left}.") from error
+        raise RunError(
+            words.say(
+                "{what} of run {id} could not be written ({reason}); {left}.",
+                what=what,
+                id=folder.id,
+                reason=reason,
+                left=left,
+            )
+        ) from error
 
 
 def write(file: Path, content: str | bytes, sync: bool = True) -> None:
@@ -219,7 +239,10 @@ def _now() -> str:
 
 def readable_time(seconds: float) -> str:
     """Seconds as a person says them: "40 s", "12 min", "3.5 h", "9 days"."""
-    for unit, size, digits in (("days", 86400, 0), ("h", 3600, 1), ("min", 60, 0)):
-        if seconds >= (2 if unit == "days" else 1.5) * size:
-            return f"{seconds / size:.{digits}f} {unit}"
-    return f"{math.ceil(seconds)} s"
+    if seconds >= 2 * 86400:
+        return words.say("{days:.0f} days", days=seconds / 86400)
+    if seconds >= 1.5 * 3600:
+        return words.say("{hours:.1f} h", hours=seconds / 3600)
+    if seconds >= 1.5 * 60:
+        return words.say("{minutes:.0f} min", minutes=seconds / 60)
+    return words.say("{seconds} s", seconds=math.ceil(seconds))

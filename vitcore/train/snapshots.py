@@ -15,6 +15,7 @@ from vitcore.train.frames import TOP, save_frame, save_still
 from vitcore.train.loop import Training
 from vitcore.train.masked import MaskedPatches, cells, corrupt
 from vitcore.train.runs import RunFolder, explained
+from vitcore.words import say
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
@@ -62,7 +63,7 @@ def take(run: Training, folder: RunFolder) -> None:
         return
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
     vit = zoo.wrap(getattr(model, "vit", model), f"run {folder.id}")
-    with explained(folder, "a picture"):
+    with explained(folder, say("a picture")):
         frame = frame_of(vit, photos)
         still: dict[str, NDArray] = {}
         if isinstance(model, MaskedPatches):

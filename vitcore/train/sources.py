@@ -10,6 +10,7 @@ import numpy as np
 
 from vitcore.train import parquet
 from vitcore.train.photos import DataError, Photos, parted, require_classes
+from vitcore.words import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 
@@ -31,7 +32,7 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
     Raises: DataError, with a sentence that says what is wrong.
     """
     if not 0 <= holdout < 1:
-        raise DataError(f"the held-out share is 0 or more and below 1, not {holdout!r}.")
+        raise DataError(say("the held-out share is 0 or more and below 1, not {holdout!r}.", holdout=holdout))
     if where == "samples":
         return _samples()
     if where in CIFAR:
@@ -54,7 +55,9 @@ def _samples() -> tuple[Photos, Photos]:
     try:
         credits = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise DataError(f"the sample photos are not in {SAMPLES}: run from a checkout of the project.") from None
+        raise DataError(
+            say("the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES)
+        ) from None
     files = [SAMPLES / f"{row['id']}.jpg" for row in credits]
     photos = Photos("samples", files, np.arange(len(files)), tuple(row["title"] for row in credits), SAMPLES)
     return photos, photos
@@ -74,7 +77,13 @@ def _cifar(name: str) -> tuple[Photos, Photos]:
         said = (str(error).splitlines() or [type(error).__name__])[0][:120]
         file = getattr(make, "filename", f"the archive of {name}")
         raise DataError(
-            f"{name} could not be downloaded ({said}): try again when online, or place {file} in {home}."
+            say(
+                "{name} could not be downloaded ({said}): try again when online, or place {file} in {home}.",
+                name=name,
+                said=said,
+                file=file,
+                home=home,
+            )
         ) from None
     return tuple(  # type: ignore[return-value]
         Photos(name, part.data, np.array(part.targets, np.int64), tuple(part.classes)) for part in (train, test)
@@ -107,13 +116,17 @@ def _path(where: str) -> Path:
 def _existing(where: str) -> Path:
     path = _path(where)
     if not where.strip() or not path.exists():
-        raise DataError(f"{where.strip()[:200]!r} does not exist: a folder of photos or a .parquet file was expected.")
+        raise DataError(
+            say(
+                "{path!r} does not exist: a folder of photos or a .parquet file was expected.", path=where.strip()[:200]
+            )
+        )
     return path
 
 
 def _folder(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
     if not root.is_dir():
-        raise DataError(f"{root} is a file: a folder of photos or a .parquet file was expected.")
+        raise DataError(say("{path} is a file: a folder of photos or a .parquet file was expected.", path=root))
     splits = {folder.name.lower(): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
     if "train" not in splits or not (len(splits) == 1 or any(name in splits for name in VALIDATION)):
         return _held_out(root, holdout, seed)
@@ -137,17 +150,19 @@ def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
     try:
         listed = [Path(file) for file, _ in find_images_and_targets(str(root), types=SUFFIXES)[0]]
     except OSError as error:
-        raise DataError(f"{root} can't be read: {error.strerror}.") from None
+        raise DataError(say("{root} can't be read: {reason}.", root=root, reason=error.strerror)) from None
     files = [file for file in listed if not any(map(_hidden, file.relative_to(root).parts))]
     if not files and not known:
-        raise DataError(f"{root} is empty: no photos ({', '.join(SUFFIXES)}) are in it.")
+        raise DataError(say("{root} is empty: no photos ({kinds}) are in it.", root=root, kinds=", ".join(SUFFIXES)))
     ways = [file.relative_to(root).parts for file in files]
     if len({len(way) > 1 for way in ways}) == 2:
-        raise DataError(f"{root} holds photos beside folders of photos: move them into a class folder, or out.")
+        raise DataError(
+            say("{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root)
+        )
     named = [way[0] if len(way) > 1 else "" for way in ways]
     classes = known or tuple(sorted(set(named) - {""}))
     if unknown := sorted(set(named) - {"", *classes}):
-        raise DataError(f"{root} has a class the training photos do not have: {unknown[0]}.")
+        raise DataError(say("{root} has a class the training photos do not have: {name}.", root=root, name=unknown[0]))
     at = {name: i for i, name in enumerate(classes)} | {"": -1}
     return Photos(root.name or str(root), files, np.array([at[name] for name in named], np.int64), classes, root)
 

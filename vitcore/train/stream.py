@@ -14,6 +14,7 @@ from vitcore.images import PhotoError
 from vitcore.train.batches import ITEMS, Batch, all_seeded, finished, planned, positions
 from vitcore.train.photos import DataError, Photos
 from vitcore.train.recipe import Recipe
+from vitcore.words import say
 
 Place = tuple[int, int]  # step, position in its whole batch
 Ask = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
@@ -27,7 +28,7 @@ class Streamed:
         from timm.data import create_transform
 
         if not len(photos):
-            raise DataError(f"{photos.name} holds no photos.")
+            raise DataError(say("{name} holds no photos.", name=photos.name))
         self.recipe, self.photos, self.device = recipe, photos, torch.device(device)
         self.problems: list[str] = []
         transform = create_transform(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.rollout import FUSIONS, discard, fuse, rollout, rollout_matrix, transition
+from vitcore.analysis.rollout import FUSIONS, build_up, discard, fuse, rollout, rollout_matrix, transition
 
 
 def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):
@@ -119,6 +119,34 @@ def test_the_residual_weight_is_that_of_the_identity():
     assert np.allclose(transition(fused[0], residual=0.2), 0.8 * fused[0] + 0.2 * np.eye(11), rtol=1e-12)
 
 
+# Built up block by block
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.6])
+@pytest.mark.parametrize("residual", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("first", [0, 2, 3])
+@pytest.mark.parametrize("start", [0, 4, "mean"])
+def test_row_l_is_the_rollout_of_a_model_that_stops_after_block_l(start, first, residual, ratio):
+    fused = fuse(random_weights(4, 3, 11, sharpness=5))
+    begin = np.full(11, 1 / 11) if start == "mean" else start
+    chosen = {"prefix": 2, "discard_ratio": ratio, "residual": residual, "first_block": first}
+    rows = build_up(fused, begin, **chosen)
+    assert rows.shape == (4, 11) and np.allclose(rows.sum(1), 1, rtol=0, atol=1e-12)
+    for block in range(4):
+        if block < first:
+            assert np.array_equal(rows[block], np.eye(11)[begin] if start != "mean" else begin)
+        else:
+            assert np.allclose(rows[block], rollout(fused[: block + 1], begin, **chosen), rtol=0, atol=1e-13)
+
+
+def test_what_a_token_has_gathered_by_hand():
+    """Block 0: token 1 reads token 2. Block 1: the class token reads token 1, and so learns of token 2."""
+    fused = np.stack([np.eye(3), np.eye(3)])
+    fused[0, 1], fused[1, 0] = [0, 0, 1], [0, 1, 0]
+    assert build_up(fused, residual=0.0).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert build_up(fused).tolist() == [[1, 0, 0], [0.5, 0.25, 0.25]]
+
+
 # Fusing heads and discarding
 
 
@@ -169,7 +197,7 @@ def test_residual_weights_out_of_range_are_refused(residual):
         rollout(random_fused(), residual=residual)
 
 
-@pytest.mark.parametrize("run", [rollout, rollout_matrix])
+@pytest.mark.parametrize("run", [rollout, rollout_matrix, build_up])
 @pytest.mark.parametrize("first", [-1, 4, 99])
 def test_blocks_that_do_not_exist_are_refused(run, first):
     with pytest.raises(ValueError, match="first block"):

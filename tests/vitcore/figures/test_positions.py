@@ -49,16 +49,13 @@ def test_scales_go_from_minus_one_to_one(grid):
         assert (bar.cmin, bar.cmax) == (-1, 1) and "cosine" in bar.colorbar.title.text.lower()
 
 
-def test_axes_count_patches_from_1():
+def test_axes_count_patches_from_0_as_the_app_does():
     fig = figures.positions(cosines(GRIDS[1]), GRIDS[1])
-    assert list(fig.layout.xaxis.ticktext) == ["1", "2", "3", "4", "5"] and list(fig.layout.yaxis.ticktext) == [
-        "1",
-        "2",
-        "3",
-    ]
+    assert list(fig.layout.xaxis.ticktext) == ["0", "1", "2", "3", "4"]
+    assert list(fig.layout.yaxis.ticktext) == ["0", "1", "2"]
     assert list(fig.layout.xaxis.tickvals) == [0.5, 1.5, 2.5, 3.5, 4.5]
     assert "column" in fig.layout.xaxis.title.text and "row" in fig.layout.yaxis.title.text
-    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1], "row 1 is on top"
+    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1], "row 0 is on top"
 
 
 def test_one_tile_outlines_its_position_and_tells_its_numbers():
@@ -67,4 +64,4 @@ def test_one_tile_outlines_its_position_and_tells_its_numbers():
     (box,) = fig.layout.shapes
     assert (box.x0, box.y0, box.x1, box.y1) == (2, 1, 3, 2)
     text = next(t for t in fig.data if t.type == "heatmap").text
-    assert text[1][2] == "row 2, column 3: +1.000"
+    assert text[1][2] == "row 1, column 2: +1.000"

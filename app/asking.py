@@ -1,0 +1,101 @@
+"""What the rollout lab asks: a photo through a model, its answer or one patch, a class, and how to draw what is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import controls, session, texts
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from vitcore.figures.theme import Mode
+    from vitcore.images import Photo
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the page looks at and asks: a photo through a model, a patch or the answer, a class, and how to draw it."""
+
+    text: texts.Prose
+    vit: Vit
+    photo: Photo
+    rec: Recording
+    query: int | None  # the patch that is asked; None: where the answer is read
+    target: int | None  # the class that is asked; None: the model has none
+    style: str
+    opacity: float
+    mode: Mode
+    seen: Image.Image
+    address: str
+
+    @property
+    def who(self) -> str:
+        """Who gathered, in words."""
+        if self.query is None:
+            return self.text["the readout"].format(readout=controls.readout(self.vit))
+        return self.text["a patch"].format(patch=self.query)
+
+
+def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[Asked, bool]:
+    """The row of controls that both sides share; the second: whether there are two sides."""
+    grid = rec.grid
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        target = _class(text, vit, rec)
+        asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
+        # always there: a choice made in the picture reaches the address only through a control that is on the page already
+        query = controls.number(text["patch"], "query", grid.patches, grid.middle, width=140, disabled=not asks_patch)
+        compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
+        with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
+            style = controls.choice(text, "style", ["heat", "paper"])
+            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+    _likeliest(rec, target)
+    if vit.readout != "class token":
+        st.caption(text["no class token"].format(readout=controls.readout(vit)))
+    seen, address = session.shown(vit.name, photo.digest, photo, rec)
+    asks = query if asks_patch else None
+    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, controls.theme(), seen, address), compare
+
+
+def names(labels: tuple[str, ...]) -> list[str]:
+    """Names of the classes, each once: where two classes are called the same, their numbers tell them apart."""
+    count: dict[str, int] = {}
+    for label in labels:
+        count[label] = count.get(label, 0) + 1
+    return [label if count[label] == 1 else f"{label} ({i})" for i, label in enumerate(labels)]
+
+
+def _class(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
+    """The class that is asked: the likeliest unless one is chosen; a link may name it by its name or its number."""
+    if not vit.labels:
+        return None
+    own, called = text["likeliest"], names(vit.labels)
+    given = st.session_state.get("class", st.query_params.get("class"))
+    if given is not None and given not in called:
+        meant = called[int(given)] if given.isdecimal() and int(given) < len(called) else own
+        if "class" in st.session_state:  # a class of the model there was
+            st.session_state["class"] = meant
+        elif meant != own:
+            controls.respell("class", meant, meant)
+    chosen = st.selectbox(
+        text["class"], [own, *called], key="class", bind="query-params", width=300, help=text["class help"]
+    )
+    return called.index(chosen) if chosen in called else int(rec.logits.argmax())
+
+
+def _likeliest(rec: Recording, target: int | None) -> None:
+    """The five likeliest classes, to be asked at a touch."""
+    if target is None:
+        return
+    called = names(rec.labels)
+    with st.container(horizontal=True, gap="small", key="likeliest"):
+        for index, (label, share) in zip((-rec.logits).argsort(), rec.top(), strict=False):
+            st.button(
+                f"{controls.verbatim(label)} {share:.0%}", key=f"top_{index}", type="primary" if index == target else "secondary",
+                on_click=st.session_state.update, kwargs={"class": called[index]},
+            )  # fmt: skip

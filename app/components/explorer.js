@@ -1,0 +1,184 @@
+// The attention explorer: point at a patch and all heads answer, drawn here from one block of bytes; a choice goes to Python.
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector("figure")
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { root, bytes: new Map(), hover: null, peek: null, n: data.n, sent: -1e9, shape: "", changed: {}, said: [], st: { ...data.state } }
+    states.set(parentElement, s)
+    s.observer = new ResizeObserver(entries => {
+      for (const { target, contentRect: { width, height } } of entries) s[target.className === "hit" ? "size" : "side"] = [width, height]
+      schedule(s)
+    })
+    s.observer.observe(root.querySelector(".hit"))
+    listen(s)
+  }
+  s.send = value => setTriggerValue("chosen", value)
+  adopt(s, data)
+  return () => {
+    s.observer.disconnect()
+    for (const timer of [s.timer, s.saying, s.playing]) clearTimeout(timer)
+    cancelAnimationFrame(s.frame)
+  }
+}
+
+// What Python says counts, unless it answers to less than what was chosen here meanwhile.
+function adopt(s, data) {
+  s.data = data
+  s.said = s.said.filter(([n]) => n > data.n)
+  const waits = s.timer || (data.n < s.n && performance.now() - s.sent < 5000)
+  if (!waits) {
+    s.st = { ...data.state }
+    s.n = data.n
+  }
+  const shape = JSON.stringify([data.heads, data.names, data.grid, data.atlas.heads, data.atlas.whole, data.maps.length, data.words.cards, data.coarse])
+  if (shape !== s.shape) build(s)
+  s.shape = shape
+  const photo = s.root.querySelector("img")
+  const address = new URL(data.photo.replace(/^\//, ""), document.baseURI).href
+  if (photo.src !== address) photo.src = address
+  s.root.classList.toggle("few", data.heads <= 4)
+  bars(s)
+  label(s)
+  drawAtlas(s)
+  paint(s)
+  prefetch(s)
+}
+
+// Tell Python, once, when the keys have come to rest.
+function commit(s, delay = 0) {
+  clearTimeout(s.timer)
+  s.timer = setTimeout(() => {
+    s.timer = null
+    s.n += 1
+    s.sent = performance.now()
+    // only what was chosen here, for a control may have been touched meanwhile; and all that Python has not answered to
+    // yet, for of two messages that arrive together it hears the later
+    s.said.push([s.n, s.changed])
+    s.changed = {}
+    s.send({ n: s.n, ...Object.assign({}, ...s.said.map(([, what]) => what)) })
+  }, delay)
+}
+
+function change(s, what, delay = 0) {
+  Object.assign(s.st, what)
+  Object.assign(s.changed, what)
+  label(s)
+  schedule(s)
+  say(s)
+  commit(s, delay)
+}
+
+function schedule(s) {
+  s.frame ||= requestAnimationFrame(() => paint(s))
+}
+
+// Drawing
+
+function mapFor(s, block) {
+  const spec = s.data.maps[block]
+  return spec ? fetched(s, spec, () => schedule(s)) : null
+}
+
+function prefetch(s) {
+  for (const block of [s.st.block, s.st.block + 1, s.st.block - 1]) if (s.data.maps[block]) mapFor(s, block)
+}
+
+function paint(s) {
+  s.frame = 0
+  const { data, st } = s
+  const map = mapFor(s, st.block)
+  s.root.classList.toggle("waiting", !map)
+  if (!map) return
+  const { grid, shared, log } = data
+  const shown = [answering(map, s.hover ?? st.token), ...(st.second === null ? [] : [answering(map, st.second)])]
+  s.shown = shown
+  s.values = shown.map((token, i) => s.buffers[i].map((row, head) => read(map, head, token, st.column, s.table, row)))
+  const tops = s.values.map(rows => rows.map(row => row[largest(row, grid.prefix)]))
+  const common = Math.max(...tops.flat())
+  s.cards.forEach((card, head) => s.values.forEach((rows, i) => {
+    fill(s.small, rows[head], grid.prefix, shared ? common : tops[i][head], log, s.colours.solid)
+    enlarge(s, card.maps[i], shown[i], COLOURS[i])
+  }))
+  paintPhoto(s, shown, common)
+  outline(s)
+  tell(s)
+}
+
+// The photo, lit by one head, the mean of all, or rollout.
+function paintPhoto(s, shown, common) {
+  const { data, st } = s
+  const { grid, shared, log, style } = data
+  const rolled = st.rolled && data.rollout ? fetched(s, data.rollout, () => schedule(s)) : null
+  if (st.rolled && rolled) read(rolled, 0, answering(rolled, shown[0]), st.column, s.table, s.lit)
+  else if (st.head > 0) s.lit.set(s.values[0][st.head - 1])
+  else {
+    s.lit.fill(0)
+    for (const row of s.values[0]) for (let i = 0; i < row.length; i++) s.lit[i] += row[i] / data.heads
+  }
+  s.top = st.head > 0 && !st.rolled && shared ? common : s.lit[largest(s.lit, grid.prefix)]
+  fill(s.small, s.lit, grid.prefix, s.top, log, s.colours[style])
+  s.over.putImageData(s.small.image, 0, 0)
+}
+
+// The small map on a card's canvas, and on it the patch that was asked.
+function enlarge(s, ctx, token, colour) {
+  const { canvas } = ctx
+  const { grid } = s.data
+  const dpr = window.devicePixelRatio || 1
+  const [wide, high] = (s.side || [140, 140]).map(px => Math.round(px * dpr))
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high })
+  ctx.imageSmoothingEnabled = false
+  ctx.drawImage(s.small.canvas, 0, 0, wide, high)
+  if (token < grid.prefix) return
+  const [row, col] = place(token, grid)
+  const [x, y] = [Math.round((col * wide) / grid.cols), Math.round((row * high) / grid.rows)]
+  const line = Math.max(1, Math.round(dpr))
+  ctx.lineWidth = line
+  for (const [style, out] of [["#000", 1.5 * line], [colour, 0.5 * line]]) {
+    ctx.strokeStyle = style
+    ctx.strokeRect(x - out, y - out, wide / grid.cols + 2 * out, high / grid.rows + 2 * out)
+  }
+}
+
+// The grid and the outlines over the photo.
+function outline(s) {
+  const canvas = s.root.querySelector(".hit")
+  const [wide, high] = s.size || [0, 0] // from the observer: asking the element would lay the page out once more
+  if (!wide || !s.over) return
+  const dpr = window.devicePixelRatio || 1
+  const { grid } = s.data
+  const [w, h] = [wide / grid.cols, high / grid.rows]
+  if (canvas.width !== Math.round(wide * dpr) || canvas.height !== Math.round(high * dpr)) {
+    canvas.width = Math.round(wide * dpr)
+    canvas.height = Math.round(high * dpr)
+  }
+  const ctx = canvas.getContext("2d")
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
+  ctx.clearRect(0, 0, wide, high)
+  ctx.strokeStyle = "rgba(255,255,255,.22)"
+  ctx.lineWidth = 0.75
+  ctx.beginPath()
+  for (let r = 1; r < grid.rows; r++) { ctx.moveTo(0, r * h); ctx.lineTo(wide, r * h) }
+  for (let c = 1; c < grid.cols; c++) { ctx.moveTo(c * w, 0); ctx.lineTo(c * w, high) }
+  ctx.stroke()
+  const box = (token, colour, width, dash = []) => {
+    if (token === null || token === undefined || token < grid.prefix) return
+    const [row, col] = place(token, grid)
+    const edge = Math.max(1, width / 2)
+    for (const [style, line] of [["rgba(0,0,0,.8)", width + 2.5], [colour, width]]) {
+      ctx.strokeStyle = style
+      ctx.lineWidth = line
+      ctx.setLineDash(style === colour ? dash : [])
+      ctx.strokeRect(col * w + (col ? 0 : edge), row * h + (row ? 0 : edge), w - (col ? 0 : edge) - (col === grid.cols - 1 ? edge : 0),
+        h - (row ? 0 : edge) - (row === grid.rows - 1 ? edge : 0))
+    }
+    ctx.setLineDash([])
+  }
+  box(s.st.second, COLOURS[1], 3, [6, 3])
+  box(s.st.token, COLOURS[0], 3)
+  if (s.peek) box(s.peek.token, "#4fc3d9", 2)
+  if (s.hover !== null) box(s.shown?.[0] ?? s.hover, "#ffb000", 3)
+}
+
+const COLOURS = ["#ffffff", "#4fc3d9"]

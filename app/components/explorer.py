@@ -1,0 +1,48 @@
+"""The attention explorer: a photo to point at whose heads answer in the browser; what is chosen comes back to Python once.
+
+The message that Streamlit sends at every run holds a few kilobytes: words, numbers, addresses. The heavy things (the photo,
+a block's attention, the strip) are files of Streamlit's media store, named by their content: the browser fetches each once.
+"""
+
+from typing import Any
+
+import streamlit as st
+from streamlit import runtime
+
+from app.components import source
+
+_PARTS = ("explorer_read.js", "explorer_words.js", "explorer_touch.js", "explorer.js")
+_EXPLORER = st.components.v2.component(
+    "inside_vit_explorer", html=source("explorer.html"), css=source("explorer.css"), js="\n".join(map(source, _PARTS))
+)
+
+# What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.
+CHOICES: dict[str, type] = {"token": int, "second": int, "block": int, "head": int, "column": bool, "rolled": bool}
+
+
+def address(data: bytes, mime: str, place: str) -> str:
+    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use."""
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"explorer.{place}")
+
+
+def explorer(data: dict[str, Any], *, key: str, targets: dict[str, str], directions: tuple[str, str]) -> None:
+    """Draw what `data` says; a choice goes to st.session_state under `targets` (choice → key of its control).
+
+    `directions` are the two settings of the control for "column": off, on.
+    """
+
+    def chosen() -> None:
+        given = st.session_state[key].chosen
+        if not isinstance(given, dict):
+            return
+        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+        for choice, control in targets.items():
+            if choice not in given:
+                continue
+            if choice == "column":
+                st.session_state[control] = directions[bool(given[choice])]
+            else:
+                value = given[choice]
+                st.session_state[control] = None if value is None else CHOICES[choice](value)
+
+    _EXPLORER(data=data | {"n": st.session_state.get(f"{key}_n", 0)}, key=key, on_chosen_change=chosen)

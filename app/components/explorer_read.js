@@ -1,0 +1,104 @@
+// The explorer's reading part: attention as bytes, fetched once by address, and one token's weights out of it.
+
+const states = new WeakMap()
+const KEPT = 48 // blocks the browser remembers
+
+function decodeTable(span) {
+  return Float32Array.from({ length: 256 }, (_, code) => (code ? 2 ** ((-span * (255 - code)) / 254) : 0))
+}
+
+// What `spec` names, or null while it is on its way; `done` is called when it has come.
+function fetched(s, spec, done) {
+  const known = s.bytes.get(spec.url)
+  if (known !== undefined) return known
+  s.bytes.set(spec.url, null)
+  // media lies beside the page, whatever path the app is served below
+  fetch(new URL(spec.url.replace(/^\//, ""), document.baseURI))
+    .then(answer => (answer.ok ? answer.arrayBuffer() : Promise.reject(new Error(answer.status))))
+    .then(buffer => {
+      s.bytes.set(spec.url, reader(new Uint8Array(buffer), spec, s.data.grid))
+      for (const url of s.bytes.keys()) {
+        if (s.bytes.size <= KEPT) break
+        s.bytes.delete(url)
+      }
+      done()
+    })
+    .catch(() => s.bytes.delete(spec.url)) // asked for again by the next touch
+  return null
+}
+
+// `queries`: the tokens whose rows (or, with `column`, columns) were sent; null where all were.
+function reader(bytes, spec, grid) {
+  const tokens = grid.prefix + grid.rows * grid.cols
+  if (!spec.queries) return { bytes, tokens, all: true }
+  const nearest = Int16Array.from({ length: tokens }, (_, token) => nearestOf(token, spec.queries, grid))
+  return { bytes, tokens, nearest, queries: spec.queries, count: spec.queries.length }
+}
+
+function nearestOf(token, queries, grid) {
+  const exact = queries.indexOf(token)
+  if (exact >= 0 || token < grid.prefix) return Math.max(exact, 0)
+  const [row, col] = place(token, grid)
+  let best = 0, least = Infinity
+  queries.forEach((query, i) => {
+    if (query < grid.prefix) return
+    const [r, c] = place(query, grid)
+    const far = (r - row) ** 2 + (c - col) ** 2
+    if (far < least) [best, least] = [i, far]
+  })
+  return best
+}
+
+const place = (token, grid) => [Math.floor((token - grid.prefix) / grid.cols), (token - grid.prefix) % grid.cols]
+
+// The token that answers for this one: itself, or where only some were sent the nearest of them.
+const answering = (map, token) => (map.all ? token : map.queries[map.nearest[token]])
+
+// One head's weights from `token` to every token, or (column) from every token to it, into `out`.
+function read(map, head, token, column, table, out) {
+  const { bytes, tokens } = map
+  if (map.all && column) {
+    for (let i = 0, at = head * tokens * tokens + token; i < tokens; i++, at += tokens) out[i] = table[bytes[at]]
+  } else {
+    const at = (map.all ? head * tokens + token : head * map.count + map.nearest[token]) * tokens
+    for (let i = 0; i < tokens; i++) out[i] = table[bytes[at + i]]
+  }
+  return out
+}
+
+function largest(values, from) {
+  let at = from
+  for (let i = from; i < values.length; i++) if (values[i] > values[at]) at = i
+  return at
+}
+
+// Colours 0…255 as the browser keeps pixels: opaque, over a photo, or black that lets through what is attended to.
+function palettes(text) {
+  const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))
+  const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
+  const of = (low, high) => Uint32Array.from({ length: 256 }, (_, i) => pixel(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2], low + ((high - low) * i) / 255))
+  const grey = Uint32Array.from({ length: 256 }, (_, i) => pixel(i, i, i, 255))
+  return { solid: of(255, 255), heat: of(150, 205), grey, light: Uint32Array.from({ length: 256 }, (_, i) => pixel(0, 0, 0, 222 - Math.round(i * 222 / 255))) }
+}
+
+// Pixels of a map, one a patch, off the page.
+function smallMap(rows, cols) {
+  const canvas = Object.assign(document.createElement("canvas"), { width: cols, height: rows })
+  const ctx = canvas.getContext("2d")
+  const image = ctx.createImageData(cols, rows)
+  return { canvas, ctx, image, pixels: new Uint32Array(image.data.buffer) }
+}
+
+const DECADES = 3 // of the logarithmic scale
+
+// Weights of the patches as a small map, coloured from 0 (or a thousandth) to `top`.
+function fill(small, values, from, top, log, colours) {
+  const { pixels } = small
+  const times = top > 0 ? 255 / top : 0
+  for (let i = 0; i < pixels.length; i++) {
+    const value = values[from + i] * times
+    const code = log ? (value > 0 ? 255 * (1 + Math.log10(value / 255) / DECADES) : 0) : value
+    pixels[i] = colours[code < 0 ? 0 : code > 255 ? 255 : (code + 0.5) | 0]
+  }
+  small.ctx.putImageData(small.image, 0, 0)
+}

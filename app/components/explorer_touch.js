@@ -1,0 +1,270 @@
+// The explorer's parts, made once for a model, and what they do when touched: by mouse, by keys, by a finger.
+
+function make(tag, into, facts = {}) {
+  const element = Object.assign(document.createElement(tag), facts)
+  into.append(element)
+  return element
+}
+
+// Cards, tiles and the strip for this many heads, blocks and prefix tokens.
+function build(s) {
+  const { data, root } = s
+  const { grid, heads, names } = data
+  const tokens = grid.prefix + grid.rows * grid.cols
+  s.table = decodeTable(data.span)
+  s.colours = palettes(data.colours)
+  s.buffers = [0, 1].map(() => Array.from({ length: heads }, () => new Float32Array(tokens)))
+  s.lit = new Float32Array(tokens)
+  s.scratch = new Float32Array(tokens)
+  s.small = smallMap(grid.rows, grid.cols)
+  s.over = Object.assign(root.querySelector(".lit"), { width: grid.cols, height: grid.rows }).getContext("2d")
+  root.querySelector(".photo").style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
+  const tiles = root.querySelector(".tiles")
+  tiles.replaceChildren()
+  s.tiles = names.map((name, token) => {
+    const button = make("button", tiles, { type: "button", className: "tile", textContent: name + " " })
+    return { button, value: make("b", button), token }
+  })
+  const cards = root.querySelector(".cards")
+  if (s.cards) s.observer.unobserve(s.cards[0].maps[0].canvas)
+  cards.replaceChildren()
+  s.cards = Array.from({ length: heads }, (_, head) => card(s, cards, head))
+  s.observer.observe(s.cards[0].maps[0].canvas)
+  buildAtlas(s)
+  wording(s)
+}
+
+function card(s, into, head) {
+  const { grid, words } = s.data
+  const button = make("button", into, { type: "button", className: "card" })
+  const pair = make("span", button, { className: "pair" })
+  const maps = [0, 1].map(i => {
+    const canvas = make("canvas", pair, { className: `map${i}` })
+    canvas.style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
+    return canvas.getContext("2d")
+  })
+  make("strong", button, { textContent: fillIn(words.head, { head: head + 1 }) + " " })
+  const word = make("em", button)
+  const top = make("small", button, { className: "largest" })
+  const facts = make("small", button)
+  button.onclick = () => change(s, { head: s.st.head === head + 1 && !s.st.rolled ? 0 : head + 1, rolled: false })
+  maps.forEach(({ canvas }, which) => {
+    canvas.onpointermove = e => {
+      const box = canvas.getBoundingClientRect()
+      const row = clamp(Math.floor(((e.clientY - box.top) / box.height) * grid.rows), grid.rows)
+      const col = clamp(Math.floor(((e.clientX - box.left) / box.width) * grid.cols), grid.cols)
+      s.peek = { head, which, token: grid.prefix + row * grid.cols + col }
+      schedule(s)
+    }
+    canvas.onpointerleave = () => { s.peek = null; schedule(s) }
+  })
+  return { button, maps, word, top, facts }
+}
+
+// The words that stay: names of groups, the legends of keys and of rules.
+function wording(s) {
+  const { data, root } = s
+  const { words } = data
+  const q = q => root.querySelector(q)
+  q("img").alt = words.photo
+  q(".hit").setAttribute("aria-label", words.canvas)
+  q(".tiles").setAttribute("aria-label", words.tokens)
+  q(".cards").setAttribute("aria-label", words.heads)
+  q(".atlas").setAttribute("aria-label", words.strip)
+  q(".scroll").setAttribute("aria-label", words.strip)
+  q(".compare").textContent = words.compare
+  q(".compare").title = words["compare help"]
+  q(".play").textContent = "▶ " + words.play
+  q(".strip h3").textContent = words.strip
+  q(".coarse").textContent = data.coarse || ""
+  q(".all .scale b").textContent = words.weight
+  q(".rules summary").textContent = words.rules
+  q(".keys summary").textContent = words.keys
+  for (const [where, rows] of [[".rules dl", Object.values(data.rules)], [".keys dl", data.keys]]) {
+    q(where).replaceChildren()
+    for (const [name, text] of rows) {
+      make("dt", q(where), { textContent: name })
+      make("dd", q(where), { textContent: text })
+    }
+  }
+}
+
+// The two colour bars: the photo's, which may be light and dark, and that of the small maps.
+function bars(s) {
+  const paints = { look: s.data.style === "light" ? s.colours.grey : s.colours.solid, all: s.colours.solid }
+  for (const [where, colours] of Object.entries(paints)) {
+    const ctx = s.root.querySelector(`.${where} .scale canvas`).getContext("2d")
+    const image = ctx.createImageData(256, 1)
+    new Uint32Array(image.data.buffer).set(colours)
+    ctx.putImageData(image, 0, 0)
+  }
+}
+
+// The strip: one column a layer, one row a head
+
+function buildAtlas(s) {
+  const { atlas, words, maps } = s.data
+  const into = s.root.querySelector(".atlas")
+  into.replaceChildren()
+  into.style.setProperty("--layers", maps.length)
+  into.style.setProperty("--heads", atlas.heads)
+  const put = (element, row, col) => Object.assign(element.style, { gridRow: row, gridColumn: col })
+  const soft = (textContent, row, col) => put(make("span", into, { className: "soft", textContent }), row, col)
+  soft(words.layer, 1, 1)
+  maps.forEach((_, block) => soft(block, 1, block + 2))
+  // all thumbnails are one canvas below transparent buttons: a canvas each would be a layer each for the browser
+  const size = { className: "thumbs", width: maps.length * atlas.cols, height: atlas.heads * atlas.rows }
+  s.thumbs = make("canvas", into, size).getContext("2d")
+  s.thumb = smallMap(atlas.rows, atlas.cols)
+  s.atlas = Array.from({ length: atlas.heads }, (_, row) => {
+    soft(atlas.whole ? fillIn(words.head, { head: row + 1 }) : words.mean, row + 2, 1)
+    return maps.map((_, block) => {
+      const button = make("button", into, { type: "button" })
+      put(button, row + 2, block + 2)
+      button.style.aspectRatio = `${atlas.cols} / ${atlas.rows}`
+      const cell = { button, block, row, head: atlas.whole ? row + 1 : 0 }
+      button.onclick = () => enter(s, cell)
+      button.onkeydown = e => rove(s, e, cell)
+      return cell
+    })
+  })
+  s.roving = s.atlas[0][0]
+}
+
+function enter(s, cell) {
+  s.roving = cell
+  change(s, { block: cell.block, head: cell.head, rolled: false })
+}
+
+// One stop for the Tab key; arrows move inside.
+function rove(s, e, cell) {
+  const step = STEPS[e.key]
+  if (!step) return
+  e.preventDefault()
+  e.stopPropagation()
+  s.roving = s.atlas[clamp(cell.row + step[0], s.atlas.length)][clamp(cell.block + step[1], s.atlas[0].length)]
+  label(s)
+  s.roving.button.focus()
+}
+
+function drawAtlas(s) {
+  const { atlas, cards, shared, log, words } = s.data
+  const bytes = fetched(s, atlas, () => drawAtlas(s))?.bytes
+  s.root.querySelector(".strip p").textContent = fillIn(words["strip about"], { token: nameOf(s, s.data.state.token) })
+  if (!bytes) return
+  const cells = atlas.rows * atlas.cols
+  const values = Float32Array.from(bytes, code => s.table[code])
+  const all = values.reduce((a, b) => Math.max(a, b), 0)
+  s.atlas.flat().forEach(cell => {
+    const i = cell.block * atlas.heads + cell.row
+    const part = values.subarray(i * cells, (i + 1) * cells)
+    fill(s.thumb, part, 0, shared ? all : part[largest(part, 0)], log, s.colours.solid)
+    s.thumbs.drawImage(s.thumb.canvas, cell.block * atlas.cols, cell.row * atlas.rows)
+    const facts = cards[cell.block]?.[cell.head - 1]
+    const word = facts && headline(s, facts).word
+    const text = fillIn(cell.head ? words["one head"] : words["mean of one"], cell) + (word ? `: ${word}` : "")
+    cell.button.setAttribute("aria-label", text)
+    cell.button.title = text
+  })
+}
+
+// Touch
+
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+
+function listen(s) {
+  const hit = s.root.querySelector(".hit")
+  const at = e => {
+    const box = hit.getBoundingClientRect()
+    const { grid } = s.data
+    const row = Math.floor(((e.clientY - box.top) / box.height) * grid.rows)
+    const col = Math.floor(((e.clientX - box.left) / box.width) * grid.cols)
+    return row >= 0 && col >= 0 && row < grid.rows && col < grid.cols ? grid.prefix + row * grid.cols + col : null
+  }
+  const hover = token => {
+    if (token === s.hover) return
+    s.hover = token
+    schedule(s)
+  }
+  hit.onpointermove = e => hover(at(e))
+  hit.onpointerleave = () => hover(null)
+  hit.onpointercancel = () => hover(null)
+  hit.onclick = e => at(e) !== null && pin(s, at(e), e.shiftKey)
+  s.root.querySelector(".tiles").onclick = e => {
+    const tile = s.tiles.find(({ button }) => button.contains(e.target))
+    if (tile) pin(s, tile.token, e.shiftKey)
+  }
+  s.root.querySelector(".compare").onclick = () => {
+    if (s.st.second !== null) change(s, { second: null })
+    else s.comparing = !s.comparing
+    label(s)
+  }
+  s.root.querySelector(".play").onclick = () => play(s)
+  s.root.onkeydown = e => pressed(s, e)
+}
+
+// The asked token; with Shift, or after "compare", the second one.
+function pin(s, token, second) {
+  if (!second && !s.comparing) return change(s, { token })
+  s.comparing = false
+  change(s, { second: token === s.st.second || token === s.st.token ? null : token })
+}
+
+function pressed(s, e) {
+  if (e.ctrlKey || e.metaKey || e.altKey) return
+  const { data, st } = s
+  const onPhoto = e.target.classList.contains("hit")
+  const layer = { "[": -1, "]": 1 }[e.key]
+  if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.shiftKey)
+  else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
+  else if (/^[1-9]$/.test(e.key) && Number(e.key) <= data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
+  else if (e.key === "0" || e.key === "Escape") change(s, { head: 0, rolled: false }, 100)
+  else if (e.key === "c" && data.class) change(s, { token: 0 }, 100)
+  else if (e.key === "r") change(s, { rolled: !st.rolled })
+  else if (e.key === " " && onPhoto) play(s)
+  else return
+  e.preventDefault()
+  e.stopPropagation()
+}
+
+function step(s, [down, right], second) {
+  const { grid } = s.data
+  const from = second ? s.st.second ?? s.st.token : s.st.token
+  let next = grid.prefix
+  if (from >= grid.prefix) {
+    const [row, col] = place(from, grid)
+    next += clamp(row + down, grid.rows) * grid.cols + clamp(col + right, grid.cols)
+  }
+  s.hover = null
+  change(s, second ? { second: next } : { token: next }, 250)
+}
+
+// Through the layers, from the first; once more stops. Where a layer has to come from Python, it is waited for.
+function play(s) {
+  const button = s.root.querySelector(".play")
+  const stop = () => {
+    clearTimeout(s.playing)
+    s.playing = null
+    button.setAttribute("aria-pressed", "false")
+    button.textContent = "▶ " + s.data.words.play
+    commit(s)
+  }
+  if (s.playing) return stop()
+  button.setAttribute("aria-pressed", "true")
+  button.textContent = "■ " + s.data.words.stop
+  let block = s.st.block === s.data.maps.length - 1 ? 0 : s.st.block
+  const next = () => {
+    if (s.st.block !== block || !s.data.maps[block]) {
+      s.st.block = s.changed.block = block
+      if (!s.data.maps[block]) commit(s)
+      label(s)
+      schedule(s)
+    }
+    prefetch(s)
+    const there = s.data.maps[block] && mapFor(s, block)
+    if (there) block += 1
+    if (block >= s.data.maps.length) return (s.playing = setTimeout(stop, 700))
+    s.playing = setTimeout(next, there ? 700 : 100)
+  }
+  s.playing = setTimeout(next, 0)
+}

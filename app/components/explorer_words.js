@@ -1,0 +1,126 @@
+// The explorer's words: every sentence comes from Python; here the facts are filled in.
+
+const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
+const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
+const digits = value => Number(value.toPrecision(2)).toString()
+const percent = value => digits(100 * value) + " %"
+
+function nameOf(s, token) {
+  const { grid, names, words } = s.data
+  if (token < grid.prefix) return names[token]
+  const [row, col] = place(token, grid)
+  return fillIn(words.patch, { patch: token - grid.prefix, row, col })
+}
+
+
+// What changes with every touch: titles, the largest weight, the value under the pointer, the scales.
+function tell(s) {
+  const { data, st, shown, lit } = s
+  const { words, grid } = data
+  const q = q => s.root.querySelector(q)
+  q(".look h3").textContent = title(s, shown[0])
+  const most = largest(lit, grid.prefix)
+  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]) }
+  q(".most").textContent = fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts)
+  q(".pointed").textContent = pointed(s) || words.point
+  s.tiles.forEach(({ value, button }, token) => {
+    value.textContent = percent(lit[token])
+    button.style.backgroundSize = `${Math.round(100 * Math.min(1, lit[token]))}% 100%`
+  })
+  q(".look .scale b").textContent = st.rolled ? words["rollout weight"] : words.weight
+  const [low, high] = q(".look .scale").querySelectorAll("span")
+  low.textContent = data.log ? digits(s.top / 10 ** DECADES) : "0"
+  high.textContent = digits(s.top)
+  const [from, to] = q(".all .scale").querySelectorAll("span")
+  const top = Math.max(...s.values.flat().map(row => row[largest(row, grid.prefix)]))
+  from.textContent = data.shared ? (data.log ? digits(top / 10 ** DECADES) : "0") : data.log ? words["a thousandth"] : "0"
+  to.textContent = data.shared ? digits(top) : words["own maximum"]
+  s.cards.forEach((card, head) => {
+    const row = s.values[0][head]
+    card.top.textContent = fillIn(words.largest, { percent: percent(row[largest(row, grid.prefix)]) })
+  })
+}
+
+function title(s, token) {
+  const { words } = s.data
+  const { rolled, column } = s.st
+  return `${fillIn(words[(rolled ? "rolled " : "asks ") + (column ? "column" : "row")], { token: nameOf(s, token) })} · ${by(s)}`
+}
+
+// Which attention it is: of a head, of the mean of all, or carried through all layers.
+function by(s) {
+  const { words, heads } = s.data
+  const { rolled, head, block } = s.st
+  return rolled ? words["all layers"] : fillIn(head ? words["one head"] : words["mean of heads"], { head, heads, block })
+}
+
+// The value under the pointer: of a small map, or what the pinned token gives to the patch pointed at.
+function pointed(s) {
+  const { st, data, peek } = s
+  const { words, grid } = data
+  let [from, to, value, more] = []
+  if (peek) {
+    ;[from, to] = [s.shown[peek.which], peek.token]
+    value = s.values[peek.which]?.[peek.head]?.[to]
+    more = fillIn(words["one head"], { head: peek.head + 1, block: st.block })
+  } else if (s.hover !== null) {
+    const map = mapFor(s, st.block)
+    if (!map) return ""
+    ;[from, to] = [answering(map, st.token), s.hover]
+    const rolled = st.rolled && data.rollout ? s.bytes.get(data.rollout.url) : null
+    const of = rolled ? [0] : st.head > 0 ? [st.head - 1] : [...Array(data.heads).keys()]
+    value = of.reduce((sum, head) => sum + read(rolled || map, head, from, st.column, s.table, s.scratch)[to], 0) / of.length
+    more = by(s)
+  }
+  if (value === undefined) return ""
+  const tokens = grid.prefix + grid.rows * grid.cols
+  const facts = { weight: digits(value), percent: percent(value), times: digits(value * tokens), more }
+  const [giver, taker] = st.column ? [to, from] : [from, to]
+  return fillIn(words.value, { ...facts, from: nameOf(s, giver), to: nameOf(s, taker) })
+}
+
+// For those who listen: after a choice has come to rest.
+function say(s) {
+  clearTimeout(s.saying)
+  s.saying = setTimeout(() => {
+    const q = q => s.root.querySelector(q).textContent
+    q(".look h3") && (s.root.querySelector(".said").textContent = `${q(".look h3")}. ${q(".most")}`)
+  }, 400)
+}
+
+// A head in words: what it is called, its numbers, and the rule that gave the name.
+function headline(s, head) {
+  const { words, rules, names, share_names: shared, most_bits: most } = s.data
+  const word = head.words.map(w => fillIn(words["word " + w], { token: names[head.sink] ?? "" })).join(", ")
+  const shares = head.shares.map((share, i) => " · " + fillIn(words.share, { token: shared[i], share: share + " %" })).join("")
+  const why = head.words.map(w => rules[w].join(": ")).join("\n")
+  const measured = fillIn(words.measured, { bits: Math.round((100 * head.bits) / most) + " %", reach: head.reach + " %", offset: head.offset + " %" })
+  return { word, facts: fillIn(words.facts, { bits: head.bits.toFixed(1), most: most.toFixed(1), px: head.px }) + shares, rule: `${why}\n${measured}` }
+}
+
+// What a choice changes: names, cards, pressed buttons, the layer strip.
+function label(s) {
+  const { data, st } = s
+  const { words } = data
+  const cards = data.cards[st.block] || []
+  s.root.querySelector(".all h3").textContent = fillIn(words.cards, { block: st.block, heads: data.heads })
+  s.cards.forEach((card, head) => {
+    const facts = cards[head] && headline(s, cards[head])
+    card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head + 1))
+    card.word.textContent = facts ? facts.word : "…"
+    card.facts.textContent = facts ? facts.facts : ""
+    card.button.title = facts ? facts.rule : ""
+    card.button.classList.toggle("two", st.second !== null)
+  })
+  s.tiles.forEach(({ button }, token) => {
+    button.setAttribute("aria-pressed", String(st.token === token || st.second === token))
+  })
+  s.root.querySelector(".compare").setAttribute("aria-pressed", String(!!s.comparing))
+  s.root.classList.toggle("second", st.second !== null)
+  s.atlas.forEach(row => row.forEach(cell => {
+    const here = cell.block === st.block && (cell.head === st.head || !data.atlas.whole)
+    cell.button.setAttribute("aria-pressed", String(here))
+    cell.button.tabIndex = cell === s.roving ? 0 : -1
+    cell.button.classList.toggle("row", cell.block === st.block)
+  }))
+}

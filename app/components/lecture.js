@@ -1,0 +1,46 @@
+// Light or dark and lecture mode, as attributes of the page that lecture.css dresses; Escape leaves it. Tells Python the size of type and phone.
+
+const root = document.documentElement
+const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not the lecture
+const PHONE_PX = 640 // below it Streamlit stacks columns
+const states = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { end: new AbortController() }
+    states.set(parentElement, s)
+    window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
+    s.menu = new MutationObserver(mend)
+    s.menu.observe(document.body, { childList: true, subtree: true })
+    mend()
+    document.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+  }
+  root.dataset.mode = data.mode
+  root.toggleAttribute("data-lecture", data.lecture)
+  s.measure = () => {
+    const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
+    const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0
+    if (scale !== data.scale || narrow !== data.narrow) setTriggerValue("size", { scale, narrow })
+  }
+  s.key = event => {
+    const typing = event.composedPath()[0].matches?.("input:not([type=range]), textarea, select, canvas, [role=application], [contenteditable=true]")
+    if (event.key !== "Escape" || event.defaultPrevented || !data.lecture || typing || document.querySelector(OPEN)) return
+    setTriggerValue("left", true)
+  }
+  requestAnimationFrame(s.measure) // once the style sheet counts
+  return () => {
+    s.end.abort()
+    s.menu.disconnect()
+    states.delete(parentElement)
+    root.removeAttribute("data-lecture")
+  }
+}
+
+// Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
+function mend() {
+  for (const group of document.querySelectorAll("ul[data-testid=stSidebarNavItems] > :not(li, [role=list])")) {
+    group.parentElement.setAttribute("role", "group")
+    group.setAttribute("role", "list")
+  }
+}

@@ -1,0 +1,42 @@
+"""The page at large: lecture mode, larger type on larger screens; and how large that is, for the figures."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from app.components import source
+
+_LECTURE = st.components.v2.component(
+    "inside_vit_lecture",
+    html="<i hidden>\n</i>",
+    css=source("lecture.css"),
+    js=source("lecture.js"),
+    isolate_styles=False,
+)
+
+
+class Size(NamedTuple):
+    """How large the page's type is, over 16 px, in quarters; and how wide the screen is in px if it is a phone's, else 0."""
+
+    scale: float = 1.0
+    narrow: int = 0
+
+
+def size() -> Size:
+    """What the browser last told."""
+    return st.session_state.get("_size", Size())
+
+
+def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
+    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False."""
+
+    def told() -> None:
+        if found := st.session_state[key].size:
+            st.session_state["_size"] = Size(float(found["scale"]), int(found["narrow"]))
+
+    def left() -> None:
+        if st.session_state[key].left:
+            st.session_state[leaves] = False
+
+    data = {"lecture": lecture, "mode": mode} | size()._asdict()
+    _LECTURE(data=data, key=key, on_size_change=told, on_left_change=left)

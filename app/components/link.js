@@ -1,0 +1,36 @@
+// Copies the address of the page as it is now; where the browser does not let us, shows it to be copied by hand.
+
+const timers = new WeakMap()
+
+export default function ({ data, parentElement }) {
+  const button = parentElement.querySelector("button")
+  const output = parentElement.querySelector("output")
+  const field = parentElement.querySelector("input")
+  parentElement.querySelector("button span").textContent = data.label
+  button.style.visibility = "" // it has a name now
+  field.setAttribute("aria-label", data.field)
+  if (output.dataset.note !== data.note) { // another photo or model: what was said is old news
+    output.textContent = ""
+    field.hidden = true
+    output.dataset.note = data.note
+  }
+  button.onclick = async () => {
+    const done = await copied(window.location.href)
+    field.value = window.location.href
+    field.hidden = done
+    if (!done) { field.focus(); field.select() }
+    output.textContent = [done ? data.copied : data.failed, data.note].filter(Boolean).join(" ")
+    clearTimeout(timers.get(output))
+    if (done && !data.note) timers.set(output, setTimeout(() => { output.textContent = "" }, 5000))
+  }
+  return () => clearTimeout(timers.get(output))
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text) // there is no clipboard on pages that came by plain http from another machine
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,154 @@
+// A film of a few pictures over a photo: all frames come at once as one tall image, and playing needs no server.
+
+const HOLD_MS = 650, FADE_MS = 220
+const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"
+const states = new WeakMap()
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector("figure")
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { root, pictures: new Map(), frame: data.captions.length - 1, shown: null, timer: 0 }
+    states.set(parentElement, s)
+    s.observer = new ResizeObserver(() => paint(s))
+    s.observer.observe(root)
+  }
+  s.data = data
+  s.frame = Math.min(s.frame, data.captions.length - 1)
+  for (const source of [data.image, data.film]) load(source, s)
+  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.film) s.pictures.delete(old)
+  controls(s)
+  thumbs(s)
+  go(s, s.frame, false)
+  return () => {
+    clearTimeout(s.timer)
+    s.observer.disconnect()
+  }
+}
+
+function load(source, s) {
+  if (s.pictures.has(source)) return
+  const image = new Image()
+  image.onload = () => paint(s)
+  image.src = source
+  s.pictures.set(source, image)
+}
+
+function controls(s) {
+  const { words, captions } = s.data
+  const play = s.root.querySelector(".play"), slider = s.root.querySelector("input")
+  slider.max = captions.length - 1
+  slider.setAttribute("aria-label", words.layer)
+  slider.oninput = () => {
+    stop(s)
+    go(s, +slider.value)
+  }
+  play.onclick = () => (s.timer ? stop(s) : start(s))
+  mark(s)
+}
+
+function thumbs(s) {
+  const box = s.root.querySelector(".thumbs"), { captions, names, words } = s.data
+  box.setAttribute("aria-label", words.layers)
+  while (box.childElementCount > captions.length) box.lastChild.remove()
+  while (box.childElementCount < captions.length) {
+    const button = document.createElement("button")
+    button.type = "button"
+    button.append(document.createElement("canvas"), document.createElement("span"))
+    box.append(button)
+  }
+  ;[...box.children].forEach((button, i) => {
+    button.lastChild.textContent = names[i]
+    button.firstChild.setAttribute("aria-hidden", "true")
+    button.onclick = () => {
+      stop(s)
+      go(s, i)
+    }
+  })
+}
+
+// From the first frame when the last is reached; a film that has ended stays on its last frame.
+function start(s) {
+  const last = s.data.captions.length - 1
+  const next = () => {
+    if (s.frame >= last) return stop(s)
+    go(s, s.frame + 1)
+    s.timer = setTimeout(next, HOLD_MS)
+  }
+  if (s.frame >= last) go(s, 0)
+  s.timer = setTimeout(next, HOLD_MS)
+  mark(s)
+}
+
+function stop(s) {
+  clearTimeout(s.timer)
+  s.timer = 0
+  mark(s)
+}
+
+function mark(s) {
+  const play = s.root.querySelector(".play"), { words } = s.data
+  play.setAttribute("aria-label", s.timer ? words.pause : words.play)
+  play.title = s.timer ? words.pause : words.play
+  play.querySelector("path").setAttribute("d", s.timer ? PAUSE : PLAY)
+}
+
+function go(s, frame, fade = true) {
+  const before = s.shown
+  s.frame = s.shown = frame
+  s.root.querySelector("input").value = frame
+  s.root.querySelector("input").setAttribute("aria-valuetext", s.data.names[frame])
+  s.root.querySelector("figcaption").textContent = s.data.captions[frame]
+  ;[...s.root.querySelectorAll(".thumbs button")].forEach((b, i) => b.setAttribute("aria-pressed", String(i === frame)))
+  const moving = fade && before !== null && before !== frame && !matchMedia("(prefers-reduced-motion: reduce)").matches
+  s.fade = moving ? { from: before, since: performance.now() } : null
+  moving ? requestAnimationFrame(() => step(s)) : paint(s)
+}
+
+function step(s) {
+  if (!s.fade) return
+  const part = Math.min(1, (performance.now() - s.fade.since) / FADE_MS)
+  stage(s, part)
+  if (part < 1) requestAnimationFrame(() => step(s))
+  else s.fade = null
+}
+
+function paint(s) {
+  if (!s.data) return
+  stage(s, 1)
+  const small = [...s.root.querySelectorAll(".thumbs canvas")]
+  small.forEach((canvas, i) => draw(canvas, s, [[i, 1]]))
+}
+
+function stage(s, part) {
+  const canvas = s.root.querySelector(".stage canvas")
+  canvas.setAttribute("aria-label", `${s.data.label}. ${s.data.captions[s.frame]}`)
+  draw(canvas, s, part < 1 && s.fade ? [[s.fade.from, 1], [s.frame, part]] : [[s.frame, 1]])
+}
+
+function draw(canvas, s, frames) {
+  const { captions, ratio, opacity } = s.data
+  const wide = canvas.clientWidth
+  if (!wide) return
+  const high = wide / ratio, dpr = window.devicePixelRatio || 1
+  if (canvas.width !== Math.round(wide * dpr) || canvas.height !== Math.round(high * dpr)) {
+    canvas.style.height = high + "px"
+    canvas.width = Math.round(wide * dpr)
+    canvas.height = Math.round(high * dpr)
+  }
+  const photo = s.pictures.get(s.data.image), film = s.pictures.get(s.data.film)
+  if (!photo?.complete || !film?.complete || !film.naturalWidth) return
+  const ctx = canvas.getContext("2d"), each = film.naturalHeight / captions.length
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
+  ctx.imageSmoothingQuality = "high"
+  const heat = frame => ctx.drawImage(film, 0, frame * each, film.naturalWidth, each, 0, 0, wide, high)
+  // The heat first, whole, and the photo through it: two frames that fade into each other stay as strong as one.
+  ctx.globalAlpha = 1
+  for (const [frame, part] of frames) {
+    ctx.globalAlpha = part
+    heat(frame)
+  }
+  ctx.globalAlpha = 1 - opacity
+  ctx.drawImage(photo, 0, 0, wide, high)
+  ctx.globalAlpha = 1
+}

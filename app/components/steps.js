@@ -1,0 +1,76 @@
+// The stepper: buttons for the steps, before and after; arrow keys, Home and End turn the page unless something else needs them.
+
+const TAKEN = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
+  "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
+const states = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const nav = parentElement.querySelector("nav")
+  const [before, after] = nav.querySelectorAll(".turn")
+  const list = nav.querySelector("ol")
+  const s = states.get(parentElement) || {}
+  states.set(parentElement, s)
+  s.step = data.step // what Python shows; while it is busy, keys count on from where they wanted to go
+  nav.setAttribute("aria-label", data.label)
+  nav.style.setProperty("--count", data.names.length)
+
+  const go = step => {
+    const to = Math.max(1, Math.min(data.names.length, step))
+    if (to === s.step) return
+    s.step = to
+    mark(list, to)
+    setTriggerValue("to", to)
+  }
+  if (list.childElementCount !== data.names.length) list.replaceChildren(...data.names.map(item))
+  data.names.forEach((name, i) => {
+    const button = list.children[i].firstChild
+    button.lastChild.textContent = name
+    button.setAttribute("aria-label", data.spoken[i])
+    button.title = name
+    button.onclick = () => go(i + 1)
+  })
+  turn(before, "‹", data.before, data.step === 1, () => go(s.step - 1))
+  turn(after, "›", data.after, data.step === data.names.length, () => go(s.step + 1))
+  mark(list, data.step)
+  const said = nav.querySelector("p")
+  if (said.textContent !== data.spoken[data.step - 1]) said.textContent = data.spoken[data.step - 1]
+
+  const keys = e => {
+    if (e.defaultPrevented || e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return
+    if (e.composedPath().some(node => node.matches?.(TAKEN))) return
+    const wanted = { ArrowLeft: s.step - 1, ArrowRight: s.step + 1, Home: 1, End: data.names.length }
+    if (data.clicker) Object.assign(wanted, { PageUp: s.step - 1, PageDown: s.step + 1 })
+    if (!(e.key in wanted)) return
+    e.preventDefault()
+    go(wanted[e.key])
+  }
+  document.addEventListener("keydown", keys)
+  return () => document.removeEventListener("keydown", keys)
+}
+
+function item(_, i) {
+  const [li, button, number, name] = ["li", "button", "span", "span"].map(tag => document.createElement(tag))
+  button.type = "button"
+  number.className = "number"
+  number.textContent = i + 1
+  name.className = "name"
+  button.append(number, name)
+  li.append(button)
+  return li
+}
+
+function mark(list, step) {
+  ;[...list.children].forEach((li, i) => {
+    li.classList.toggle("done", i < step)
+    if (i + 1 === step) li.firstChild.setAttribute("aria-current", "step")
+    else li.firstChild.removeAttribute("aria-current")
+  })
+}
+
+function turn(button, sign, label, off, act) {
+  button.textContent = sign
+  button.setAttribute("aria-label", label)
+  button.title = label
+  button.disabled = off
+  button.onclick = act
+}

@@ -1,0 +1,30 @@
+"""The stepper of a lecture: where we are among the steps, and buttons and keys that go to another."""
+
+import streamlit as st
+
+from app.components import source
+
+_STEPS = st.components.v2.component(
+    "inside_vit_steps", html=source("steps.html"), css=source("steps.css"), js=source("steps.js")
+)
+
+
+def steps(
+    names: list[str], spoken: list[str], step: int, *, key: str, target: str, label: str, before: str, after: str,
+    clicker: bool = False,
+) -> None:  # fmt: skip
+    """Show the steps, the current one (counted from 1) marked; a step gone to is put in st.session_state[target].
+
+    `spoken[i]` is what a screen reader hears of step i + 1; `before` and `after` name the buttons at the ends. Arrow keys,
+    Home and End turn the page unless a control has the focus; with `clicker`, Page Up and Page Down do as well.
+    """
+
+    def go() -> None:
+        if st.session_state[key].to:
+            st.session_state[target] = int(st.session_state[key].to)
+
+    _STEPS(
+        data={"names": names, "spoken": spoken, "step": step, "label": label, "before": before, "after": after,
+              "clicker": clicker},
+        key=key, on_to_change=go,
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Vectors as rows of little bars: the numbers of one token on its way, each with its formula and its length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.components import source
+
+_VECTORS = st.components.v2.component(
+    "inside_vit_vectors", html=source("vectors.html"), css=source("vectors.css"), js=source("vectors.js")
+)
+
+BARS, NUMBERS = 24, 6  # of a vector: how many are drawn, how many are written out
+
+
+def vectors(rows: list[dict[str, Any]], *, key: str, label: str, flat: bool = False) -> None:
+    """Show rows made by `vector` and `looks`; `flat`: without the residual stream drawn beside them."""
+    _VECTORS(data={"rows": rows, "label": label, "flat": flat}, key=key)
+
+
+def vector(
+    name: str, formula: str, values: Any, *, kind: str = "branch", sign: str | None = None, unit: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """A row for a vector: its first numbers as bars and in words, and its Euclidean length.
+
+    `kind`: "stream" (it is the residual stream), "branch" (a part's work), "branch start", or "sum"; `unit` is said under
+    the length, e.g. how many numbers there are.
+    """
+    first = [float(v) for v in values[:BARS]]
+    written = "  ".join(f"{v:+.2f}".replace("-", "−") for v in first[:NUMBERS]) + (
+        "  …" if len(values) > NUMBERS else ""
+    )
+    length = float((values.astype(float) ** 2).sum() ** 0.5)
+    row = {
+        "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,
+        "alt": f"{name}: {written}", "size": f"‖·‖ {length:.3g}", "unit": unit,
+    }  # fmt: skip
+    return row if sign is None else row | {"sign": sign}
+
+
+def looks(name: str, formula: str, shown: list[dict[str, str]], unit: str = "") -> dict[str, Any]:
+    """A row for attention: the tokens it looks at most, each {"image" or "sign", "weight", "name"}."""
+    return {"kind": "branch", "name": name, "formula": formula, "looks": shown, "size": "", "unit": unit}

@@ -1,0 +1,189 @@
+"""The attention explorer's page: its controls, and everything its component draws, as words, numbers and addresses."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import controls, insights, session, texts
+from app.components.explorer import address, explorer
+from app.components.figure import downloads, explain
+
+if TYPE_CHECKING:
+    from vitcore.analysis.heads import Head
+    from vitcore.grid import Grid
+    from vitcore.images import Photo
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+DIRECTIONS = ("gives", "gets")
+TARGETS = {name: name for name in ("token", "second", "block", "head", "rolled")} | {"column": "direction"}
+WORDS = (
+    "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
+    "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
+    "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
+    "most column", "most rollout", "point", "value", "cards",
+    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "measured",
+)  # fmt: skip
+KEYS = ("arrows", "shift", "brackets", "digits", "zero", "c", "r", "space", "strip")
+
+
+@st.fragment
+def explore(vit: Vit, photo: Photo, text: texts.Prose) -> None:
+    """The page below its first sentence; runs on its own when something on it is touched."""
+    grid = vit.grid
+    state = _controls(vit, grid, text)
+    rec = session.recording(vit, photo, state["block"])
+    explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
+    explain(text["how"], text["limits"])
+    _take(rec, state, text)
+
+
+def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
+    """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=128)
+        head = controls.number(text["head control"], "head", vit.heads + 1, 0, width=105, help=text["head help"])
+        direction = controls.choice(text, "direction", list(DIRECTIONS))
+        about = text["token help"].format(prefix=grid.prefix)
+        token = controls.number(text["token"], "token", grid.tokens, grid.prefix + grid.middle, width=110, help=about)
+        second = _second(text, grid.tokens)
+        with st.popover(text["drawing"], icon=":material/tune:"):
+            style = controls.choice(text, "lit", ["heat", "light"])
+            log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
+            shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=text["shared help"])
+            rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
+    return {
+        "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
+        "rolled": rolled, "style": style, "log": log, "shared": shared,
+    }  # fmt: skip
+
+
+def _second(text: texts.Prose, count: int) -> int | None:
+    """The token to compare with, or none."""
+    kept = st.session_state.get("second")
+    if kept is not None and not 0 <= kept < count:
+        st.session_state["second"] = None
+    return st.number_input(
+        text["second"], 0, count - 1, None, key="second", step=1, bind="query-params", width=125, placeholder=text["none"],
+        help=text["second help"],
+    )  # fmt: skip
+
+
+def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
+    """What the component is given: a few kilobytes, and addresses of the rest."""
+    from vitcore.analysis.coding import SPAN
+    from vitcore.figures.theme import SEQUENTIAL, lut
+
+    grid, me = rec.grid, (vit.name, photo.digest)
+    names = _prefix_names(vit, text)
+    has = _has(vit)
+    uri = session.shown(*me, photo, rec)[1]
+    maps, step = _maps(vit, photo, rec, state)
+    chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled")}
+    found = insights.heads_in_words(*me, tuple(rec.maps), rec)
+    strip = insights.atlas(*me, state["token"], state["column"], rec)
+    rows, cols = insights.atlas_shape(rec)
+    whole = len(rec.maps) == vit.blocks
+    return {
+        "state": chosen, "heads": vit.heads, "names": names,
+        "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "cls_token" in has,
+        "style": state["style"], "log": state["log"],
+        "shared": state["shared"], "maps": maps, "photo": address(insights.photo_bytes(*me, uri), "image/jpeg", "photo"),
+        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
+        "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
+                  "heads": vit.heads if whole else 1},
+        "rollout": _rollout(vit, photo, rec, state) if state["rolled"] else None,
+        "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in found.items()},
+        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": {word: text[word] for word in WORDS},
+        "rules": _rules(grid, text), "most_bits": round(math.log2(grid.tokens), 1),
+        "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "cls_token" in has],
+        "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
+    }  # fmt: skip
+
+
+def _maps(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any]) -> tuple[list[dict[str, Any] | None], int]:
+    """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
+    me, mime = (vit.name, photo.digest), "application/octet-stream"
+    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
+    some = insights.queries(rec, pinned, vit.heads)
+    places: list[dict[str, Any] | None] = [None] * vit.blocks
+    if some is None and len(rec.maps) == vit.blocks:
+        for block, data in insights.attention_bytes(*me, rec).items():
+            places[block] = {"url": address(data, mime, f"block{block}")}
+        return places, 1
+    tokens = tuple(some or range(rec.grid.tokens))
+    column = state["column"] and some is not None  # where all queries are sent, the browser turns the arrow itself
+    data = insights.attention_of(*me, state["block"], tokens, column, rec)
+    places[state["block"]] = {"url": address(data, mime, "block"), "queries": some}
+    return places, insights.step_of(rec, vit.heads)
+
+
+def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any]) -> dict[str, Any]:
+    """Where rollout is."""
+    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
+    some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer as for the heads
+    data = insights.rollout_bytes(
+        vit.name, photo.digest, tuple(some) if some else None, state["column"] and bool(some), rec
+    )
+    return {"url": address(data, "application/octet-stream", "rollout"), "queries": some}
+
+
+def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
+    """The tokens before the patches: class and distillation token where the model has them, else registers."""
+    has = _has(vit)
+    registers = vit.grid.prefix - len(has)
+    return [text[name] for name in has] + [text["register"].format(number=i + 1) for i in range(registers)]
+
+
+def _has(vit: Vit) -> list[str]:
+    return [name for name in ("cls_token", "dist_token") if getattr(vit.module, name, None) is not None]
+
+
+def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
+    """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
+
+    `named` tokens have a share each, the registers after them one together.
+    """
+    from vitcore.analysis.distance import uniform_distance_px
+
+    reach = head.renormalised_px / max(uniform_distance_px(grid), 1e-9)
+    shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
+    return {
+        "bits": round(head.entropy_bits, 1), "px": round(head.distance_px), "reach": round(100 * reach),
+        "offset": round(100 * head.by_offset), "shares": [round(100 * share) for share in shares], "words": head.words,
+        "sink": head.sink,
+    }  # fmt: skip
+
+
+def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
+    """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
+    from vitcore.analysis import heads
+    from vitcore.analysis.distance import uniform_distance_px
+
+    px = uniform_distance_px(grid)
+    facts = {
+        "sink": f"{heads.SINK:.0%}", "even": f"{heads.EVEN:.0%}", "bits": f"{math.log2(grid.tokens):.1f}",
+        "local": f"{heads.LOCAL:.0%}", "local_px": f"{heads.LOCAL * px:.0f}", "global": f"{heads.GLOBAL:.0%}",
+        "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": f"{heads.POSITIONAL:.0%}",
+    }  # fmt: skip
+    order = ("sink", "even", "local", "global", "mixed", "positional")
+    return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
+
+
+def _take(rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
+    """The heads of the chosen layer as a figure to take along."""
+    from vitcore import figures
+
+    maps = rec.maps[state["block"]]
+    asked = maps[:, :, state["token"]] if state["column"] else maps[:, state["token"]]
+    shown = rec.grid.to_map(asked.astype("float32"))
+    direction = text[f"direction.{DIRECTIONS[state['column']]}"]
+    title = text["figure"].format(token=state["token"], block=state["block"], direction=direction)
+    downloads(
+        lambda: figures.heads(shown, rec.grid, title, controls.theme(), state["shared"]), "heads", text["how"],
+        attention=shown,
+    )  # fmt: skip

@@ -1,0 +1,138 @@
+"""The pictures of the landing page: the first is made beforehand for what the app starts with, so that it is there at once.
+
+`python -m app.first` makes `assets/first/picture.json` anew: after the default model, the first sample photo or a drawing
+changed. A test compares it with what is computed now.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
+
+    from vitcore.recording import Recording
+    from vitcore.zoo import Vit
+
+FILE = Path(__file__).parent.parent / "assets" / "first" / "picture.json"
+TALL_PX = 330  # charts whose height is their own choice
+
+
+def shipped(model: str | None, photo: str | None) -> dict[str, Any] | None:
+    """The picture made beforehand, if it is of this model and this sample photo."""
+    kept: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return kept if (model, photo) == (kept["model"], kept["photo"]) else None
+
+
+def picture_of(rec: Recording, photo: str, readout: str, seen: Image.Image) -> dict[str, Any]:
+    """Rollout on the photo as `components.picture` draws it: addresses, percentages per patch, and its scale."""
+    import numpy as np
+
+    from vitcore.figures.attention import heat, heat_size, scale_top
+    from vitcore.figures.theme import SEQUENTIAL, lut
+
+    mask, grid = rec.rollout(), rec.grid
+    top = scale_top(mask)
+    stops = [*lut(SEQUENTIAL)[::32], lut(SEQUENTIAL)[255]]
+    return {
+        "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
+        "image": webp(np.asarray(seen), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
+        "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 4), "more": bool(top < mask.max()),
+        "colours": ["#" + bytes(rgb).hex() for rgb in stops],
+    }  # fmt: skip
+
+
+def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
+    """(H, W, 3 or 4) bytes as a data address, a third of a PNG's size: exact, or lossy with a `quality` up to 100."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    how: dict[str, Any] = {"lossless": True, "method": 0} if quality is None else {"quality": quality, "method": 2}
+    Image.fromarray(pixels).save(file, "WEBP", **how)
+    return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, mode: Any) -> dict[str, Any]:
+    """Specs for `components.chart` of what depends on the model alone: filters, positions; None where there are none."""
+    from vitcore import figures
+    from vitcore.analysis.filters import as_picture
+    from vitcore.figures.filters import ACROSS
+
+    found = (
+        None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
+    )
+    tiles = None if cosine is None else figures.positions(cosine, vit.grid, mode, side_px=520)
+    return {"filters": found and _spec(found), "positions": tiles and _spec(tiles)}
+
+
+def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
+    """Specs of what depends on the photo too: patches, heads of a few layers, distances, the answer (None without a head)."""
+    from vitcore import figures
+    from vitcore.analysis.distance import uniform_distance_px
+
+    drawn = {
+        "patches": figures.patches(rec.seen.pixels, rec.grid, mode=mode),
+        "attention": _few_heads(vit, rec, mode),
+        "distance": figures.distance(rec.distance_px, rec.grid, uniform_distance_px(rec.grid), mode=mode),
+    }
+    if rec.top():
+        drawn["answer"] = figures.predictions(rec.top(), mode)
+    return {"answer": None} | {name: _spec(fig) for name, fig in drawn.items()}
+
+
+def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
+    """Up to three heads of the first, the middle and the last layer whose maps were kept, a layer a row."""
+    import numpy as np
+
+    from app.session import head_maps
+    from vitcore.figures.attention import heads
+    from vitcore.words import say
+
+    blocks = [block for block in sorted({0, vit.blocks // 2, vit.blocks - 1}) if block in rec.maps]
+    some = min(3, vit.heads)
+    maps = np.concatenate([head_maps(rec, block, None)[:some] for block in blocks])
+    names = [say("layer {layer}, head {head}", layer=b, head=h + 1) for b in blocks for h in range(some)]
+    return heads(
+        maps, rec.grid, say("Attention of the {readout}", readout=say(vit.readout)), mode, names=names, across=some
+    )
+
+
+def _spec(fig: Any) -> dict[str, Any]:
+    """A figure as the browser draws it without Plotly, at one height, its larger pictures as exact WebP."""
+    import numpy as np
+    from PIL import Image
+
+    from app.components.chart import plain
+
+    spec = plain(fig) | {"height": TALL_PX}
+    for trace in spec["traces"]:
+        if trace["kind"] == "image" and trace["source"].startswith("data:image/png"):
+            file = io.BytesIO(base64.b64decode(trace["source"].partition(",")[2]))
+            trace["source"] = min(trace["source"], webp(np.asarray(Image.open(file))), key=len)
+    return spec
+
+
+def make() -> dict[str, Any]:
+    """The picture as it is computed now, for the model and the photo the app starts with."""
+    from app import session
+    from vitcore import zoo
+    from vitcore.figures.attention import fitted
+    from vitcore.images import sharp
+    from vitcore.recording import record
+
+    name = session.samples()[0]["id"]
+    vit = zoo.load()
+    rec = record(vit, session.SAMPLES / f"{name}.jpg")
+    return picture_of(rec, name, vit.readout, fitted(sharp(rec.photo, rec.seen)))
+
+
+if __name__ == "__main__":
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(json.dumps(make(), indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"{FILE} · {FILE.stat().st_size / 1e3:.0f} kB")

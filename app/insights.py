@@ -1,0 +1,197 @@
+"""What pages ask of a recording beyond the recording itself, computed once and kept: attention as bytes, heads in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
+
+    from vitcore.analysis.heads import Head
+    from vitcore.inside import Inside, Projection
+    from vitcore.recording import Recording
+    from vitcore.relevance import Relevance
+    from vitcore.zoo import Vit
+
+# The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.coding`.
+
+MOST_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
+THUMB = 16  # cells a side of a thumbnail, at most
+
+
+def step_of(rec: Recording, heads: int) -> int:
+    """Every how many rows and columns a patch's attention is sent, for `heads` heads at once: 1 for small models."""
+    grid, most = rec.grid, max(rec.grid.rows, rec.grid.cols)
+    if heads * grid.tokens**2 <= MOST_BYTES:
+        return 1
+    room = MOST_BYTES // (heads * grid.tokens) - grid.prefix - 2  # tokens that fit, beside those always sent
+    return next((step for step in range(2, most) if len(_lattice(rec, step)) <= room), most)
+
+
+def queries(rec: Recording, pinned: tuple[int, ...], heads: int) -> list[int] | None:
+    """The tokens whose attention in `heads` heads is sent: None for all, else a lattice that fits, prefix and pinned."""
+    step = step_of(rec, heads)
+    return None if step == 1 else sorted({*range(rec.grid.prefix), *pinned, *_lattice(rec, step)})
+
+
+def _lattice(rec: Recording, step: int) -> set[int]:
+    grid = rec.grid
+    rows, cols = range(step // 2, grid.rows, step), range(step // 2, grid.cols, step)
+    return {grid.prefix + grid.patch(r, c) for r in rows for c in cols}
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def attention_bytes(model: str, digest: str, _rec: Recording) -> dict[int, bytes]:
+    """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
+    from vitcore.analysis.coding import encode
+
+    return {block: encode(maps).tobytes() for block, maps in _rec.maps.items()}
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def attention_of(model: str, digest: str, block: int, tokens: tuple[int, ...], column: bool, _rec: Recording) -> bytes:
+    """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
+    from vitcore.analysis.coding import encode
+
+    maps, some = _rec.maps[block], list(tokens)
+    return encode(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def heads_in_words(model: str, digest: str, blocks: tuple[int, ...], _rec: Recording) -> dict[int, list[Head]]:
+    """Every head's numbers and words, by block."""
+    from vitcore.analysis.heads import describe
+
+    return {
+        block: describe(_rec.maps[block], _rec.distance_px[block], _rec.distance_renormalised_px[block], _rec.grid)
+        for block in blocks
+    }
+
+
+def atlas_shape(rec: Recording) -> tuple[int, int]:
+    """Rows and columns of a thumbnail."""
+    return min(rec.grid.rows, THUMB), min(rec.grid.cols, THUMB)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def atlas(model: str, digest: str, token: int, column: bool, _rec: Recording) -> bytes:
+    """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
+    import numpy as np
+
+    from vitcore.analysis.coding import encode
+
+    whole = len(_rec.maps) == len(_rec.distance_px)
+    stacks = (_rec.maps[b] for b in sorted(_rec.maps)) if whole else (mean[None] for mean in _rec.fused["mean"])
+    maps = _rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
+    return encode(_smaller(maps, *atlas_shape(_rec))).tobytes()
+
+
+def _smaller(maps: NDArray, rows: int, cols: int) -> NDArray:
+    """(…, h, w) maps as the means of rows × cols areas."""
+    import numpy as np
+
+    if maps.shape[-2:] == (rows, cols):
+        return maps
+    for axis, count in ((-2, rows), (-1, cols)):
+        edges = np.arange(count) * maps.shape[axis] // count
+        sizes = np.diff([*edges, maps.shape[axis]])
+        shape = (-1, 1) if axis == -2 else (-1,)
+        maps = np.add.reduceat(maps.astype(np.float32), edges, axis) / sizes.reshape(shape)
+    return maps
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def rollout_bytes(model: str, digest: str, tokens: tuple[int, ...] | None, column: bool, _rec: Recording) -> bytes:
+    """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
+    import numpy as np
+
+    from vitcore.analysis.coding import encode
+    from vitcore.analysis.rollout import rollout_matrix, transition
+
+    fused, prefix = _rec.fused["mean"], _rec.grid.prefix
+    if tokens is None:
+        return encode(rollout_matrix(fused, prefix=prefix)).tobytes()
+    some = np.eye(_rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
+    for matrix in fused if column else fused[::-1]:
+        step = transition(matrix, prefix)
+        some = some @ (step.T if column else step)
+    return encode(some).tobytes()
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def photo_bytes(model: str, digest: str, _address: str) -> bytes:
+    """The file inside a data address."""
+    import base64
+
+    return base64.b64decode(_address.partition(",")[2])
+
+
+# The rollout lab.
+
+
+@st.cache_resource(max_entries=96, show_spinner=False)
+def relevance(
+    model: str, digest: str, method: str, target: int, settings: tuple[tuple[str, float | str], ...], _vit: Vit, _rec: Recording
+) -> Relevance:
+    """A method's map of what spoke for a class, (rows, cols); read-only."""
+    from vitcore.relevance import relevance as compute
+
+    found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
+    found.maps.flags.writeable = False
+    return found
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def grey_photo(model: str, digest: str, _seen: Image.Image) -> str:
+    """The photo in grey, as a data address: what lies under signed maps."""
+    import numpy as np
+
+    from vitcore.figures.relevance import grey
+    from vitcore.figures.theme import data_uri
+
+    return data_uri(np.asarray(grey(_seen)), photo=True)
+
+
+# The lecture: what the head would say at every depth, and the numbers of one token on its way.
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def answers_by_depth(model: str, digest: str, _vit: Vit, _rec: Recording) -> NDArray[np.float64] | None:
+    """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
+    from vitcore.lens import lens, probabilities
+
+    return probabilities(lens(_vit, _rec.seen.pixels)) if _vit.labels else None
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def token_in_block(model: str, digest: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
+    """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
+    from vitcore.inside import inside
+    from vitcore.zoo import ModelError
+
+    try:
+        return inside(_vit, _rec.seen.pixels, block, token)
+    except ModelError:
+        return None
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def projected(model: str, digest: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
+    """How a patch became its embedding; None where patches are not read by one matrix."""
+    from vitcore.inside import project
+
+    return project(_vit, _rec.seen.pixels, patch)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def lit_by_depth(model: str, digest: str, _photo: Image.Image, _rec: Recording) -> list[str]:
+    """For each block, the photo lit by the attention (mean of the heads) of where the answer is read: data addresses."""
+    from vitcore.figures.story import lit
+    from vitcore.figures.theme import data_uri
+
+    maps = (_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.fused["mean"])
+    return [data_uri(lit(_photo, one), photo=True) for one in maps]

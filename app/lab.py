@@ -1,0 +1,208 @@
+"""The rollout lab's parts: two sides with a method and settings each, how they differ, and the build-up layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import controls, insights, texts
+from app.asking import Asked
+from app.components.figure import downloads, explain
+from app.components.picture import picture
+from app.components.player import player
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from streamlit.delta_generator import DeltaGenerator
+
+    from vitcore.analysis.relevance import Method
+    from vitcore.relevance import Relevance
+
+STEPS = (8, 32, 24)  # fewest, most and first: 32 take the shipped model 3 s on two cores
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One method's map (rows, cols) as it was computed, and as it is shown: in `unit`, under `title`."""
+
+    method: Method
+    settings: dict[str, Any]
+    raw: NDArray
+    shown: NDArray
+    unit: str
+    title: str
+    found: Relevance | None = None
+
+
+def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | None = None) -> Side | None:
+    """One side: its method, its picture, its settings (below, or `beside`), its words; None where it is not defined."""
+    from vitcore.analysis.relevance import METHODS
+
+    text = a.text
+    with place:
+        called = {name: text[f"method.{name}"] for name in METHODS}
+        others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in METHODS} for lang in texts.LANGUAGES]
+        first = "chefer" if prefix and a.target is not None else "rollout"
+        name = controls.named(
+            text[f"{prefix}method"], called, f"{prefix}method", others, index=list(called).index(first)
+        )
+        method, above = METHODS[name], st.container()
+        box = beside or st.expander(text["settings"], expanded=True, key=f"{prefix}settings")
+        below = st.container()
+    if method.asks_class and a.target is None:
+        above.info(text["no class to ask"], icon=":material/info:")
+        return None
+    with box:
+        settings = _settings(a, method, prefix)
+    with above:
+        found = _found(a, method, settings)
+        _draw(a, found, prefix)
+    with below:
+        _words(a, found, prefix)
+    return found
+
+
+def _settings(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
+    """A method's settings, as `vitcore` takes them."""
+    text = a.text
+    found: dict[str, Any] = {}
+    if "fusion" in method.settings:
+        found["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
+    if "residual" in method.settings:
+        found["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, 0) / 100
+        found["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, 50) / 100
+        found["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, 0)
+    if "steps" in method.settings:
+        found["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
+        found["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS)
+    if not found:
+        st.caption(text["no settings"])
+    return found
+
+
+def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
+    """The map of a method, and how it is shown."""
+    from vitcore.analysis.relevance import share
+
+    title = a.text[f"title.{method.name}"]
+    unit = a.text[f"unit.{method.name}"]
+    if not method.asks_class:
+        start = None if a.query is None else a.rec.grid.prefix + a.query
+        raw = a.rec.rollout(start, **settings)
+        return Side(method, settings, raw, 100 * raw, unit, title.format(who=a.who))
+    assert a.target is not None, "asked for by `side`"
+    with st.spinner(a.text["computing"]):
+        items = tuple(sorted(settings.items()))
+        found = insights.relevance(a.vit.name, a.photo.digest, method.name, a.target, items, a.vit, a.rec)
+    shown = {"integrated_gradients": found.maps, "gradient_rollout": 100 * found.maps}.get(method.name)
+    told = title.format(label=a.rec.labels[a.target])
+    return Side(method, settings, found.maps, 100 * share(found.maps) if shown is None else shown, unit, told, found)
+
+
+def _draw(a: Asked, side: Side, prefix: str) -> None:
+    """The picture of a side, with its scale."""
+    from vitcore.figures.attention import paper_drawing
+    from vitcore.figures.relevance import drawn, limit
+    from vitcore.figures.theme import DIVERGING, SEQUENTIAL, data_uri
+
+    grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
+    paper = a.style == "paper" and not signed
+    under = insights.grey_photo(a.vit.name, a.photo.digest, a.seen) if signed else a.address
+    st.markdown(f"## {controls.verbatim(side.title)}")
+    picture(
+        data_uri(paper_drawing(side.raw, a.seen, grid), photo=True) if paper else under, grid.rows, grid.cols, grid.step_px,
+        key=f"{prefix}gathered", label=f"{a.text[f'method.{side.method.name}']}: {side.title}", target="query", also=("ask", True),
+        selected=None if side.method.asks_class else a.query, overlay=None if paper else data_uri(drawn(side.shown, grid, signed)),
+        opacity=a.opacity, values=side.shown.ravel().tolist(), unit=side.unit, lines=False,
+    )  # fmt: skip
+    if not paper:
+        more = a.text["or more"] if most < abs(side.shown).max() else ""
+        controls.scale_strip(
+            DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, side.unit + more, f"{prefix}scale"
+        )
+
+
+def _words(a: Asked, side: Side, prefix: str) -> None:
+    """What a side measures, what it can't tell, where it is from, and its downloads."""
+    from vitcore import figures
+
+    text, name = a.text, side.method.name
+    if side.found and side.found.gaps:
+        st.caption(text["complete"].format(rise=side.found.rises[0], gap=side.found.gaps[0], total=side.raw.sum()))
+    explain(text[f"how.{name}"], text[f"limits.{name}"])
+    st.caption(text[f"source.{name}"])
+    start = None if side.method.asks_class else a.query
+    downloads(
+        lambda: figures.relevance(
+            side.shown, a.seen, a.rec.grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=a.style,
+            opacity=a.opacity, mode=a.mode, about=side.title, start=start,
+        ),
+        f"{prefix}{name}", text[f"how.{name}"], **{name: side.raw},
+    )  # fmt: skip
+
+
+def difference(a: Asked, left: Side, right: Side) -> None:
+    """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import difference_points, rank_correlation
+    from vitcore.figures.relevance import drawn, limit
+    from vitcore.figures.theme import DIVERGING, data_uri
+
+    text, grid = a.text, a.rec.grid
+    values, alike = difference_points(left.raw, right.raw), rank_correlation(left.raw, right.raw)
+    most, unit = limit(values, True), text["points"]
+    same = left.method is right.method  # the same twice, with other settings
+    pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
+            "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
+    title = text["difference"].format(**pair)
+    one, two = st.columns(2, gap="large")
+    with one:
+        st.markdown(f"## {title}")
+        picture(
+            insights.grey_photo(a.vit.name, a.photo.digest, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title,
+            target="query", also=("ask", True), overlay=data_uri(drawn(values, grid, True)), opacity=a.opacity,
+            values=values.ravel().tolist(), unit=unit, lines=False,
+        )  # fmt: skip
+        more = text["or more"] if most < abs(values).max() else ""
+        controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
+    with two:
+        st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
+        explain(text["difference how"].format(**pair), text["difference limits"])
+        downloads(
+            lambda: figures.relevance(
+                values, a.seen, grid, title, unit, signed=True, opacity=a.opacity, mode=a.mode
+            ),
+            "difference", text["difference how"].format(**pair), difference=values,
+        )  # fmt: skip
+
+
+def build_up(a: Asked, settings: dict[str, Any]) -> None:
+    """Rollout after each block, as a film and as small pictures."""
+    from vitcore import figures
+    from vitcore.analysis.rollout import build_up as built
+    from vitcore.figures.relevance import film_top, frames
+    from vitcore.figures.theme import SEQUENTIAL, data_uri
+
+    text, grid, rec = a.text, a.rec.grid, a.rec
+    how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
+    start = rec.readout if a.query is None else grid.prefix + a.query
+    maps = grid.to_map(built(rec.fused[how.pop("fusion")], start, prefix=grid.prefix, **how))
+    top, layers = film_top(maps), range(len(maps))
+    caption = text["frame prefix"] if grid.prefix else text["frame"]
+    film = frames(maps, grid, top)
+    player(
+        a.address, data_uri(film.reshape(-1, *film.shape[2:]), photo=True), [text["layer"].format(layer=i) for i in layers],
+        [caption.format(layer=i, share=maps[i].sum(), rest=1 - maps[i].sum()) for i in layers],
+        grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
+        key="build_up", label=text["build-up label"].format(who=a.who), opacity=a.opacity,
+    )  # fmt: skip
+    unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
+    controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
+    explain(text["build-up how"], text["build-up limits"])
+    downloads(
+        lambda: figures.build_up(maps, a.seen, grid, text["build-up title"], unit, opacity=a.opacity,
+                                 mode=a.mode),
+        "build_up", text["build-up how"], build_up=maps,
+    )  # fmt: skip

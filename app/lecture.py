@@ -1,0 +1,80 @@
+"""Around every page: its title, the bar that stands in for the sidebar where that is closed, and lecture mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import controls, session, texts
+from app.components.lecture import dress
+from vitcore.words import say
+
+
+def on() -> bool:
+    """Whether this is a lecture: the toggle in the sidebar, or `?lecture=true`."""
+    return bool(st.session_state.get("lecture"))
+
+
+def toggle(text: texts.Prose) -> None:
+    """The switch, for the sidebar, and what dresses the page."""
+    st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
+    dress(on(), controls.theme(), key="dress", leaves="lecture")
+
+
+def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
+    """The pickers in a popover; in a lecture also the pages before and after, and the way out.
+
+    It is always there, and seen where the sidebar is not (`components/lecture.css`).
+    """
+    with st.container(
+        horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not on()
+    ):
+        if on():
+            _neighbours(text, page, pages)
+        if looks:
+            _pickers(text)
+        if on():
+            st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
+                      on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
+
+
+def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+    place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
+    for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
+        if 0 <= place + step < len(pages):
+            there = pages[place + step]
+            st.page_link(
+                there, label=there.title, icon=icon, help=text[key], icon_position="left" if step < 0 else "right"
+            )
+
+
+def _pickers(text: texts.Prose) -> None:
+    cards, rows = session.menu(), session.samples()
+    model, photo = st.session_state.get("model"), st.session_state.get("photo")
+    title = next((say(row["title"]) for row in rows if row["id"] == photo), text["own photo"])
+    named = f"{title} · {cards[model].title if model in cards else model}"
+    box = st.popover(controls.verbatim(named), icon=":material/photo_library:", key="bar_open", help=text["bar help"],
+                     on_change="rerun")  # fmt: skip
+    if not box.open:
+        return
+    with box:
+        st.markdown(f"**{text['bar photo']}**")
+        controls.photos(photo or "", key="bar_gallery")
+        controls.uploader("bar_file")
+        st.session_state["bar_model"] = model
+        names = list(cards) if model in cards else [*cards, model]
+        st.selectbox(text["bar model"], names, key="bar_model", on_change=_choose_model,
+                     format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+
+
+def _choose_model() -> None:
+    session.forget_model_errors()
+    st.session_state["model"] = st.session_state["bar_model"]
+
+
+def notes(text: texts.Prose, shared: texts.Prose) -> None:
+    """The presenter's notes of a page, closed: a projector shows nothing of them until they are opened."""
+    if on() and text.get("notes"):
+        with st.expander(shared["notes"], icon=":material/sticky_note_2:"):
+            st.markdown(text["notes"])

@@ -1,0 +1,160 @@
+"""The parts of the page Take it away: the rollout's settings, the handout and the film of a photo, the ZIP file of many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import controls, session, takeaway, texts
+from vitcore.words import speaking
+
+if TYPE_CHECKING:
+    from vitcore.images import Photo
+    from vitcore.recording import Recording
+    from vitcore.report.settings import Settings
+    from vitcore.zoo import Vit
+
+
+def settings(text: texts.Prose, vit: Vit) -> Settings:
+    """The rollout's settings, under the same names in the address as on its own page."""
+    from vitcore.report.settings import Settings
+
+    grid = vit.grid
+    takeaway.recall("report")
+    with (
+        st.expander(text["settings"], icon=":material/tune:"),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        fusion = controls.choice(text, "fusion", ["mean", "max", "min"])
+        discard = controls.slider(text["discard"], "discard", 0, 95, 0, width=200)
+        residual = controls.slider(text["residual"], "residual", 0, 95, 50, width=200)
+        first = controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160)
+        asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
+        query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
+    chosen: Any = fusion
+    return Settings(
+        fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if asks else None
+    )
+
+
+def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings, slug: str) -> None:
+    """The handout: its picture, and the file with its size."""
+    st.markdown(f"### {text['handout title']}")
+    st.markdown(text["handout about"])
+    own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
+    name = "" if own else photo.name.removesuffix(".jpg")
+    with st.spinner(text["handout making"], show_time=True):
+        made = takeaway.handout(vit.name, photo.digest, asked, texts.language(), takeaway.address(asked),
+                                takeaway.lacking(text, slug), name, vit, rec)  # fmt: skip
+    st.download_button(
+        text["handout get"].format(size=size(text, len(made))), lambda: made, f"{takeaway.stem(photo.name)}-handout.html",
+        "text/html", key="handout_html", icon=":material/print:", type="primary", on_click="ignore",
+    )  # fmt: skip
+    st.iframe(
+        made.decode(), height=560, alt=text["handout alt"]
+    )  # a stranger's words in it are escaped; it has no script
+
+
+def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
+    """The film, still until somebody wants it to move, and its two files."""
+    st.markdown(f"### {text['film title']}")
+    st.markdown(text["film about"])
+    key = vit.name, photo.digest, asked, texts.language()
+    with st.spinner(text["film making"], show_time=True):
+        moving = takeaway.film(*key, "webp", vit, rec)
+    plays = st.toggle(text["film play"], key="film_plays")
+    shown = _address(moving) if plays else takeaway.still(*key, vit, rec)
+    st.image(shown, alt=text["film alt"].format(count=vit.blocks - asked.first_block), width=420)
+    words = texts.table()
+
+    def gif() -> bytes:
+        from vitcore.report.animation import animation
+
+        with speaking(words):  # made when asked for, where no visitor's language is known
+            return animation(vit, rec, asked, "gif")
+
+    name = f"{takeaway.stem(photo.name)}-rollout"
+    with st.container(horizontal=True):
+        st.download_button(
+            text["film webp"].format(size=size(text, len(moving))), lambda: moving, f"{name}.webp", "image/webp",
+            key="film_webp", icon=":material/movie:", on_click="ignore",
+        )  # fmt: skip
+        st.download_button(text["film gif"], gif, f"{name}.gif", "image/gif", key="film_gif", icon=":material/gif_box:",
+                           on_click="ignore")  # fmt: skip
+
+
+def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
+    """The ZIP file of many photos: which, begin, progress and stop, and the file."""
+    which = controls.choice(text, "which", ["samples", "own"])
+    given = session.sample_files()
+    if which == "own":
+        files = st.file_uploader(text["files"], controls.TYPES, True, key="batch", max_upload_size=25)
+        given = [(file.name, file.getvalue()) for file in files or ()]
+        st.caption(text["most"].format(count=takeaway.MOST_PHOTOS))
+    one = takeaway.batch()
+    count = min(len(given), takeaway.MOST_PHOTOS)
+    if one is None:
+        st.button(text["begin"].format(count=count), key="begin", icon=":material/folder_zip:", type="primary",
+                  disabled=not given, on_click=takeaway.begin, args=(vit, given, asked, which == "samples"))  # fmt: skip
+        return
+    if not one.finished and not one.stopped and one.done < one.total:
+        _work(text, one)
+    _after(text, one)
+
+
+def _work(text: texts.Prose, one: takeaway.Batch) -> None:
+    """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
+    bar, stop = st.progress(one.done / one.total, text["working"].format(done=one.done, count=one.total)), st.empty()
+    stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=setattr, args=(one, "stopped", True))
+    for done in takeaway.go_on(one):
+        bar.progress(done / one.total, text["working"].format(done=done, count=one.total))
+    bar.empty()
+    stop.empty()
+
+
+def _after(text: texts.Prose, one: takeaway.Batch) -> None:
+    """What came of it: the file, or where it was stopped; and what was left out."""
+    made = len(one.bundle.photos)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if one.finished:
+            st.markdown(text["ready"].format(count=made))
+            st.download_button(
+                text["zip get"].format(size=size(text, one.size)), one.data, "inside-vit.zip", "application/zip",
+                key="zip", icon=":material/download:", type="primary", on_click="ignore",
+            )  # fmt: skip
+        elif one.stopped:
+            st.markdown(text["stopped"].format(done=one.done, count=one.total))
+            st.button(
+                text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(one, "stopped", False)
+            )
+            if made:
+                st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=one.finish)
+        again = "again" if one.finished or not made else "discard all"
+        st.button(text[again], key="again", icon=":material/delete:", on_click=takeaway.discard)
+    if not made and one.done == one.total:
+        st.error(text["none"], icon=":material/broken_image:")
+    problems = [*one.bundle.problems, *([one.full] if one.full else [])]
+    if problems:
+        lines = "\n".join(f"- {controls.verbatim(problem)}" for problem in problems)
+        st.warning(f"{text['left out']}\n{lines}", icon=":material/broken_image:")
+
+
+def shell(vit: Vit, asked: Settings) -> str:
+    """The command that does the same for a folder of photos."""
+    from vitcore.report.settings import command
+
+    return command("photos/*.jpg", vit.name, asked).replace("'photos/*.jpg'", "photos/*.jpg")
+
+
+def size(text: texts.Prose, count: int) -> str:
+    """Bytes as a person says them."""
+    if count < 10**6:
+        return text["kb"].format(size=max(1, round(count / 1000)))
+    return text["mb"].format(size=f"{count / 10**6:.1f}")
+
+
+def _address(film: bytes) -> str:
+    import base64
+
+    return "data:image/webp;base64," + base64.b64encode(film).decode()

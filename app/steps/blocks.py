@@ -1,0 +1,207 @@
+"""Steps 7 to 9 of the lecture: inside one block, block after block, and the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import controls, insights, session
+from app.components.depth import depth
+from app.components.picture import picture
+from app.components.vectors import looks, vector, vectors
+from app.steps import Scene, Step, chart
+from app.steps.tokens import named
+
+LOOKS = 5  # tokens shown of those that are attended to most
+STREAM = "z_{%s}"
+
+
+def _other(scene: Scene) -> str:
+    return " other" if scene.inside is None else ""
+
+
+def _most(scene: Scene) -> list[int]:
+    """The tokens the pinned one attends to most in the chosen head."""
+    return [int(t) for t in (-scene.inside.weights[scene.head]).argsort()[:LOOKS]]
+
+
+def _attended(scene: Scene) -> None:
+    """The photo lit by what the chosen head attends to."""
+    from vitcore.figures.story import attended
+    from vitcore.figures.theme import data_uri
+
+    grid = scene.rec.grid
+    if scene.inside is None:
+        return
+    weights = scene.inside.weights[scene.head, grid.prefix :]
+    most = [t - grid.prefix for t in _most(scene) if t >= grid.prefix]
+    st.markdown(f"##### {scene.say('attended title')}")
+    picture(
+        scene.address, grid.rows, grid.cols, grid.step_px, key="story_attended", label=scene.say("attended title"),
+        target="patch", selected=scene.patch, overlay=data_uri(attended(weights, grid, most)), lines=False,
+        values=(100 * weights).ravel().tolist(), unit=scene.text["attended unit"],
+    )  # fmt: skip
+    controls.scale_strip("Inferno", 0, 100 * float(weights.max()), scene.text["attended scale"], "story_attended_scale")
+
+
+def _block(scene: Scene) -> None:
+    if scene.inside is None:
+        st.info(scene.text["other blocks"])
+        return
+    st.markdown(f"##### {scene.say('block title')}")
+    vectors(_attention_rows(scene) + _mlp_rows(scene), key="story_block", label=scene.say("block title"))
+
+
+def _attention_rows(scene: Scene) -> list[dict[str, Any]]:
+    x, h, text = scene.inside, scene.head, scene.text
+    before, mid = STREAM % (scene.layer), STREAM.replace("z", "z′") % (scene.layer + 1)
+    width, narrow = (scene.say("of many", count=n) for n in (x.x_in.size, x.q.shape[1]))
+    return [
+        vector(text["enters"], before, x.x_in, kind="stream", sign="", unit=width),
+        vector(text["normed"], rf"\rm{{LN}}({before})", x.normed, kind="branch start", unit=width),
+        vector(text["query"], r"q = \rm{LN}(z) W_{q}", x.q[h], unit=narrow),
+        vector(text["key"], r"k = \rm{LN}(z) W_{k}", x.k[h], unit=narrow),
+        vector(text["value"], r"v = \rm{LN}(z) W_{v}", x.v[h], unit=narrow),
+        looks(text["weights"], r"A = \rm{softmax}(q Kᵀ / √d)", _shown(scene), scene.say("of many", count=x.weights.shape[1])),
+        vector(text["gathered"], r"A V", x.heads[h], unit=narrow),
+        vector(text["attended"], r"\rm{MSA} = [A_{1}V_{1}; …] W", x.attended, unit=width),
+        vector(text["first sum"], rf"{mid} = \rm{{MSA}}(\rm{{LN}}(z)) + z", x.after_attention, kind="sum", sign="+", unit=width),
+    ]  # fmt: skip
+
+
+def _mlp_rows(scene: Scene) -> list[dict[str, Any]]:
+    x, text = scene.inside, scene.text
+    mid, after = STREAM.replace("z", "z′") % (scene.layer + 1), STREAM % (scene.layer + 1)
+    width = scene.say("of many", count=x.x_in.size)
+    bend = r"\rm{GELU}" if "GELU" in type(getattr(scene.vit.module.blocks[x.block].mlp, "act", x)).__name__ else "σ"
+    rows = [vector(text["normed"], rf"\rm{{LN}}({mid})", x.normed2, kind="branch start", unit=width)]
+    if x.hidden.size:
+        rows.append(
+            vector(text["hidden"], rf"{bend}(… W_{{1}})", x.hidden, unit=scene.say("of many", count=x.hidden.size))
+        )
+    return [
+        *rows,
+        vector(text["mlp"], rf"\rm{{MLP}} = {bend}(… W_{{1}}) W_{{2}}", x.mlp, unit=width),
+        vector(text["second sum"], rf"{after} = \rm{{MLP}}(\rm{{LN}}(z′)) + z′", x.x_out, kind="sum", sign="+", unit=width),
+    ]  # fmt: skip
+
+
+def _shown(scene: Scene) -> list[dict[str, str]]:
+    """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
+    from vitcore.figures.theme import data_uri
+    from vitcore.inside import prefix_names
+
+    prefix, shown = scene.rec.grid.prefix, []
+    for token in _most(scene):
+        weight = f"{100 * float(scene.inside.weights[scene.head, token]):.1f} %"
+        if token < prefix:
+            name = named(scene, prefix_names(scene.vit)[token])
+            shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
+        else:
+            image = data_uri(scene.cuts[token - prefix])
+            shown.append({"image": image, "weight": weight, "name": str(token - prefix)})
+    return shown
+
+
+def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
+    if scene.inside is None:
+        return {}, 1
+    weights = scene.inside.weights[scene.head]
+    own, even = float(weights[scene.token]), 1 / weights.size
+    most = int(weights.argmax())
+    who = scene.say("patch named", other=most - scene.rec.grid.prefix)
+    if most < scene.rec.grid.prefix:
+        from vitcore.inside import prefix_names
+
+        who = f"[{named(scene, prefix_names(scene.vit)[most])}]"
+    right = 0 if own >= 0.5 else 1 if own > 3 * even else 2
+    return {"own": 100 * own, "even": 100 * even, "who": who, "most": 100 * float(weights[most])}, right
+
+
+def _depth(scene: Scene) -> None:
+    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
+    photo = session.shown(*scene.ids, scene.photo, scene.rec)[0]
+    tiles = []
+    for block, image in enumerate(insights.lit_by_depth(*scene.ids, photo, scene.rec)):
+        words = ""
+        if share is not None:
+            best = int(share[block + 1].argmax())
+            words = f"{scene.vit.labels[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
+        name = scene.say("layer named", number=block)
+        tiles.append({"image": image, "name": name, "words": words, "alt": scene.say("depth alt", number=block)})
+    st.markdown(f"##### {scene.say('depth title')}")
+    depth(tiles, key="story_depth", label=scene.say("depth title"))
+    if share is not None:
+        from vitcore.figures.story import lens
+
+        chart(lens(share, scene.vit.labels, scene.mode), "story_lens", scene.text["lens alt"])
+
+
+def _headless(scene: Scene) -> str:
+    return "" if scene.vit.labels else " headless"
+
+
+def _leads(scene: Scene) -> tuple[dict[str, Any], int]:
+    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
+    if share is None:
+        return {}, 0
+    best, blocks = share.argmax(1), scene.vit.blocks
+    since = next(d for d in range(blocks + 1) if (best[d:] == best[-1]).all())
+    first = int(best[0])
+    facts = {"label": scene.vit.labels[best[-1]], "since": since, "first": scene.vit.labels[first]}
+    return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
+
+
+def _answer(scene: Scene) -> None:
+    if scene.vit.labels:
+        from vitcore.figures.story import answer
+
+        chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
+        return
+    row = vector(
+        scene.text["pooled"], "y", scene.rec.logits, unit=scene.say("of many", count=scene.rec.logits.size), sign=""
+    )
+    vectors([row], key="story_pooled", label=scene.text["pooled"], flat=True)
+
+
+def _likelier(scene: Scene) -> tuple[dict[str, Any], int]:
+    if len(scene.vit.labels) < 2:
+        return {}, 1
+    import math
+
+    second, first = sorted(scene.rec.logits.tolist())[-2:]
+    return {"gap": first - second, "times": math.exp(first - second)}, 1
+
+
+def _read(scene: Scene) -> str:
+    if not scene.vit.labels:
+        return " headless"
+    return {"class token": "", "class and distillation tokens": " distilled"}.get(scene.vit.readout, " pooled")
+
+
+def _equations(_: Scene) -> str:
+    return (
+        r"z'_\ell = \mathrm{MSA}(\mathrm{LN}(z_{\ell-1})) + z_{\ell-1} \quad (2)"
+        "\n"
+        r"z_\ell = \mathrm{MLP}(\mathrm{LN}(z'_\ell)) + z'_\ell \quad (3)"
+    )
+
+
+def _readout(scene: Scene) -> str:
+    if scene.vit.readout == "class token":
+        return r"y_\ell = \mathrm{LN}(z_\ell^0), \quad \ell = 0 \dots L" + "\n" + r"y = y_L \quad (4)"
+    return r"y_\ell = \mathrm{pool}(\mathrm{LN}(z_\ell)), \quad \ell = 0 \dots L"
+
+
+def _softmax(scene: Scene) -> str:
+    if scene.vit.labels:
+        return r"p_i = \frac{e^{\,y_i}}{\sum_j e^{\,y_j}}"
+    return rf"y \in \mathbb{{R}}^{{{scene.rec.logits.size}}}"
+
+
+STEPS = (
+    Step("block", _equations, _block, _itself, _other, _attended),
+    Step("depth", _readout, _depth, _leads, _headless),
+    Step("answer", _softmax, _answer, _likelier, _read),
+)

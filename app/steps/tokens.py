@@ -1,0 +1,135 @@
+"""Steps 4 to 6 of the lecture: a patch times the filters, its position added, and its place in the sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import insights, session
+from app.components.vectors import vector, vectors
+from app.steps import Scene, Step, chart
+
+
+def _projection(scene: Scene) -> None:
+    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    if found is None:
+        st.info(scene.text["other projection"])
+    elif scene.vit.hybrid or found.x_p.shape[-1] != 3:
+        rows = [("features", "x_{p}", found.x_p.ravel()), ("embedding", "x_{p} E", found.embedding)]
+        vectors([_row(scene, *row) for row in rows], key="story_products", label=scene.text["embedding"], flat=True)
+    else:
+        from vitcore.figures.story import projection
+
+        chart(
+            projection(found.x_p, found.filters, found.bias, scene.mode), "story_products", scene.say("projection alt")
+        )
+
+
+def _row(scene: Scene, name: str, formula: str, values: Any, sign: str = "") -> dict[str, Any]:
+    return vector(scene.text[name], formula, values, sign=sign, unit=scene.say("of many", count=values.size))
+
+
+def _read_by(scene: Scene) -> str:
+    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    return " other" if found is None else " hybrid" if scene.vit.hybrid else ""
+
+
+def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
+    from vitcore.analysis.positions import similarity
+
+    cosine = similarity(scene.embeddings[[scene.patch, *range(scene.rec.grid.patches)]])[0, 1:]
+    others = [i for i in range(len(cosine)) if i != scene.patch]
+    most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
+    return {"most": most, "alike": cosine[most], "least": least, "unlike": cosine[least]}, 0
+
+
+def _positions(scene: Scene) -> None:
+    cosine = session.similarity(scene.vit.name)
+    one = scene.embeddings[scene.patch]
+    if cosine is None:
+        vectors([_row(scene, "embedding", "x_{p} E", one)], key="story_sum", label=scene.text["sum"], flat=True)
+        return
+    from vitcore import figures
+    from vitcore.zoo import positions
+
+    place = positions(scene.vit)[scene.patch]  # type: ignore[index]  # there are some: they were compared
+    rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
+    vectors([_row(scene, *row) for row in rows], key="story_sum", label=scene.text["sum"], flat=True)
+    title = scene.say("tile title")
+    chart(figures.tile(cosine, scene.rec.grid, scene.patch, scene.mode, title), "story_tile", title)
+
+
+def _placed(scene: Scene) -> str:
+    return " none" if session.similarity(scene.vit.name) is None else ""
+
+
+def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
+    cosine, grid = session.similarity(scene.vit.name), scene.rec.grid
+    if cosine is None:
+        return {}, 1
+    others = cosine[scene.patch].copy()
+    others[scene.patch] = -2
+    most = int(others.argmax())
+    (row, col), (here, there) = grid.row_col(most), grid.row_col(scene.patch)
+    near = max(abs(row - here), abs(col - there)) <= 2
+    return {"most": most, "alike": others[most], "most_row": row, "most_col": col}, 0 if near else 1
+
+
+def _sequence(scene: Scene) -> None:
+    from vitcore.figures.story import sequence
+    from vitcore.inside import prefix_names
+
+    names = tuple(named(scene, name) for name in prefix_names(scene.vit))
+    shown = sequence(scene.cuts, scene.rec.grid, names, scene.patch, scene.mode)
+    chart(shown, "story_sequence", scene.say("sequence alt"))
+
+
+def named(scene: Scene, name: str) -> str:
+    """A prefix token's name in the visitor's language."""
+    kind, _, number = name.partition(" ")
+    return f"{scene.text[f'{kind} token']} {number}".strip()
+
+
+def _prefix(scene: Scene) -> str:
+    from vitcore.inside import prefix_names
+
+    names = prefix_names(scene.vit)
+    return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
+
+
+def _first(scene: Scene) -> tuple[dict[str, Any], int]:
+    from vitcore.inside import prefix_names
+
+    names = [f"[{named(scene, name)}]" for name in prefix_names(scene.vit)]
+    return {"names": ", ".join(names)}, 1 if names else 2
+
+
+def _product(scene: Scene) -> str:
+    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    numbers = scene.facts["numbers"] if found is None else found.x_p.size
+    return rf"x_p^{{{scene.patch}}} E \in \mathbb{{R}}^D, \quad E \in \mathbb{{R}}^{{{numbers} \times {scene.facts['width']}}}"
+
+
+def _sum(scene: Scene) -> str:
+    start = r"x_\mathrm{class};\," if "class" in _names(scene) else ""
+    place = "" if session.similarity(scene.vit.name) is None else r" + E_\mathrm{pos}"
+    return rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]{place} \;\, (1)"
+
+
+def _names(scene: Scene) -> tuple[str, ...]:
+    from vitcore.inside import prefix_names
+
+    return prefix_names(scene.vit)
+
+
+def _length(scene: Scene) -> str:
+    grid, width = scene.rec.grid, scene.facts["width"]
+    return rf"z_0 \in \mathbb{{R}}^{{({grid.prefix} + N) \times D}} = \mathbb{{R}}^{{{grid.tokens} \times {width}}}"
+
+
+STEPS = (
+    Step("projection", _product, _projection, _alike, _read_by),
+    Step("position", _sum, _positions, _neighbour, _placed),
+    Step("sequence", _length, _sequence, _first, _prefix),
+)

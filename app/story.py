@@ -1,0 +1,79 @@
+"""The lecture: nine steps from pixels to an answer, and the page each is shown on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import controls
+from app.components.steps import steps
+from app.steps import Scene, Step, blocks, pixels, tokens
+
+if TYPE_CHECKING:
+    from app.texts import Prose
+    from vitcore.zoo import Vit
+
+STEPS: tuple[Step, ...] = (*pixels.STEPS, *tokens.STEPS, *blocks.STEPS)
+BLOCK = 1 + next(place for place, step in enumerate(STEPS) if step.key == "block")
+
+
+def navigation(text: Prose, step: int) -> None:
+    """The stepper."""
+    names = [text[f"{row.key} name"] for row in STEPS]
+    spoken = [text["spoken"].format(step=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
+    steps(
+        names, spoken, step, key="steps", target="step", label=text["steps"], before=text["before"], after=text["after"],
+        clicker=bool(st.session_state.get("lecture")),
+    )  # fmt: skip
+
+
+def step_number(text: Prose) -> int:
+    """Which step it is, from 1; kept in the address."""
+    if not 1 <= (st.session_state.get("step") or 1) <= len(STEPS):
+        st.session_state["step"] = 1
+    return int(st.number_input(text["step"], 1, len(STEPS), key="step", bind="query-params", width=130))
+
+
+def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:
+    """The layer and the head (from 0) that are looked into."""
+    layer = controls.slider(text["layer"], "layer", 0, vit.blocks - 1, vit.blocks // 2, width=200)
+    return layer, controls.slider(text["head"], "of_head", 1, vit.heads, 1, width=200) - 1
+
+
+def show(scene: Scene, number: int) -> None:
+    """A step: its words, equation and question on the left, its picture on the right."""
+    step = STEPS[number - 1]
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.header(f"{number} · {scene.text[f'{step.key} name']}", anchor=False)
+        st.markdown(scene.say(step.words(scene) or step.key))
+        with st.container(gap=None):
+            for line in step.equation(scene).split("\n"):  # KaTeX cuts off what it aligns, by a pixel or two
+                st.latex(line)
+        if step.beside:
+            step.beside(scene)
+        _question(scene, step)
+        if st.session_state.get("lecture"):
+            with st.expander(scene.text["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
+                st.markdown(scene.say(step.words(scene, "notes") or ""))
+    with right:
+        step.draw(scene)
+        for part, title in (("how", "how title"), ("limits", "limits title")):
+            if key := step.words(scene, part):
+                st.caption(f"**{scene.text[title]}** {scene.say(key)}")
+
+
+def _question(scene: Scene, step: Step) -> None:
+    """A question to think about before the answer is shown; a guess is said to be right or not in the answer."""
+    text, (facts, right) = scene.text, step.ask(scene)
+    with st.container(border=True):
+        st.markdown(f"**{text['predict']}** {scene.say(step.words(scene, 'question') or '', **facts)}")
+        options = scene.say(step.words(scene, "options") or "", **facts).split(" | ")
+        guess = st.pills(
+            text["guess"], range(len(options)), format_func=lambda i: options[i], key=f"guess_{step.key}",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        with st.expander(text["show answer"], key=f"answer_{step.key}"):
+            verdict = "" if guess is None else text["guessed right" if guess == right else "guessed otherwise"]
+            st.markdown(f"{verdict} {scene.say(step.words(scene, 'answer') or '', **facts)}".strip())

@@ -1,0 +1,60 @@
+"""Every English sentence that vitcore says, found in its source, and those that tables and docstrings hold."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from app import form, session
+from app.runs import RECORDINGS
+from vitcore.cards import CARDS
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import knobs
+
+ROOT = Path(__file__).parents[2]
+READOUTS = ("class token", "class and distillation tokens", "attention pool", "mean of patches")  # of `Vit.readout`
+
+
+def said() -> set[str]:
+    """Sentences that a translation is asked for: literals given to `say`, and the data that is said."""
+    return set(literals()) | set(data())
+
+
+def literals() -> Iterator[str]:
+    """The first argument of every call of `say`, whatever it was imported as."""
+    for file in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _says(node.func, file):
+                yield from _strings(node.args[0])
+
+
+def _says(func: ast.expr, file: Path) -> bool:
+    if isinstance(func, ast.Attribute):
+        return func.attr == "say" and isinstance(func.value, ast.Name) and func.value.id == "words"
+    return isinstance(func, ast.Name) and func.id == "say" and "words import" in file.read_text(encoding="utf-8")
+
+
+def _strings(node: ast.expr) -> Iterator[str]:
+    """A literal; both sides of a choice; nothing of what is computed."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from _strings(node.body)
+        yield from _strings(node.orelse)
+
+
+def data() -> Iterator[str]:
+    """English that is said where it is shown: of photos, models, recipes, presets and recordings."""
+    for row in session.samples():
+        yield from (row["title"], row["alt"])
+    for card in CARDS:
+        yield from filter(None, (card.good_for, card.note))
+    for field in knobs():
+        yield from filter(
+            None, (form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
+        )
+    for name in PRESETS:
+        yield from (words for part, words in form.about(name).items() if part != "Command")
+    for file in RECORDINGS.glob("*.json"):
+        yield json.loads(file.read_text(encoding="utf-8"))["title"]
+    yield from READOUTS

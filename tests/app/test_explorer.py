@@ -1,0 +1,187 @@
+"""The attention explorer without a browser: what its picture is given equals the recording, whatever the address says."""
+
+import numpy as np
+import pytest
+from visitor import App
+
+from app import insights, session
+from vitcore.analysis import coding, heads
+from vitcore.analysis.rollout import rollout
+
+KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """The bytes behind each address that the page hands out."""
+    kept = {}
+
+    def add(data: bytes, mime: str, place: str) -> str:
+        name = f"/media/{place}-{hash(data)}.bin"
+        kept[name] = data
+        return name
+
+    monkeypatch.setattr("app.exploring.address", add)
+    return kept
+
+
+def given(app: App) -> dict:
+    return app.fine().component("explorer")
+
+
+def block_of(data: dict, files: dict, block: int) -> np.ndarray:
+    """(H, Q, T) codes of a block."""
+    spec, grid = data["maps"][block], data["grid"]
+    tokens = grid["prefix"] + grid["rows"] * grid["cols"]
+    count = tokens if spec.get("queries") is None else len(spec["queries"])
+    return np.frombuffer(files[spec["url"]], np.uint8).reshape(data["heads"], count, tokens)
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> None:
+    """Equal within the error the code states."""
+    expected = expected.astype(np.float64)
+    small = expected < coding.LEAST
+    assert np.all(found[small] <= 2**-coding.SPAN)
+    assert np.abs(found[~small] / expected[~small] - 1).max(initial=0) <= coding.WORST + 1e-6
+
+
+def test_bytes_decode_to_the_recordings_numbers(files, rec):
+    data = given(App("attention", photo="astronaut"))
+    for block in (0, 6, 11):
+        codes = block_of(data, files, block)
+        close(coding.decode(codes), rec.maps[block])
+        token = 1 + rec.grid.patch(3, 5)
+        shown = session.head_maps(rec, block, token)
+        close(coding.decode(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
+    assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
+    assert len({spec["url"] for spec in data["maps"]}) == 12
+
+
+def test_the_strip_is_the_pinned_tokens(files, rec):
+    ways = {"What it attends to": lambda m, t: m[:, t], "Who attends to it": lambda m, t: m[:, :, t]}
+    for direction, pick in ways.items():
+        data = given(App("attention", photo="astronaut", token="40", direction=direction))
+        strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8).reshape(12, 3, 16, 16)
+        close(coding.decode(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
+
+
+def test_an_address_opens_the_view_it_names(files):
+    app = App(
+        "attention", token="40", second="77", block="3", head="2", direction="Who attends to it", rolled="true", log="true",
+        one_scale="true", lit="darkness",
+    )  # fmt: skip
+    data = given(app)
+    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 2, "column": True, "rolled": True}
+    assert (data["log"], data["shared"], data["style"]) == (True, True, "light")
+
+
+@pytest.mark.parametrize(
+    ("address", "state"),
+    [
+        ({"token": "9999", "second": "9999", "block": "99", "head": "99"}, {"token": 137, "second": None, "block": 6, "head": 0}),
+        ({"token": "x", "second": "", "block": "-1", "direction": "up"}, {"token": 137, "second": None, "column": False}),
+    ],
+)  # fmt: skip
+def test_a_nonsense_address_is_put_right(files, address, state):
+    assert given(App("attention", **address))["state"].items() >= state.items()
+
+
+def test_controls_reach_the_picture(files):
+    """What a click sends is in the browser's tests."""
+    app = App("attention").fine()
+    app.set(token=5, second=9, block=2, head=3, rolled=True).fine()
+    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 3, "column": False, "rolled": True}
+    assert given(app.set(second=None))["state"]["second"] is None
+
+
+def test_rollout_equals_the_recordings(files, rec):
+    assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
+    data = given(App("attention", photo="astronaut", rolled="true"))
+    found = coding.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
+    for token in (0, 100):
+        close(found[token], rollout(rec.fused["mean"], token, prefix=1))
+
+
+def test_cards_say_what_the_recording_says(files, rec):
+    data = given(App("attention", photo="astronaut"))
+    for block in range(12):
+        described = heads.describe(
+            rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid
+        )
+        for card, head in zip(data["cards"][str(block)], described, strict=True):
+            assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
+            assert card["words"] == list(head.words) and card["shares"] == [round(100 * head.shares[0])]
+
+
+def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, photo):
+    """Neither all blocks nor all queries: what is pinned is exact, the rest a lattice."""
+    import vitcore
+
+    vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
+    offer({"tiny": vit})
+    session_limit = session.KEEP_MAPS_MB
+    try:
+        session.KEEP_MAPS_MB = 20
+        app = App("attention", model="tiny", photo="astronaut", token="700", second="3", block="1")
+        data = given(app)
+        rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
+        spec = data["maps"][1]
+        assert [place is None for place in data["maps"]] == [True, False, True]
+        assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
+        assert len(spec["queries"]) > 100, "as many as fit"
+        close(coding.decode(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
+        assert "the nearest of every" in data["coarse"]
+        strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
+        assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
+        data = given(app.set(direction="gets", rolled=True))
+        spec = data["maps"][1]
+        close(coding.decode(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
+        rolled = coding.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens))
+        at = data["rollout"]["queries"].index(700)
+        close(rolled[at, :5], np.array([rollout(rec.fused["mean"], t, prefix=3)[700] for t in range(5)]))
+    finally:
+        session.KEEP_MAPS_MB = session_limit
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
+    vit = kinds[kind]
+    offer({kind: vit})
+    app = App("attention", model=kind, rolled="true", direction="Who attends to it")
+    data = given(app)
+    names = {
+        "registers": ["class token", "register 1", "register 2", "register 3", "register 4"], "no-class-token": [],
+        "mean-of-patches": [], "distilled": ["class token", "distillation token"],
+    }.get(kind, ["class token"])  # fmt: skip
+    assert data["names"] == names and data["grid"]["prefix"] == len(names)
+    app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, head=vit.heads).fine()
+    assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
+    assert data["coarse"] == ""
+
+
+@pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
+def test_every_word_is_there_in_every_language(lang, files):
+    data = given(App("attention", lang=lang))
+    assert (
+        all(data["words"].values()) and all(all(row) for row in data["rules"].values()) and all(map(all, data["keys"]))
+    )
+    if lang != "en":
+        english = given(App("attention"))["words"]
+        assert [word for word in data["words"] if data["words"][word] == english[word]] in ([], ["share"])
+
+
+def test_thumbnails_of_a_large_grid_are_means():
+    maps = np.random.default_rng(0).random((2, 37, 20)).astype(np.float16)
+    small = insights._smaller(maps, 16, 16)
+    assert small.shape == (2, 16, 16)
+    edges = np.append(np.arange(16) * 37 // 16, 37), np.append(np.arange(16) * 20 // 16, 20)
+    expected = maps[1, edges[0][5] : edges[0][6], edges[1][9] : edges[1][10]].astype(np.float64).mean()
+    assert small[1, 5, 9] == pytest.approx(expected, rel=1e-4)
+    assert insights._smaller(maps[:, :16, :16], 16, 16).dtype == np.float16
+
+
+def test_addresses_lead_to_the_bytes(rec):
+    """The media store, not the stand-in of the other tests."""
+    data = App("attention").fine().component("explorer")
+    places = [spec["url"] for spec in data["maps"]] + [data["photo"], data["atlas"]["url"]]
+    assert all(place.startswith("/mock/media/") for place in places) and len(set(places)) == 14

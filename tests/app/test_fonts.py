@@ -1,0 +1,90 @@
+"""No Chinese character of the texts is a blank box: printed figures and pages have fonts with every one of them."""
+
+import importlib.util
+import io
+
+import numpy as np
+import pytest
+from fontTools.ttLib import TTFont
+from PIL import Image
+from visitor import MAIN
+
+from app import texts
+from vitcore import figures, words
+from vitcore.figures.printing import FONTS
+from vitcore.grid import Grid
+
+ROOT = MAIN.parents[1]
+KB_A_FONT = 600
+
+
+def maker():
+    """`tests/fonts.py`, which cuts the fonts."""
+    spec = importlib.util.spec_from_file_location("cutting", ROOT / "tests" / "fonts.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+CUT = maker()
+
+
+def lacking(font: str, *languages: str) -> set[str]:
+    known = TTFont(ROOT / font).getBestCmap()
+    return {char for char in CUT.characters(*languages) if ord(char) not in known}
+
+
+@pytest.mark.parametrize(("script", "lang"), CUT.SCRIPTS.items())
+def test_printed_figures_have_every_character(script, lang):
+    assert lacking(f"vitcore/figures/fonts/inside-vit-{script.lower()}.otf", lang) == set(), "run tests/fonts.py"
+
+
+@pytest.mark.parametrize("weight", ["regular", "bold"])
+def test_pages_have_every_character(weight):
+    pytest.importorskip("brotli")
+    assert lacking(f"app/static/fonts/noto-sans-chinese-{weight}.woff2", *CUT.SCRIPTS.values()) == set(), (
+        "run tests/fonts.py"
+    )
+
+
+def test_the_menu_of_languages_has_a_font_of_its_own():
+    pytest.importorskip("brotli")
+    known = TTFont(CUT.SHOWN / "noto-sans-chinese-menu.woff2").getBestCmap()
+    shown = "".join(texts.LANGUAGES.values()) + (MAIN.parent / "texts.py").read_text(encoding="utf-8")
+    assert {char for char in shown if CUT.CHINESE.match(char)} == {chr(code) for code in known} == set(CUT.MENU)
+
+
+def test_fonts_are_small():
+    sizes = {file.name: file.stat().st_size / 1000 for folder in (CUT.PRINTED, CUT.SHOWN) for file in folder.iterdir()}
+    assert {name: size for name, size in sizes.items() if size > KB_A_FONT} == {}
+    assert sizes["noto-sans-chinese-menu.woff2"] < 5
+
+
+@pytest.mark.parametrize("lang", CUT.SCRIPTS.values())
+@pytest.mark.parametrize("kind", ["png", "svg"])
+@pytest.mark.filterwarnings("error:Glyph")
+def test_a_printed_figure_speaks_chinese(lang, kind):
+    grid = Grid(4, 4, 8, 1)
+    with words.speaking(texts.table(lang)):
+        fig = figures.distance(np.full((2, 3), 9.0), grid, 12.0)
+        printed = figures.print_figure(fig, kind, texts.prose("distance", lang)["how"])
+        assert fig.layout.title.text == texts.table(lang)["Mean attention distance"]
+    assert printed != figures.print_figure(fig, kind), "the note is printed"
+
+
+def test_each_script_is_printed_in_its_own_font():
+    """直 and 角 have one code each and two forms: the sentence says the font, too."""
+    assert {lang: texts.table(lang)["Inside ViT SC"] for lang in CUT.SCRIPTS.values()} == {
+        lang: f"Inside ViT {script}" for script, lang in CUT.SCRIPTS.items()
+    }
+    pictures = []
+    for lang in CUT.SCRIPTS.values():
+        with words.speaking({"Inside ViT SC": texts.table(lang)["Inside ViT SC"]}):
+            fig = figures.predictions([("a", 0.5)], title="直角")
+            pictures.append(np.asarray(Image.open(io.BytesIO(figures.print_figure(fig)))))
+    assert pictures[0].shape == pictures[1].shape and (pictures[0] != pictures[1]).any()
+
+
+def test_the_fonts_are_in_the_package():
+    assert FONTS == ROOT / "vitcore" / "figures" / "fonts" and len(list(FONTS.glob("*.otf"))) == 2
+    assert "fonts/*" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

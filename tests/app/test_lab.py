@@ -1,0 +1,224 @@
+"""The rollout lab: both sides are vitcore's to the last digit, what isn't defined is said, and a link keeps it all."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from visitor import App
+
+import vitcore
+from app import session, texts
+from vitcore.analysis.relevance import METHODS, share
+from vitcore.analysis.rollout import build_up
+from vitcore.relevance import relevance
+
+KEYS = {name: texts.prose("rollout", "en")[f"method.{name}"] for name in METHODS}
+QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
+
+
+@pytest.fixture(scope="module")
+def first(shipped):
+    """The recording of the photo that pages begin with."""
+    return vitcore.record(
+        shipped, session.SAMPLES / f"{session.samples()[0]['id']}.jpg", fusions=("mean", "max", "min")
+    )
+
+
+def values(app, key="gathered"):
+    return np.array(app.component(key)["values"])
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "integrated_gradients"])
+def test_a_side_is_vitcores(method, shipped, first):
+    app = App("rollout", b_method=method).fine()
+    expected = relevance(shipped, first.seen.pixels, method).maps
+    if method in ("chefer", "grad_cam"):
+        expected = share(expected)
+    assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
+
+
+def test_integrated_gradients_are_in_logits_and_say_how_complete_they_are(shipped, first):
+    app = App("rollout", **QUICK, b_baseline="black").fine()
+    found = relevance(shipped, first.seen.pixels, "integrated_gradients", steps=8, baseline="black")
+    told = app.component("b_gathered")
+    assert told["unit"] == "logits" and np.allclose(told["values"], found.maps.ravel(), atol=2e-3)
+    (said,) = (c for c in app.sentences("caption") if c.startswith("The logit rises by"))
+    rise, total, gap = (float(v) for v in re.findall(r"[-+]?\d+\.\d+", said))
+    assert (rise, gap) == pytest.approx((found.rises[0], found.gaps[0]), abs=5e-3)
+    assert total == pytest.approx(rise + gap, abs=2e-3)
+
+
+@pytest.mark.parametrize("settings", [
+    {"fusion": "max", "discard_ratio": 0.6}, {"residual": 0.2, "first_block": 4},
+], ids=str)  # fmt: skip
+def test_two_rollouts_their_difference_and_their_correlation(settings, first):
+    address = {"fusion": "b_fusion", "discard_ratio": "b_discard", "residual": "b_residual", "first_block": "b_first"}
+    percent = ("discard_ratio", "residual")
+    given = {address[k]: str(round(100 * v) if k in percent else v) for k, v in settings.items()}
+    app = App("rollout", b_method="rollout", **given).fine()
+    one, two = first.rollout(), first.rollout(**settings)
+    assert np.allclose(values(app), 100 * one.ravel(), atol=1e-3)
+    assert np.allclose(values(app, "b_gathered"), 100 * two.ravel(), atol=1e-3)
+    differ = app.component("differ")
+    assert np.allclose(differ["values"], 100 * (share(one) - share(two)).ravel(), atol=1e-3)
+    assert differ["unit"] == "percentage points" and abs(sum(differ["values"])) < 1e-3
+    assert float(app.at.metric[0].value) == pytest.approx(spearmanr(one.ravel(), two.ravel()).statistic, abs=0.006)
+
+
+def test_a_side_does_not_touch_the_other():
+    app = App("rollout", b_method="rollout").fine()
+    before = values(app)
+    app.set(b_fusion="min").fine()
+    assert np.array_equal(values(app), before) and not np.allclose(values(app, "b_gathered"), before)
+    assert np.allclose(values(App("rollout", b_method="rollout").fine(), "differ"), 0)
+
+
+def test_one_side_alone():
+    app = App("rollout", compare="false").fine()
+    assert "b_method" not in app.controls and not app.at.metric
+    assert values(app).size == 256 and app.component("build_up")
+
+
+# The class that is asked
+
+
+def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
+    app = App("rollout").fine()
+    (top, _), (second, share_of_second), *_ = first.top()
+    assert any(f"What spoke for {top}" in said for said in app.sentences("markdown"))
+    button = next(b for b in app.at.button if b.label.startswith(second))
+    assert button.label == f"{second} {share_of_second:.0%}"
+    button.click()
+    app.run().fine()
+    assert app.values()["class"] == second
+    assert any(f"What spoke for {second}" in said for said in app.sentences("markdown"))
+    expected = share(relevance(shipped, first.seen.pixels, "chefer", shipped.labels.index(second)).maps)
+    assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("given", ["340", "zebra"])
+def test_a_link_names_a_class_by_its_number_or_its_name(given, shipped):
+    assert shipped.labels[340] == "zebra"
+    app = App("rollout", **{"class": given}).fine()
+    assert app.values()["class"] == "zebra"
+    assert any("What spoke for zebra" in said for said in app.sentences("markdown"))
+
+
+@pytest.mark.parametrize("given", ["1000", "-1", "no such animal", "1e3"])
+def test_a_class_there_is_not_is_the_likeliest(given):
+    assert App("rollout", **{"class": given}).fine().values()["class"] == "the model's own answer"
+
+
+def test_a_class_of_another_model_is_forgotten(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("rollout", **{"class": "zebra"}).fine().set(model="registers").fine()
+    assert app.values()["class"] == "the model's own answer"
+
+
+def test_classes_of_one_name_are_told_apart(shipped):
+    from app.asking import names
+
+    assert names(("crane", "cat", "crane")) == ["crane (0)", "cat", "crane (2)"]
+    assert len(set(names(shipped.labels))) == len(shipped.labels)
+
+
+def test_a_method_in_another_language_or_by_its_key(shipped):
+    for given in ("grad_cam", "Grad-CAM", texts.prose("rollout", "zh-TW")["method.chefer"]):
+        app = App("rollout", method=given).fine()
+        assert app.values()["method"] == ("chefer" if "Chefer" in given else "grad_cam")
+
+
+# What isn't defined
+
+
+def test_a_model_without_a_head_has_no_class_to_ask_for(kinds, offer):
+    offer({"no-head": kinds["no-head"]})
+    app = App("rollout", model="no-head").fine()
+    assert "class" not in app.controls and app.values()["b_method"] == "rollout" and app.at.metric
+    for method in (m for m in METHODS if METHODS[m].asks_class):
+        app.set(b_method=method).fine()
+        assert any("no class to ask for" in said for said in app.sentences("info"))
+        assert not app.at.metric and app.component("build_up")
+
+
+KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "wide", "distilled", "hybrid"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_method_for_every_kind_of_model(kind, kinds, offer):
+    vit = kinds[kind]
+    offer({kind: vit})
+    app = App("rollout", model=kind, b_steps="8")
+    for method in METHODS:
+        app.set(b_method=method).fine()
+        assert values(app, "b_gathered").shape == (vit.grid.patches,) and np.isfinite(values(app, "differ")).all()
+    assert len(app.component("build_up")["captions"]) == vit.blocks
+
+
+# The build-up
+
+
+def test_the_build_up_has_the_settings_of_the_left_rollout(first):
+    app = App("rollout", fusion="max", residual="30", ask="true", query="40").fine()
+    rows = build_up(first.fused["max"], 41, residual=0.3)
+    on_patches = rows[:, 1:].sum(1)
+    told = app.component("build_up")
+    assert told["names"] == [f"layer {i}" for i in range(12)]
+    assert [re.findall(r"(\d+)%", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in on_patches]
+    assert "patch 40" in told["label"]
+
+
+def test_the_film_is_one_picture_of_all_layers(first):
+    import base64
+    import io
+
+    from PIL import Image
+
+    from vitcore.figures.relevance import film_top, frames
+
+    told = App("rollout").fine().component("build_up")
+    film = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["film"].partition(",")[2]))))
+    maps = first.grid.to_map(build_up(first.fused["mean"], 0))
+    expected = frames(maps, first.grid, film_top(maps))
+    assert film.shape == (12 * expected.shape[1], *expected.shape[2:])
+    assert np.abs(film.astype(int) - expected.reshape(film.shape)).mean() < 6
+    assert len(told["film"]) < 400_000
+
+
+# Words and time
+
+
+@pytest.mark.parametrize("lang", list(texts.LANGUAGES))
+def test_every_method_says_what_it_measures_what_it_cannot_tell_and_its_source(lang):
+    text = texts.prose("rollout", lang)
+    for name in METHODS:
+        assert len(text[f"how.{name}"]) > 40 and len(text[f"limits.{name}"]) > 30
+        assert re.search(r"arxiv\.org/abs/\d{4}\.\d{5}", text[f"source.{name}"])
+        for said in (text[f"how.{name}"], text["difference how"], text["build-up how"]):
+            assert "$" not in said and "](" not in said, "it is printed below downloaded pictures, as it is"
+    assert text.keys() == texts.prose("rollout", "en").keys()
+
+
+def test_a_map_is_computed_once(monkeypatch):
+    import vitcore.relevance as module
+
+    asked, compute = [], module.relevance
+    monkeypatch.setattr(module, "relevance", lambda *a, **k: asked.append(a[2]) or compute(*a, **k))
+    app = App("rollout").fine()
+    for fusion in ("max", "min"):
+        app.set(fusion=fusion).fine()
+    app.set(b_method="grad_cam").set(b_method="chefer").fine()
+    assert asked == ["chefer", "grad_cam"]
+
+
+def test_a_setting_of_rollout_is_answered_soon():
+    """The bar is 150 ms; AppTest adds its own, so this is a guard against a mistake, not a measurement."""
+    app = App("rollout").set(discard=30).fine()
+    took = []
+    for discard in (40, 50, 60, 70, 80):
+        begin = time.perf_counter()
+        app.set(discard=discard)
+        took.append(time.perf_counter() - begin)
+    assert sorted(took)[2] < 1.0

@@ -1,0 +1,137 @@
+"""The landing page: its first picture is there before the model is, and is what the model says; its doors open."""
+
+import base64
+import io
+import json
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import streamlit as st
+from files import corners, saved
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+from visitor import MAIN, App
+
+import vitcore
+from app import controls, first, session, texts
+from vitcore.figures.attention import fitted, heat, heat_size, scale_top
+from vitcore.images import sharp
+
+
+def pixels(address: str) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+
+
+def titles(app: App) -> list[str]:
+    return [title.value for title in app.at.title]
+
+
+@pytest.fixture(scope="module")
+def rec(shipped):
+    return vitcore.record(shipped, session.SAMPLES / f"{session.samples()[0]['id']}.jpg")
+
+
+# The first picture
+
+
+def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
+    """If this fails after a change of the model, the photo or the drawing: python -m app.first"""
+    kept = json.loads(first.FILE.read_text())
+    mask, grid = rec.rollout(), rec.grid
+    assert kept["model"] == vitcore.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
+    assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
+    assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
+    assert kept["top"] == pytest.approx(100 * scale_top(mask), abs=2e-4) and kept["more"] == (
+        scale_top(mask) < mask.max()
+    )
+    assert kept["readout"] == shipped.readout
+    drawn = heat(mask, heat_size(grid), scale_top(mask)).astype(int)
+    assert np.abs(pixels(kept["overlay"]) - drawn).max() <= 3
+    seen = np.asarray(fitted(sharp(rec.photo, rec.seen)).convert("RGB")).astype(int)
+    assert pixels(kept["image"]).shape == seen.shape and np.abs(pixels(kept["image"]) - seen).mean() < 4
+
+
+def test_the_first_picture_needs_no_model():
+    with patch.object(controls, "current", lambda *_: st.stop()):
+        at = AppTest.from_file(str(MAIN), default_timeout=60).run()
+    assert not at.exception
+    assert json.loads(at.get_by_key("first").proto.json)["image"].startswith("data:image/webp")
+    assert {at.get_by_key("door_story").label, at.get_by_key("door_learn").label} == {
+        "Begin the story",
+        "Start the film",
+    }
+    assert at.get_by_key("own_file")
+
+
+def test_what_is_first_is_small():
+    assert first.FILE.stat().st_size < 150_000
+
+
+def test_any_other_photo_is_computed(shipped):
+    app = App("overview", photo="cat").fine()
+    told = app.component("first")
+    other = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
+    assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)
+    seen = np.asarray(fitted(sharp(other.photo, other.seen)).convert("RGB")).astype(int)
+    assert np.abs(pixels(told["image"]) - seen).mean() < 4
+
+
+def test_any_other_model_is_computed(kinds, offer):
+    offer(wide=kinds["wide"])
+    told = App("overview", model="wide").fine().component("first")
+    grid = kinds["wide"].grid
+    assert (told["rows"], told["cols"]) == (grid.rows, grid.cols) and len(told["values"]) == grid.patches
+
+
+# Doors
+
+
+def test_a_visitor_brings_a_photo_right_there():
+    app = App("overview").fine()
+    before = app.component("first")["image"]
+    app.upload("text.jpg", b"not a photo", key="own_file").fine()
+    (said,) = app.sentences("error")
+    assert said.startswith("text.jpg") and app.component("first")["image"] == before
+    app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="own_file").fine()
+    assert app.values()["photo"] == session.UPLOAD and not app.at.error
+    assert app.component("first")["image"] != before
+    mine = app.component("door_patches")
+    assert mine != App("overview").component("door_patches")
+
+
+@pytest.mark.parametrize(("door", "page"), [("door_story", "story"), ("door_learn", "learn")])
+def test_the_doors_open(door, page):
+    app = App("overview").fine()
+    app.at.get_by_key(door).click()
+    app.run().fine()
+    assert titles(app) == [texts.prose("catalog", "en")[page]]
+
+
+def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
+    app = App("overview").fine()
+    app.at.session_state["_touched"] = 37  # what a click puts there
+    app.run().fine()
+    assert titles(app) == [texts.prose("catalog", "en")["attention"]]
+    assert app.values()["token"] == shipped.grid.prefix + 37
+
+
+@pytest.mark.parametrize("slug", ["patches", "attention", "positions", "filters", "distance", "answer"])
+def test_every_picture_has_words(slug):
+    app = App("overview").fine()
+    spec = app.component(f"door_{slug}")
+    assert len(spec["alt"]) > 10 and spec["title"] and spec["traces"]
+
+
+def test_pictures_of_photo_and_model_are_kept_apart(kinds, offer):
+    """What is kept for one model, photo, theme or language is not shown for another."""
+    offer(registers=kinds["registers"])
+    one = App("overview").fine()
+    seen = {json.dumps(one.component("door_patches")), json.dumps(one.set(photo="cat").component("door_patches"))}
+    assert len(seen) == 2
+    assert one.component("door_positions") != one.set(model="registers").fine().component("door_positions")
+    assert App("overview", "dark").component("door_distance") != App("overview").component("door_distance")
+    assert (
+        App("overview", lang="zh-TW").component("door_distance")["title"]
+        != App("overview").component("door_distance")["title"]
+    )

@@ -1,0 +1,93 @@
+"""Lecture mode: on every page, in the address, with pickers, neighbours, closed notes, a way out, and larger figures."""
+
+import json
+
+import pytest
+from visitor import App
+
+from app import texts
+from app.catalog import PAGES
+from app.components.lecture import Size
+
+TEXT = texts.prose("lecture", "en")
+CATALOG = texts.prose("catalog", "en")
+
+
+def dressed(app: App) -> dict:
+    return app.component("dress")
+
+
+@pytest.mark.parametrize("slug", [row.slug for row in PAGES])
+def test_every_page_can_be_a_lecture(slug):
+    app = App(slug).fine()
+    assert not dressed(app)["lecture"]
+    app.set(lecture=True).fine()
+    assert dressed(app)["lecture"] and dressed(app)["mode"] == "light"
+    app.at.get_by_key("leave").click()
+    app.run().fine()
+    assert not dressed(app)["lecture"] and app.values()["lecture"] is False
+
+
+def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
+    app = App("overview", "dark", lecture="true").fine()
+    assert dressed(app) | {"scale": 1, "narrow": 0} == {"lecture": True, "mode": "dark", "scale": 1, "narrow": 0}
+    for row in PAGES[1:]:
+        assert dressed(app.go(row.slug).fine())["lecture"], row.slug
+    assert app.controls["lecture"].proto.query_param_key == "lecture"
+
+
+@pytest.mark.parametrize(("place", "row"), enumerate(PAGES), ids=lambda x: getattr(x, "slug", ""))
+def test_the_pages_before_and_after_are_in_the_bar(place, row):
+    app = App(row.slug, lecture="true").fine()
+    links = [link.label for link in app.at.get("page_link")]
+    for other in (place - 1, place + 1):
+        if 0 <= other < len(PAGES):
+            assert CATALOG[PAGES[other].slug] in links
+
+
+def test_notes_are_for_the_presenter():
+    notes = texts.prose("overview", "en")["notes"]
+    app = App("overview").fine()
+    assert not any(notes in said for said in app.sentences("markdown"))
+    app.set(lecture=True).fine()
+    (box,) = [box for box in app.at.expander if box.label == TEXT["notes"]]
+    assert not box.proto.expanded, "a projector shows nothing of them"
+    assert [m.value for m in box.markdown] == [notes]
+
+
+@pytest.mark.parametrize("slug", ["filters", "distance"])
+def test_figures_grow_with_the_type(slug):
+    app = App(slug).fine()
+    small = app.charts()[0]["layout"]
+    app.at.session_state["_size"] = Size(1.5)
+    large = app.run().fine().charts()[0]["layout"]
+    for part in (("font", "size"), ("title", "font", "size"), ("height",)):
+        before, after = small, large
+        for name in part:
+            before, after = before[name], after[name]
+        assert after == pytest.approx(1.5 * before), part
+
+
+def test_a_picture_on_a_phone_has_no_empty_space_around_it():
+    app = App("filters").fine()
+    tall = app.charts()[0]["layout"]["height"]
+    app.at.session_state["_size"] = Size(1.0, 390)
+    layout = app.run().fine().charts()[0]["layout"]
+    wide = 390 - 32 - layout["margin"]["l"] - layout["margin"]["r"]
+    shape = layout["yaxis"]["range"][0] / layout["xaxis"]["range"][1]
+    assert (
+        layout["height"] == pytest.approx(wide * shape + layout["margin"]["t"] + layout["margin"]["b"], abs=1)
+        and layout["height"] < tall
+    )
+    assert (
+        app.charts()[1]["layout"]["height"]
+        == json.loads(App("filters").at.get("plotly_chart")[1].proto.spec)["layout"]["height"]
+    )
+
+
+def test_the_bar_says_which_photo_and_model():
+    app = App("patches").fine()
+    labels = [box.proto.popover.label for box in app.at.get("popover")]
+    assert any("Red panda" in label and "Inside ViT" in label for label in labels)
+    app.set(photo="cat").fine()
+    assert any("Chelsea" in box.proto.popover.label for box in app.at.get("popover"))

@@ -1,0 +1,284 @@
+"""Take it away, on the page: the handout's numbers are the app's, the ZIP grows, stops and ends, and the link is honest."""
+
+import base64
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from files import corners, saved
+from models import run_folder
+from PIL import Image
+from visitor import App
+
+import vitcore
+from app import session, takeaway, texts
+from vitcore import zoo
+from vitcore.analysis import filters
+from vitcore.train import runs as on_disk
+
+TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
+
+
+@pytest.fixture
+def tiny_app(offer, make_module):
+    """An app whose model is small, so that everything is quick: `tiny_app("report", photo="cat")`."""
+    offer(tiny=zoo.wrap(make_module(), "tiny"))
+    return lambda slug, **address: App(slug, model="tiny", **address)
+
+
+def shown(app: App) -> str:
+    """The handout on the page."""
+    (frame,) = app.at.get("iframe")
+    return frame.proto.srcdoc
+
+
+def numbers(app: App) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', shown(app), re.S)[1])
+
+
+def labels(app: App, kind: str = "download_button") -> list[str]:
+    return [element.label for element in app.at.get(kind)]
+
+
+def button(app: App, key: str) -> App:
+    app.at.get_by_key(key).click()
+    return app.run()
+
+
+# The handout
+
+
+@pytest.mark.parametrize("settings", [{}, TINY_SETTINGS], ids=["as it comes", "other settings"])
+def test_the_handout_s_numbers_are_the_app_s(settings, shipped):
+    said = numbers(App("report", photo="cat").set(**settings).fine())
+    told = App("rollout", photo="cat").set(**settings).fine().component("gathered")
+    assert np.allclose(100 * np.array(said["rollout"]).ravel(), told["values"], atol=1e-3)
+    table = App("distance", photo="cat").fine().at.dataframe[0].value.iloc[:, 1:].to_numpy()
+    assert np.allclose(said["distance_px"], table, atol=0.051)
+    rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
+    assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top()]
+    assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top()], atol=1e-6)
+    found = filters.components(zoo.first_kernel(shipped))
+    assert np.allclose(said["filters_variance"], found.variance[:28])
+
+
+def test_the_handout_says_where_it_came_from(tiny_app):
+    app = tiny_app("report", photo="cat").fine()
+    page = shown(app)
+    assert "Stefan van der Walt" in page and "<h1>Chelsea the cat</h1>" in page
+    assert "python -m vitcore report assets/samples/cat.jpg --model tiny --out report" in page
+    assert any(label.startswith("Handout, HTML, ") for label in labels(app))
+
+
+def test_the_handout_of_ones_own_photo_says_what_a_link_lacks(tiny_app):
+    app = tiny_app("report").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
+    page, lacks = shown(app), texts.prose("report", "en")["lacks photo"]
+    assert "<h1>my cat.jpg</h1>" in page and lacks.replace("'", "&#x27;") in page
+    assert "'my cat.jpg'" in page.replace("&#x27;", "'"), "the command names the file"
+    assert app.sentences("info") == [lacks]
+
+
+def test_an_upload_with_a_gallery_photo_s_name_gets_no_credits(tiny_app):
+    app = tiny_app("report").upload("cat.jpg", saved(corners(), "JPEG")).fine()
+    assert "Stefan van der Walt" not in shown(app) and "<h1>cat.jpg</h1>" in shown(app)
+
+
+@pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
+def test_the_handout_speaks_the_visitor_s_language(lang, tiny_app):
+    app = tiny_app("report", lang=lang).fine()
+    assert f'<html lang="{lang}">' in shown(app)
+    assert app.at.title[0].value == texts.prose("catalog", lang)["report"]
+
+
+def test_the_address_in_the_handout(monkeypatch, tiny_app):
+    monkeypatch.setattr(takeaway.st.context.__class__, "url", property(lambda _: "http://localhost:8501/report"))
+    page = shown(tiny_app("report", photo="cat").set(discard=40, ask=True).set(query=5).fine())
+    href = re.search(r'href="(http://localhost[^"]*)"', page)[1].replace("&amp;", "&")
+    assert href == "http://localhost:8501/report?photo=cat&model=tiny&discard=40&ask=true&query=5"
+    again = App("report", **dict(pair.split("=") for pair in href.partition("?")[2].split("&"))).fine()
+    assert numbers(again)["rollout"] == json.loads(re.search(r'id="numbers">(.*?)</script>', page, re.S)[1])["rollout"]
+
+
+# The film
+
+
+def test_the_film_is_still_until_somebody_plays_it(tiny_app):
+    app = tiny_app("report").fine()
+    (before,) = app.at.get("image")
+    assert not before.proto.imgs[0].url.startswith("data:image/webp")
+    (after,) = app.set(film_plays=True).fine().at.get("image")
+    data = base64.b64decode(after.proto.imgs[0].url.partition(",")[2])
+    assert Image.open(io.BytesIO(data)).n_frames == 3
+
+
+# Many photos
+
+
+@pytest.fixture
+def three(monkeypatch) -> list[str]:
+    """The gallery has three photos, one of them damaged."""
+    names = ["cat", "rocket", "crab"]
+    photos = [(f"{name}.jpg", (session.SAMPLES / f"{name}.jpg").read_bytes()) for name in names]
+    photos[1] = ("rocket.jpg", photos[1][1][:3000])
+    monkeypatch.setattr(session, "sample_files", lambda: photos)
+    return names
+
+
+def archive(app: App) -> zipfile.ZipFile:
+    return zipfile.ZipFile(io.BytesIO(app.at.session_state["_batch"].data()))
+
+
+def folders(app: App) -> set[str]:
+    return {name.split("/")[0] for name in archive(app).namelist() if "/" in name} - {"model"}
+
+
+def test_a_zip_of_many_photos(tiny_app, three):
+    app = button(tiny_app("report", discard="40").fine(), "begin").fine()
+    assert folders(app) == {"cat", "crab"}, "the damaged one is left out"
+    (said,) = app.sentences("warning")
+    assert "rocket.jpg is damaged" in said
+    assert any(label.startswith("ZIP, ") for label in labels(app))
+    with np.load(io.BytesIO(archive(app).read("cat/numbers.npz"))) as kept:
+        assert np.array_equal(
+            kept["rollout"], np.array(numbers(App("report", model="tiny", photo="cat", discard="40"))["rollout"])
+        )
+    assert "Stefan van der Walt" in archive(app).read("cat/handout.html").decode()
+    assert app.at.session_state["_batch"].photos == [], "what is done with is not held"
+    assert "begin" in [b.key for b in button(app, "again").fine().at.button]
+
+
+def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
+    go_on = takeaway.go_on
+    app = tiny_app("report").fine()
+    with monkeypatch.context() as patch:
+
+        def stopped_after_one(one):
+            yield next(go_on(one))
+            one.stopped = True  # what the button does, in the run that interrupts this one
+
+        patch.setattr(takeaway, "go_on", stopped_after_one)
+        button(app, "begin").fine()
+    assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
+    assert "zip" not in [d.key for d in app.at.get("download_button")]
+    early = button(app, "enough").fine()
+    assert folders(early) == {"cat"} and any(label.startswith("ZIP, ") for label in labels(early))
+
+
+def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
+    seen, go_on = [], takeaway.go_on
+    app = tiny_app("report").fine()
+    with monkeypatch.context() as patch:
+
+        def stopped_after_one(one):
+            seen.append(next(go_on(one)))
+            yield seen[-1]
+            one.stopped = True
+
+        patch.setattr(takeaway, "go_on", stopped_after_one)
+        button(app, "begin").fine()
+    button(app, "go_on").fine()
+    assert seen == [1] and folders(app) == {"cat", "crab"}
+    names = archive(app).namelist()
+    assert len(names) == len(set(names)), "no photo is in it twice"
+
+
+def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
+    """Two runs of the page at once: the older one, in the middle of a photo, finds that it is no longer the newest."""
+    app = tiny_app("report").fine()
+    vit = zoo.load("tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(takeaway.st, "session_state", {})
+        takeaway.begin(vit, session.sample_files(), takeaway_settings(), True)
+        one = takeaway.batch()
+    old = takeaway.go_on(one)
+    assert next(old) == 1
+    made = one.bundle.make
+
+    def overtaken(*given):
+        one.turn += 1
+        return made(*given)
+
+    one.bundle.make = overtaken
+    one.done = 0
+    assert list(old) == [2], "the damaged one is only named"
+    assert len(one.bundle.photos) == 1 and app is not None
+
+
+def takeaway_settings():
+    from vitcore.report.settings import Settings
+
+    return Settings()
+
+
+def test_ones_own_photos(tiny_app):
+    app = tiny_app("report", which="own").fine()
+    assert app.at.get_by_key("begin").disabled
+    picker = app.at.get_by_key("batch")
+    for name in ("one.png", "../two.png"):
+        picker.upload(name, saved(corners(), "PNG"))
+    picker.upload("text.jpg", b"I am not a photograph.")
+    app.run().fine()
+    button(app, "begin").fine()
+    assert folders(app) == {"one", "two"}
+    assert any("text.jpg" in said for said in app.sentences("warning"))
+
+
+def test_when_no_photo_can_be_read(tiny_app):
+    app = tiny_app("report", which="own").fine()
+    app.at.get_by_key("batch").upload("text.jpg", b"I am not a photograph.")
+    button(app.run(), "begin").fine()
+    assert app.sentences("error") == ["None of the photos could be read."]
+    assert "zip" not in [d.key for d in app.at.get("download_button")]
+    button(app, "again").fine()
+    assert "begin" in [b.key for b in app.at.button]
+
+
+def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
+    monkeypatch.setattr(takeaway, "MOST_ZIP_BYTES", 2 * 2**20)
+    app = button(tiny_app("report").fine(), "begin").fine()
+    assert folders(app) == {"cat"} and any("larger than 2 MB" in said for said in app.sentences("warning"))
+
+
+# The link
+
+
+def test_the_link_is_under_every_title(tiny_app):
+    text = texts.prose("report", "en")
+    for slug in ("overview", "patches", "report", "train"):
+        app = App(slug).fine()
+        assert app.component("copy_link")["label"] == text["copy"] and app.component("copy_link")["note"] == ""
+
+
+def test_the_link_says_what_it_lacks(tiny_app):
+    text = texts.prose("report", "en")
+    app = tiny_app("patches").upload("mine.jpg", saved(corners(), "JPEG")).fine()
+    assert app.component("copy_link")["note"] == text["lacks photo"]
+    assert app.set(photo="cat").fine().component("copy_link")["note"] == ""
+
+
+def test_a_model_trained_here_does_not_travel(monkeypatch, tmp_path):
+    run_folder(tmp_path / "runs" / "mine")
+    monkeypatch.setattr(on_disk, "RUNS", tmp_path / "runs")
+    note = App("patches", model="runs/mine").fine().component("copy_link")["note"]
+    assert note == texts.prose("report", "en")["lacks model"]
+    shutil.rmtree(tmp_path / "runs")
+
+
+def test_nothing_here_needs_a_heavy_import_early():
+    import subprocess
+    import sys
+
+    script = "import sys, streamlit; before = set(sys.modules); import app.takeaway; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(takeaway.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not {"torch", "plotly", "timm", "matplotlib"} & set(done.stdout.split())

@@ -1,0 +1,231 @@
+"""The lecture: nine steps in three languages, short, for every kind of model, with live numbers that are right."""
+
+import re
+
+import numpy as np
+import pytest
+from visitor import App
+
+import vitcore
+from app import story, texts
+from app.steps import Step
+from vitcore.inside import inside, project
+from vitcore.lens import lens, probabilities
+
+KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
+MOST_WORDS, MOST_CHARACTERS = 60, 130
+VARIANTS = {
+    "pixels": [""], "patches": ["", " hybrid"], "flattened": ["", " hybrid"], "projection": ["", " hybrid", " other"],
+    "position": ["", " none"], "sequence": ["", " bare", " many", " registers"], "block": ["", " other"],
+    "depth": ["", " headless"], "answer": ["", " distilled", " pooled", " headless"],
+}  # fmt: skip
+PARTS = ("question", "options", "answer", "notes")
+
+
+def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | None:
+    """The key a step looks up for a kind of model."""
+    row = next(row for row in story.STEPS if row.key == step)
+
+    class Seen:
+        pass
+
+    seen = Seen()
+    seen.text = text
+    return Step(row.key, row.equation, row.draw, row.ask, lambda _: variant).words(seen, part)
+
+
+def shown(text: texts.Prose, step: str, variant: str) -> str:
+    """All prose of a step but question, answer and notes, with numbers as long as they get."""
+    keys = [found(text, step, variant, part) for part in ("", "how", "limits")]
+    words = " ".join(text[key] for key in keys if key).replace("{readout}", "class and distillation tokens")
+    return re.sub(r"\{[^}]*\}", "256", words)
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+@pytest.mark.parametrize("step", VARIANTS)
+def test_a_step_is_short_and_complete(step, lang):
+    text = texts.prose("story", lang)
+    assert text.lang == lang and text[f"{step} name"]
+    for variant in VARIANTS[step]:
+        words = shown(text, step, variant)
+        if lang == "en":
+            assert 5 < len(words.split()) <= MOST_WORDS, f"{step}{variant}: {len(words.split())} words"
+        else:
+            size = len(re.findall(r"[\u3400-\u9fff]|[A-Za-z0-9]+", words))
+            assert 10 < size <= MOST_CHARACTERS, f"{step}{variant}: {size} characters"
+        assert all(found(text, step, variant, part) for part in PARTS), f"{step}{variant} lacks a part"
+        options = text[found(text, step, variant, "options")].split(" | ")
+        assert 2 <= len(options) <= 3 and len(set(options)) == len(options)
+        sentences = re.findall(r"[.?!。？！](?:\s|$|[^\s])", text[found(text, step, variant, "notes")])
+        assert 1 <= len(sentences) <= 5
+
+
+def test_nine_steps_all_tested():
+    assert [row.key for row in story.STEPS] == list(VARIANTS) and len(story.STEPS) == 9
+    assert story.STEPS[story.BLOCK - 1].key == "block"
+
+
+@pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
+def test_translations_name_the_same_numbers(lang):
+    english, other = texts.prose("story", "en"), texts.prose("story", lang)
+    assert english.keys() == other.keys()
+    optional = {"{wide}", "{high}"}
+    for key in english:
+        mine, theirs = (set(re.findall(r"\{[^{}]*\}", t[key])) for t in (english, other))
+        assert mine - optional == theirs - optional, key
+        assert len(english[key].split(" | ")) == len(other[key].split(" | ")), key
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_every_step_of_the_model_that_ships(lang):
+    app = App("story", lang=lang)
+    for number, row in enumerate(story.STEPS, 1):
+        app.set(step=number).fine()
+        text = texts.prose("story", lang)
+        assert app.at.header[0].value == f"{number} · {text[f'{row.key} name']}"
+        assert app.at.get("latex"), "no equation"
+        assert app.component("steps")["step"] == number
+        assert len(app.pictures()) >= 2, "the stepper and a picture"
+        (answer,) = [e for e in app.at.expander if e.label == text["show answer"]]
+        assert answer.markdown[0].value
+        assert "{" not in "".join(re.sub(r"\$.*?\$", "", said) for said in app.sentences("markdown")), (
+            "a number is missing"
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_step_of_every_kind_of_model(kind, kinds, offer):
+    offer({kind: kinds[kind]})
+    app = App("story", model=kind)
+    vit = kinds[kind]
+    for number in range(1, 10):
+        app.set(step=number, patch=vit.grid.patches - 1).fine()
+        assert not app.at.warning and not app.at.error
+        assert len(app.pictures()) >= 2 or app.at.info
+    app.set(step=story.BLOCK).set(layer=vit.blocks - 1).fine()
+
+
+def said(app: App) -> str:
+    return " ".join([*app.sentences("markdown"), *app.sentences("info"), *app.sentences("caption")])
+
+
+def test_what_is_different_is_said(kinds, offer):
+    offer(kinds)
+    hybrid = App("story", model="hybrid")
+    assert "a convolutional network reads the photo first" in said(hybrid.set(step=2))
+    assert "no pixels are flattened" in said(hybrid.set(step=3)) and not hybrid.charts()
+    assert "not little pictures" in said(hybrid.set(step=4)) and not hybrid.charts()
+    assert "adds no learned position" in said(App("story", model="no-positions", step="5"))
+    bare = App("story", model="no-class-token")
+    assert "no class token" in said(bare.set(step=6)) and "attention pool" in said(bare)
+    assert "attention pool" in said(bare.set(step=9))
+    assert "[D] a distillation token" in said(App("story", model="distilled", step="6"))
+    headless = App("story", model="no-head")
+    assert "no answer to follow" in said(headless.set(step=8)) and not headless.charts()
+    assert "names no class" in said(headless.set(step=9)) and not headless.charts()
+
+
+def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
+    from timm.models.vision_transformer import ResPostBlock
+
+    offer(other=vitcore.zoo.wrap(make_module(block_fn=ResPostBlock), "other"))
+    app = App("story", model="other", step="7").fine()
+    assert "not built as Eq. 2 and 3" in said(app)
+    assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]
+
+
+# Live numbers
+
+
+@pytest.fixture(scope="module")
+def panda(shipped):
+    return vitcore.record(shipped, vitcore.open_photo("assets/samples/red-panda.jpg"))
+
+
+def test_numbers_inside_a_block_are_the_models(shipped, panda):
+    app = App("story", step="7", patch="40").set(layer=3, of_head=2).fine()
+    x = inside(shipped, panda.seen.pixels, 3, 41)
+    rows = app.component("story_block")["rows"]
+    vectors = [x.x_in, x.normed, x.q[1], x.k[1], x.v[1], None, x.heads[1], x.attended, x.after_attention, x.normed2, x.hidden,
+               x.mlp, x.x_out]  # fmt: skip
+    assert len(rows) == len(vectors)
+    for row, values in zip(rows, vectors, strict=True):
+        if values is not None:
+            np.testing.assert_allclose(row["values"], values[:24], rtol=2e-3, atol=1e-3)
+            assert row["size"] == f"‖·‖ {np.linalg.norm(values.astype(float)):.3g}"
+    most = np.argsort(-x.weights[1])[:5]
+    assert [look["weight"] for look in rows[5]["looks"]] == [f"{100 * x.weights[1, t]:.1f} %" for t in most]
+    values = app.component("story_attended")["values"]
+    np.testing.assert_allclose(values, 100 * x.weights[1, 1:], rtol=1e-4)
+
+
+def test_the_answer_inside_a_block_names_the_largest_weight(shipped, panda):
+    app = App("story", step="7", patch="40").set(layer=3, of_head=2).fine()
+    weights = inside(shipped, panda.seen.pixels, 3, 41).weights[1]
+    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    most = int(weights.argmax())
+    assert answer.startswith(f"**{100 * weights[41]:.1f} %**") and f"{100 * weights[most]:.1f} %." in answer
+    assert (f"patch {most - 1}:" if most else "[class token]:") in answer
+
+
+def test_the_projection_shows_the_embedding(shipped, panda):
+    app = App("story", step="4", patch="40").fine()
+    (fig,) = app.charts()
+    written = [re.sub("<.?b>", "", a["text"]) for a in fig["layout"]["annotations"] if a["text"].startswith("<b>")]
+    expected = project(shipped, panda.seen.pixels, 40).embedding[:6]
+    assert written == [f"{v:+.2f}".replace("-", "−") for v in expected]
+
+
+def test_the_lens_shows_what_the_head_says(shipped, panda):
+    app = App("story", step="8").fine()
+    share = probabilities(lens(shipped, panda.seen.pixels))
+    tiles = app.component("story_depth")["tiles"]
+    assert [t["words"] for t in tiles] == [
+        f"{shipped.labels[row.argmax()]} {100 * row.max():.0f}\u00a0%" for row in share[1:]
+    ]
+    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    since = int(re.search(r"\*\*(\d+)\*\*", answer)[1])
+    best = share.argmax(1)
+    assert (best[since:] == best[-1]).all() and (since == 0 or best[since - 1] != best[-1])
+
+
+def test_logits_and_shares_of_the_answer(shipped, panda):
+    app = App("story", step="9").fine()
+    bars = app.chart("Logits")["layout"]["annotations"]
+    name, share = panda.top(1)[0]
+    assert bars[0]["text"] == f"{name}: logit {panda.logits.max():.2f} → {100 * share:.1f} %"
+
+
+def test_a_guess_is_told_right_from_wrong():
+    def verdict(app: App) -> str:
+        return next(e.markdown[0].value for e in app.at.expander if e.label == "Show the answer")
+
+    app = App("story", step="2").fine()
+    assert verdict(app).startswith("Four times")
+    assert verdict(app.set(guess_patches=1).fine()).startswith("**You were right.** Four times")
+    assert verdict(app.set(guess_patches=0).fine()).startswith("**Not quite.** Four times")
+
+
+# Moving
+
+
+def test_the_patch_is_carried_from_step_to_step_and_page_to_page():
+    app = App("story", patch="17")
+    for number in (3, 5, 7):
+        assert app.set(step=number).fine().values()["patch"] == 17
+    assert app.go("patches").fine().values()["patch"] == 17
+
+
+def test_a_nonsense_step_is_the_first(kinds, offer):
+    for nonsense in ("0", "10", "-3", "x"):
+        assert App("story", step=nonsense).fine().values()["step"] == 1
+
+
+def test_notes_are_for_the_presenter_only():
+    app = App("story", step="2")
+    label = texts.prose("story", "en")["notes title"]
+    assert label not in [e.label for e in app.at.expander]
+    app.at.session_state["lecture"] = True
+    (notes,) = [e for e in app.run().fine().at.expander if e.label == label]
+    assert not notes.proto.expanded and "16×16 words" in notes.markdown[0].value
+    assert app.component("steps")["clicker"] is True

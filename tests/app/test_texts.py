@@ -1,0 +1,320 @@
+"""The app speaks three languages, all of it: the same keys everywhere, nothing unused, and no word outside the texts."""
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import scripts
+import sentences
+from visitor import MAIN, SLUGS, App
+
+from app import texts
+from vitcore import words
+
+APP = MAIN.parent
+SOURCES = sorted(APP.rglob("*.py"))
+OTHERS = [lang for lang in texts.LANGUAGES if lang != texts.DEFAULT]
+PAGES = sorted(file.stem for file in (texts.HOME / texts.DEFAULT).glob("*.md"))
+BLANK = re.compile(r"\{(\w+)[^}]*\}")
+each_language = pytest.mark.parametrize("lang", OTHERS)
+
+
+def page(name: str, lang: str) -> dict[str, str]:
+    return texts.parse((texts.HOME / lang / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def blanks(text: str) -> Counter:
+    return Counter(BLANK.findall(text))
+
+
+# Three languages say the same
+
+
+@each_language
+def test_every_language_has_the_same_pages(lang):
+    assert sorted(file.stem for file in (texts.HOME / lang).glob("*.md")) == PAGES
+    assert (texts.HOME / lang / "vitcore.toml").exists()
+
+
+@each_language
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_the_same_keys_and_facts_in_every_language(name, lang):
+    english, other = page(name, texts.DEFAULT), page(name, lang)
+    assert other.keys() == english.keys()
+    assert {key: blanks(text) for key, text in other.items()} == {key: blanks(text) for key, text in english.items()}
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_key_is_written_twice(name, lang):
+    raw = (texts.HOME / lang / f"{name}.md").read_text(encoding="utf-8")
+    prose = re.findall(r"^## (.+)$", raw, flags=re.M)
+    labels = re.findall(r"^- ([^:\n]+): ", raw.partition("## labels")[2], flags=re.M)
+    twice = [key for key, count in Counter([*prose, *labels]).items() if count > 1]
+    assert twice == []
+
+
+@each_language
+def test_what_vitcore_says_is_translated_and_nothing_else(lang):
+    table, said = texts.table(lang), sentences.said()
+    assert said - table.keys() == set(), "sentences without a translation"
+    assert table.keys() - said == set(), "translations of what is not said any more"
+
+
+@each_language
+def test_translations_keep_the_facts(lang):
+    wrong = {
+        english: there for english, there in texts.table(lang).items() if set(blanks(english)) != set(blanks(there))
+    }
+    assert wrong == {}
+
+
+def chinese(lang: str) -> dict[str, str]:
+    """Every text of a language by where it is."""
+    found = {f"{name}: {key}": text for name in PAGES for key, text in page(name, lang).items()}
+    return found | {f"vitcore: {english}": there for english, there in texts.table(lang).items()}
+
+
+@each_language
+def test_the_texts_are_in_the_script_of_their_language(lang):
+    foreign = set(scripts.TRADITIONAL if lang == "zh-CN" else scripts.SIMPLIFIED)
+    assert {where: found for where, text in chinese(lang).items() if (found := foreign & set(text))} == {}
+
+
+SAME = re.compile(
+    r"\b(px|[kMG]B|dropout|mixup|cutmix|rand augment|Inside ViT|[ST]C|logit|softmax|[Tt]oken|Esc|[a-zA-Z]|x_p"
+    r"|HTML|GIF|WebP|ZIP|NPZ|CSV|Grad-CAM|Captum)\b"
+)
+
+
+@each_language
+def test_the_texts_are_translated(lang):
+    """What is not Chinese has no words: names, units and signs."""
+    plain = {
+        where: BLANK.sub("", text) for where, text in chinese(lang).items() if not re.search("[\u4e00-\u9fff]", text)
+    }
+    assert {where: text for where, text in plain.items() if re.search("[A-Za-z]", SAME.sub("", text))} == {}
+
+
+# Every text is used, and every text that is asked for is there
+
+
+def asked(tree: ast.AST) -> tuple[set[str], list[re.Pattern]]:
+    """The strings of a source, and those made with facts as patterns."""
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    patterns = [
+        "".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values) for node in made
+    ]
+    plain = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
+
+
+COMPOSED = ("story",)  # of a step, the kind of model and the part, each a string of its own (`app.steps.Step.words`)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_text_is_unused(name):
+    plain, made = set(), []
+    for file in SOURCES:
+        strings, patterns = asked(ast.parse(file.read_text(encoding="utf-8")))
+        plain, made = plain | strings, made + patterns
+    choices = [re.compile(re.escape(key) + r"\..+") for key in page(name, texts.DEFAULT)]  # of `controls.choice`
+    plain |= set(sentences.READOUTS) | {string.strip() for string in plain}
+
+    def used(key: str) -> bool:
+        parts = key.split(" ") if name in COMPOSED else [key]
+        return key in plain or any(p.fullmatch(key) for p in [*made, *choices]) or all(part in plain for part in parts)
+
+    assert [key for key in page(name, texts.DEFAULT) if not used(key)] == []
+
+
+def test_a_key_that_is_missing_says_which_file_lacks_it():
+    with pytest.raises(KeyError, match=r"zh-TW/patches\.md has no 'nothing'"):
+        texts.prose("patches", "zh-TW")["nothing"]
+
+
+# No word outside the texts
+
+SHOWS = {
+    "audio_input", "badge", "button", "camera_input", "caption", "checkbox", "download_button", "error", "expander",
+    "file_uploader", "form_submit_button", "header", "image", "info", "link_button", "markdown", "metric", "multiselect",
+    "number_input", "page_link", "pills", "popover", "progress", "radio", "segmented_control", "select_slider",
+    "selectbox", "slider", "spinner", "status", "subheader", "success", "tabs", "text", "text_area",
+    "text_input", "title", "toast", "toggle", "warning", "write", "number", "explain", "dialog",
+}  # fmt: skip
+NAMED = {"label", "help", "placeholder", "alt", "caption", "title", "unit", "about", "body", "text"}
+NO_WORDS = re.compile(r":material/\w*:|views/\w*\.py|<[^>]+>|#+|px\b|Inside ViT|Language · 语言 · 語言")
+TYPED = ("/home/me/photos", "owner/name")  # examples of what is typed, the same in every language
+
+
+def literal(node: ast.expr) -> str:
+    """What a string says by itself, without its facts."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return "" if node.value in TYPED else node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    if isinstance(node, ast.BinOp):
+        return literal(node.left) + literal(node.right)
+    if isinstance(node, ast.IfExp):
+        return literal(node.body) + literal(node.orelse)
+    if isinstance(node, ast.List | ast.Tuple):
+        return "".join(map(literal, node.elts))
+    return ""
+
+
+def shown(tree: ast.AST) -> list[tuple[int, str]]:
+    """Literal words that calls which show something are given: line and words."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) == "st.set_page_config":
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = [k.value for k in node.keywords if k.arg in NAMED]
+        given += node.args[:1] if called in SHOWS else []
+        found += [
+            (node.lineno, literal(arg)) for arg in given if re.search(r"[^\W\d_]{2}", NO_WORDS.sub("", literal(arg)))
+        ]
+    return found
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(APP)))
+def test_no_word_is_shown_that_is_not_in_the_texts(file):
+    assert shown(ast.parse(file.read_text(encoding="utf-8"))) == []
+
+
+def test_words_outside_the_texts_are_found():
+    source = (
+        'st.button("Go", help=f"Step {n}")',
+        'x.caption(f"**{a}** {b}")',
+        'st.tabs(["One", text["two"]])',
+        'st.info("— :x:")',
+    )
+    assert [words for _, words in shown(ast.parse("\n".join(source)))] == ["Step ", "Go", "One"]
+
+
+COMPONENTS = APP / "components"
+VISIBLE_HTML = re.compile(
+    r">([^<>]*[A-Za-z]{2}[^<>]*)<|(?:aria-label|title|alt|placeholder)=[\"']([^\"']*[A-Za-z]{2}[^\"']*)[\"']"
+)
+SET_IN_JS = re.compile(
+    r"(?:textContent|innerText|innerHTML|title|alt|placeholder|ariaLabel)\s*=\s*([\"'`][^\n]*)"
+    r"|setAttribute\(\s*[\"'](?:aria-label|title|alt|placeholder|aria-valuetext|aria-description)[\"'],\s*([\"'`][^\n]*)"
+)
+
+
+@pytest.mark.parametrize("file", sorted(COMPONENTS.glob("*.html")), ids=lambda file: file.name)
+def test_no_word_is_in_the_html_of_a_component(file):
+    said = re.sub(r"<!--.*?-->|&\w+;", "", file.read_text(encoding="utf-8"), flags=re.S)
+    assert VISIBLE_HTML.findall(said) == []
+
+
+@pytest.mark.parametrize("file", sorted(COMPONENTS.glob("*.js")), ids=lambda file: file.name)
+def test_no_word_is_in_the_script_of_a_component(file):
+    said = re.sub(r"^\s*//.*$|\s//\s.*$", "", file.read_text(encoding="utf-8"), flags=re.M)
+    found = ["".join(groups) for groups in SET_IN_JS.findall(said)]
+    words = [
+        re.sub(r"\$\{[^}]*\}", "", quoted) for line in found for quoted in re.findall(r"[\"'`][^\"'`]*[\"'`]", line)
+    ]
+    assert [word for word in words if re.search(r"[A-Za-z]{2}", word.replace("px", ""))] == []
+    phrases = re.findall(r"[\"'`]([A-Z]?[a-z]+(?: [a-z]+){3,}[.?!]?)[\"'`]", said)
+    assert phrases == [], "whole sentences"
+
+
+# Which language
+
+
+@pytest.mark.parametrize(("locale", "lang"), [
+    (None, "en"), ("", "en"), ("en-GB", "en"), ("de", "en"), ("zh", "zh-CN"), ("zh-CN", "zh-CN"), ("zh-Hans-HK", "zh-CN"),
+    ("zh-SG", "zh-CN"), ("zh-TW", "zh-TW"), ("zh-HK", "zh-TW"), ("zh-Hant", "zh-TW"), ("zh-Hant-CN", "zh-TW"), ("zh_MO", "zh-TW"),
+    ("ZH-tw", "zh-TW"), ("zho", "en"),
+])  # fmt: skip
+def test_the_language_of_a_locale(locale, lang):
+    assert texts.of_locale(locale) == lang
+
+
+def title(app: App) -> str:
+    return app.at.title[0].value
+
+
+TITLES = {lang: page("catalog", lang)["patches"] for lang in texts.LANGUAGES}
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_the_address_says_the_language(lang):
+    app = App("patches", lang=lang).fine()
+    assert title(app) == TITLES[lang] and app.values()["lang"] == lang
+
+
+def test_the_browser_says_the_language_unless_the_address_does():
+    assert title(App("patches", locale="zh-HK")) == TITLES["zh-TW"]
+    assert title(App("patches", locale="zh-HK", lang="en")) == TITLES["en"]
+    assert title(App("patches", locale="fr")) == TITLES["en"]
+
+
+def test_the_menu_says_the_language_and_every_page_keeps_it():
+    app = App("patches").fine()
+    app.set(lang="zh-TW").fine()
+    assert "zh-TW" in app.at.query_params["lang"]
+    assert title(app) == TITLES["zh-TW"]
+    for slug in [*SLUGS, "train", "learn"]:
+        app.go(slug).fine()
+        assert title(app) == page("catalog", "zh-TW")[slug]
+    app.set(lang="en").fine()
+    assert title(app.go("patches")) == TITLES["en"]
+
+
+def test_a_language_that_is_not_spoken_is_ignored():
+    assert title(App("patches", lang="tlh").fine()) == TITLES["en"]
+
+
+@each_language
+def test_a_link_opens_the_same_view_in_another_language(lang):
+    for name, option in (("重新归一化", "renormalise"), ("重新正規化", "renormalise"), ("renormalise", "renormalise")):
+        app = App("distance", lang=lang, cls=name).fine()
+        assert app.values()["cls"] == option
+        assert page("distance", lang)["cls.renormalise"] in app.controls["cls"].options[1]
+    for film in ("Inside ViT Ti/8, from noise to names", "Inside ViT Ti/8，从噪声到名称", "vit-tiny-patch8-128"):
+        assert App("learn", lang=lang, film=film).fine().values()["film"] == "vit-tiny-patch8-128"
+
+
+def test_settings_stay_when_the_language_changes():
+    app = App("distance", cls="renormalise", lang="zh-CN").fine()
+    app.set(lang="zh-TW").fine()
+    assert app.values()["cls"] == "renormalise"
+    app.go("patches").set(patch=7, gutter=3).set(lang="en").fine()
+    assert (app.values()["patch"], app.values()["gutter"]) == (7, 3)
+
+
+# What is kept, and what other processes say
+
+
+def test_what_one_visitor_is_told_another_is_told_in_his_own_language():
+    """Notes of a photo and pictures of a film are kept by the server, once a language."""
+    from files import animated
+
+    for lang, said in (("en", "3 frames"), ("zh-CN", "共 3 帧"), ("zh-TW", "共 3 個影格")):
+        app = App("patches", lang=lang).upload("frames.gif", animated("GIF")).fine()
+        assert any(said in caption for caption in app.sentences("caption"))
+        film = App("learn", lang=lang).fine()
+        assert film.component("film_filters")["title"] == page("learn", lang)["filters title"]
+
+
+def test_what_a_training_said_in_english_is_retold():
+    with words.speaking(texts.table("zh-CN")):
+        assert words.retell("cat.jpg is empty.") == "cat.jpg 是空的。"
+        assert words.retell("None of the 3 photos of mine can be read: a.jpg is empty.") == (
+            "mine 的 3 张照片没有一张能读取：a.jpg 是空的。"
+        )
+        assert (
+            words.retell("b.png is 4×9 px; both sides need at least 8 px.") == "b.png 是 4×9 px；两边都至少要有 8 px。"
+        )
+        assert words.retell("Something else went wrong.") == "Something else went wrong."
+    assert words.retell("cat.jpg is empty.") == "cat.jpg is empty."
+
+
+def test_every_file_of_texts_is_read_by_the_app():
+    read = {string for file in SOURCES for string in asked(ast.parse(file.read_text(encoding="utf-8")))[0]}
+    assert [name for name in PAGES if name not in read] == []
+    assert {Path(file).suffix for file in (texts.HOME / "zh-CN").iterdir()} == {".md", ".toml"}

@@ -1,0 +1,336 @@
+"""The attention explorer in a real browser: by mouse, by keys and by touch, through a link, in light and dark, on a phone."""
+
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+import vitcore
+from vitcore.analysis import coding
+
+SIDE = 16  # patches a side of the model that ships
+PHOTO = "red-panda"
+
+
+@pytest.fixture(scope="module")
+def rec() -> vitcore.Recording:
+    vit = vitcore.load()
+    return vitcore.record(vit, f"assets/samples/{PHOTO}.jpg", maps=range(vit.blocks))
+
+
+def ready(page: Page) -> Page:
+    """Wait until the server rests and the heads are painted."""
+    hit(page).wait_for(timeout=120_000)  # the first visitor waits for torch to be loaded
+    rest(page)
+    page.wait_for_function("""() => {
+      const find = root => root.querySelector("figure .hit") ? root.querySelector("figure") :
+        [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean)
+      const f = find(document)
+      return f && !f.classList.contains("waiting") && f.querySelector(".most").textContent
+    }""")
+    return page
+
+
+def rest(page: Page) -> None:
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(500)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+
+
+def hit(page: Page) -> Locator:
+    return page.locator("canvas.hit")
+
+
+def place(page: Page, row: int, col: int) -> tuple[float, float]:
+    box = hit(page).bounding_box()
+    return box["x"] + (col + 0.5) * box["width"] / SIDE, box["y"] + (row + 0.5) * box["height"] / SIDE
+
+
+def point(page: Page, row: int, col: int) -> None:
+    page.mouse.move(*place(page, row, col))
+
+
+def title(page: Page) -> Locator:
+    return page.locator("figure .look h3")
+
+
+def control(page: Page, label: str) -> Locator:
+    return page.get_by_role("spinbutton", name=label, exact=True)
+
+
+def layer(page: Page) -> str:
+    return page.get_by_role("group", name="Layer", exact=True).get_by_role("slider").input_value()
+
+
+def pixels(page: Page, selector: str = "canvas.map0") -> list[str]:
+    """Every canvas of this kind, as it is drawn."""
+    return page.locator(selector).evaluate_all("all => all.map(c => c.toDataURL())")
+
+
+def listen(page: Page) -> list[bytes]:
+    """What the page sends to the server from here on, as far as the page is opened after this."""
+    sent: list[bytes] = []
+    page.on("websocket", lambda w: w.on("framesent", lambda data: sent.append(data)))
+    return sent
+
+
+def test_by_mouse(visit, rec):
+    page = visit("attention?block=6&head=2")
+    sent = listen(page)
+    page.reload()
+    ready(page)
+    before = pixels(page)
+    quiet = len(sent)
+    for col in range(SIDE):  # hover is the browser's
+        point(page, 3, col)
+        expect(title(page)).to_contain_text(f"(row 3, column {col}) attends to · layer 6, head 2")
+    assert all(a != b for a, b in zip(pixels(page), before, strict=True)), "every head answers"
+    assert len(sent) == quiet, "the server hears nothing of it"
+    expect(control(page, "Token")).to_have_value("137")
+
+    page.mouse.click(*place(page, 3, 5))
+    expect(control(page, "Token")).to_have_value(str(1 + 3 * SIDE + 5))
+    expect(page).to_have_url(re.compile("token=54"))
+    rest(page)
+    said = [frame for frame in sent[quiet:] if b"chosen" in frame]
+    assert len(said) == 1, "a click reaches Python once"
+    page.mouse.move(5, 5)
+    expect(title(page)).to_contain_text("patch 53 (row 3, column 5)")
+
+    page.keyboard.down("Shift")
+    page.mouse.click(*place(page, 9, 9))
+    page.keyboard.up("Shift")
+    expect(control(page, "Compare with")).to_have_value(str(1 + 9 * SIDE + 9))
+    rest(page)
+    page.mouse.move(5, 5)
+    first, second = pixels(page), pixels(page, "canvas.map1")
+    assert page.locator("canvas.map1").first.is_visible() and first != second
+
+    page.get_by_role("radio", name="Who attends to it").click()
+    expect(title(page)).to_contain_text("Who attends to patch 53")
+    rest(page)
+    assert all(a != b for a, b in zip(pixels(page), first, strict=True))
+    page.get_by_role("button", name=re.compile("^class token")).click()
+    expect(control(page, "Token")).to_have_value("0")
+    expect(title(page)).to_contain_text("Who attends to class token")
+
+
+def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
+    page = ready(visit(f"attention?photo={PHOTO}&block=4&head=3&token=100"))
+    for row, col in ((0, 0), (5, 12), (15, 3), (8, 8)):
+        point(page, row, col)
+        expect(title(page)).to_contain_text(f"(row {row}, column {col})")
+        said = page.locator(".pointed").inner_text()
+        found = float(re.search(r"weight ([\d.e-]+)", said)[1])
+        expected = float(rec.maps[4][2, 100, 1 + row * SIDE + col])
+        assert f"to patch {row * SIDE + col} " in said and "layer 4, head 3" in said
+        assert found == pytest.approx(expected, rel=coding.WORST + 0.051, abs=2**-16), "within the code and two digits"
+    card = page.locator("canvas.map0").nth(0)
+    point_at = card.bounding_box()
+    page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
+    expect(page.locator(".pointed")).to_contain_text("to patch 114 (row 7, column 2)")
+    expect(page.locator(".pointed")).to_contain_text("layer 4, head 1")
+    most = page.locator(".card .largest").all_inner_texts()
+    for head, text in enumerate(most):
+        peak = 100 * float(rec.maps[4][head, 100, 1:].max())
+        assert float(re.search(r"[\d.e-]+", text)[0]) == pytest.approx(peak, rel=coding.WORST + 0.051)
+
+
+def test_by_keys(visit):
+    page = ready(visit("attention?block=6&token=137"))
+    hit(page).focus()
+    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
+    expect(control(page, "Token")).to_have_value("119")
+    rest(page)
+    page.keyboard.press("Shift+ArrowDown")
+    expect(control(page, "Compare with")).to_have_value("135")
+    rest(page)
+    page.keyboard.press("]")
+    expect(title(page)).to_contain_text("layer 7")
+    page.keyboard.press("[")
+    page.keyboard.press("[")
+    expect(title(page)).to_contain_text("layer 5")
+    rest(page)
+    assert layer(page) == "5"
+    page.keyboard.press("3")
+    expect(control(page, "Head")).to_have_value("3")
+    page.keyboard.press("9")  # there is no such head
+    expect(title(page)).to_contain_text("layer 5, head 3")
+    page.keyboard.press("Escape")
+    expect(control(page, "Head")).to_have_value("0")
+    rest(page)
+    page.keyboard.press("c")
+    expect(control(page, "Token")).to_have_value("0")
+    expect(title(page)).to_contain_text("What class token attends to")
+    rest(page)
+    page.keyboard.press("r")
+    expect(title(page)).to_contain_text("What class token gathered · through all layers")
+    expect(page).to_have_url(re.compile("rolled=true"))
+    rest(page)
+    page.keyboard.press("r")
+    expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
+    rest(page)
+    expect(page.get_by_role("status").filter(has_text="What class token attends to")).to_have_count(1)
+
+
+def test_space_plays_through_the_layers(visit):
+    page = visit("attention?block=9&head=1")
+    sent = listen(page)
+    page.reload()
+    ready(page)
+    hit(page).focus()
+    quiet = len(sent)
+    page.keyboard.press("Space")
+    for block in (10, 11):
+        expect(title(page)).to_contain_text(f"layer {block}, head 1")
+    expect(page.get_by_role("button", name="Play layers")).to_be_visible()
+    rest(page)
+    assert layer(page) == "11"
+    assert len([frame for frame in sent[quiet:] if b"chosen" in frame]) == 1, "the server hears of the last one"
+    page.keyboard.press("Space")
+    expect(title(page)).to_contain_text("layer 1, head 1")
+    page.keyboard.press("Space")
+    rest(page)
+    assert layer(page) in ("1", "2")
+
+
+def test_the_strip_leads_into_a_head(visit):
+    page = ready(visit("attention"))
+    cell = page.get_by_role("button", name=re.compile(r"^layer 2, head 3: "))
+    cell.click()
+    expect(title(page)).to_contain_text("layer 2, head 3")
+    expect(control(page, "Head")).to_have_value("3")
+    expect(cell).to_have_attribute("aria-pressed", "true")
+    rest(page)
+    assert layer(page) == "2"
+    cell.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(title(page)).to_contain_text("layer 3, head 2")
+    expect(page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def test_by_touch(chromium, server):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{server}/attention")
+    ready(page)
+    hit(page).scroll_into_view_if_needed()
+    page.touchscreen.tap(*place(page, 2, 3))
+    expect(control(page, "Token")).to_have_value(str(1 + 2 * SIDE + 3))
+    rest(page)
+    page.get_by_role("button", name="Compare", exact=True).tap()
+    page.touchscreen.tap(*place(page, 12, 12))
+    expect(control(page, "Compare with")).to_have_value(str(1 + 12 * SIDE + 12))
+    rest(page)
+    hit(page).scroll_into_view_if_needed()
+    finger = context.new_cdp_session(page)
+
+    def drag(*points: tuple[float, float]) -> None:
+        for kind, where in zip(["touchStart", *["touchMove"] * (len(points) - 1)], points, strict=True):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": where[0], "y": where[1]}]})
+            page.wait_for_timeout(60)
+
+    drag(*[place(page, 6, col) for col in range(2, 12)])
+    expect(title(page)).to_contain_text("(row 6, column 11)")
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(title(page)).to_contain_text("(row 2, column 3)")
+    scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
+    before = page.evaluate(scrolled)
+    x, y = place(page, 14, 8)
+    drag(*[(x, y - 25 * i) for i in range(10)])
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(300)
+    assert page.evaluate(scrolled) > before + 100, "a finger that moves up or down scrolls the page"
+    context.close()
+
+
+def test_a_link_opens_the_same_view(visit):
+    page = ready(visit("attention"))
+    page.mouse.click(*place(page, 4, 9))
+    rest(page)  # Streamlit loses a parameter of the address when the next run begins before the last has written it
+    page.keyboard.down("Shift")
+    page.mouse.click(*place(page, 11, 2))
+    page.keyboard.up("Shift")
+    rest(page)
+    page.get_by_role("button", name=re.compile(r"^layer 8, head 2: ")).click()
+    rest(page)
+    page.get_by_role("radio", name="Who attends to it").click()
+    rest(page)
+    page.mouse.move(5, 5)
+    ready(page)
+    for part in ("token=74", "second=179", "block=8", "head=2", "direction="):
+        expect(page).to_have_url(re.compile(part))
+    theirs = ready(visit(page.url))
+    assert pixels(theirs) == pixels(page) and pixels(theirs, "canvas.lit") == pixels(page, "canvas.lit")
+    assert theirs.locator("figure h3").all_inner_texts() == page.locator("figure h3").all_inner_texts()
+
+
+def test_clicks_in_quick_succession_all_count(visit):
+    page = ready(visit("attention"))
+    page.mouse.click(*place(page, 4, 9))
+    page.keyboard.down("Shift")
+    page.mouse.click(*place(page, 11, 2))
+    page.keyboard.up("Shift")
+    page.locator(".card").nth(1).click()
+    page.keyboard.press("]")
+    expect(control(page, "Token")).to_have_value("74")
+    expect(control(page, "Compare with")).to_have_value("179")
+    expect(control(page, "Head")).to_have_value("2")
+    rest(page)
+    assert layer(page) == "7"
+    expect(title(page)).to_contain_text("layer 7, head 2")
+
+
+def test_scales_and_drawings(visit):
+    page = ready(visit("attention?block=6&head=1"))
+    seen = [pixels(page, "canvas.lit") + pixels(page)]
+    page.get_by_role("button", name="Drawing").click()
+    for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):
+        page.get_by_role("switch", name=label).click(force=True)
+        rest(page)
+        ready(page)
+        seen.append(pixels(page, "canvas.lit") + pixels(page))
+        assert seen[-1] != seen[-2], label
+    page.get_by_role("radio", name="darkness").click()
+    rest(page)
+    assert pixels(page, "canvas.lit") != seen[-1][:1]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit, theme):
+    page = ready(visit("attention?second=40", theme=theme))
+    for summary in ("How heads get their words", "Keys"):
+        page.locator("summary", has_text=summary).click()
+    report = Axe().run(page, options={"resultTypes": ["violations"]}).response
+    found = [
+        (rule["id"], node["target"], node["html"][:150])
+        for rule in report["violations"] if rule["impact"] in ("serious", "critical") for node in rule["nodes"]
+        if "stSidebar" not in node["html"] + str(node["target"])  # Streamlit's own menu; tests/browser/test_browser.py's matter
+    ]  # fmt: skip
+    assert found == []
+
+
+def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):
+    page = ready(visit("attention?second=40", width=390, height=844))
+    wide = page.evaluate(
+        "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
+    )
+    assert max(wide) <= 391
+    sizes = page.locator("figure button, figure summary").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
+    )
+    assert len(sizes) > 40 and np.min(sizes) >= 24
+
+
+@pytest.mark.parametrize(("lang", "words"), [("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
+def test_other_languages(visit, lang, words):
+    page = ready(visit(f"attention?lang={lang}"))
+    expect(title(page)).to_contain_text(words)
+    left = page.locator("figure").inner_text()
+    assert not re.search(r"\{\w+\}|\b(head|layer|patch|attends)\b", left), left

@@ -1,0 +1,150 @@
+"""The rollout lab in a real browser: two methods side by side, a class at a touch, a film that needs no server."""
+
+import json
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+LAST = "After layer 11: "
+expect.set_options(timeout=20_000)
+
+
+def at_rest(page: Page) -> Page:
+    """Wait until the film is there, which comes last, and the server has nothing more to say."""
+    expect(film(page).locator("figcaption")).to_contain_text("After layer", timeout=60_000)
+    page.wait_for_timeout(300)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    return page
+
+
+def film(page: Page) -> Locator:
+    return page.locator(".st-key-build_up")
+
+
+def picture(page: Page, key: str) -> Locator:
+    return page.locator(f".st-key-{key} canvas[role=application]")
+
+
+def look(canvas: Locator) -> str:
+    return canvas.evaluate("c => c.toDataURL()")
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.click()
+    box.fill(option)
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_two_methods_a_class_and_the_link(visit):
+    page = at_rest(visit("rollout"))
+    before = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
+    choose(page, "Compared with", "Grad-CAM")
+    expect(page).to_have_url(re.compile("b_method=Grad-CAM"))
+    expect(page.get_by_role("heading", name="Rollout minus Grad-CAM")).to_be_visible()
+    choose(page, "The class in question", "zebra")
+    expect(page.get_by_role("heading", name="What spoke for zebra")).to_be_visible()
+    at_rest(page)
+    after = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
+    assert after[0] == before[0] and after[1] != before[1] and after[2] != before[2]
+    asked = parse_qs(urlparse(page.url).query)
+    assert asked["class"] == ["zebra"] and asked["b_method"] == ["Grad-CAM"]
+    number = page.locator("[data-testid=stMetricValue]").inner_text()
+    theirs = at_rest(visit(page.url))
+    expect(theirs.locator("[data-testid=stMetricValue]")).to_have_text(number)
+    expect(theirs.get_by_role("heading", name="What spoke for zebra")).to_be_visible()
+    by_number = at_rest(visit("rollout?class=340&b_method=grad_cam"))
+    expect(by_number.locator("[data-testid=stMetricValue]")).to_have_text(number)
+    expect(by_number).to_have_url(re.compile("class=zebra"))
+
+
+def test_a_likely_class_at_a_touch(visit):
+    page = at_rest(visit("rollout"))
+    button = page.locator(".st-key-likeliest button").nth(1)
+    label = button.inner_text().rsplit(" ", 1)[0]
+    button.click()
+    expect(page.get_by_role("heading", name=f"What spoke for {label}")).to_be_visible()
+    expect(page).to_have_url(re.compile("class="))
+
+
+def test_the_film_by_keys_and_by_touch_without_the_server(visit):
+    page = at_rest(visit("rollout"))
+    said, layer = film(page).locator("figcaption"), film(page).get_by_role("slider", name="Layer")
+    expect(said).to_contain_text(LAST)
+    heard = []
+    page.on("request", lambda request: heard.append(request.url))
+    page.on("websocket", lambda socket: heard.append(socket.url))
+    runs = page.evaluate(COUNT_RUNS)
+    layer.focus()
+    stage = film(page).locator(".stage canvas")
+    seen = {look(stage)}
+    for place in (10, 9, 8):
+        page.keyboard.press("ArrowLeft")
+        expect(said).to_contain_text(f"After layer {place}: ")
+        page.wait_for_timeout(400)
+        seen.add(look(stage))
+    assert len(seen) == 4, "every layer has a picture of its own"
+    film(page).get_by_role("button", name="layer 0", exact=True).click()
+    expect(said).to_contain_text("After layer 0: ")
+    film(page).get_by_role("button", name="Play").press("Enter")
+    expect(said).to_contain_text("After layer 2: ")
+    film(page).get_by_role("button", name="Pause").press("Space")
+    stopped = said.inner_text()
+    page.wait_for_timeout(1200)
+    assert said.inner_text() == stopped
+    film(page).get_by_role("button", name="Play").click()
+    expect(said).to_contain_text(LAST, timeout=20_000)
+    expect(film(page).get_by_role("button", name="Play")).to_be_visible()
+    assert heard == [] and page.evaluate("window.runs") == runs
+
+
+COUNT_RUNS = """() => {
+  window.runs = 0
+  const app = document.querySelector("[data-testid=stApp]")
+  new MutationObserver(() => window.runs++).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] })
+  return window.runs
+}"""
+
+
+def test_the_film_minds_a_wish_for_less_motion(visit):
+    page = at_rest(visit("rollout"))
+    page.emulate_media(reduced_motion="reduce")
+    film(page).get_by_role("button", name="layer 0", exact=True).click()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    at_once = look(film(page).locator(".stage canvas"))
+    page.wait_for_timeout(600)
+    assert look(film(page).locator(".stage canvas")) == at_once, "nothing fades"
+
+
+def test_a_patch_touched_on_any_picture_is_asked(visit):
+    page = at_rest(visit("rollout?compare=true"))
+    for key, row, col in (("b_gathered", 3, 4), ("differ", 5, 6)):
+        box = picture(page, key).bounding_box()
+        picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
+        expect(page.get_by_role("heading", name=f"What patch {16 * row + col} gathered")).to_be_visible()
+        expect(page).to_have_url(re.compile(f"query={16 * row + col}"))
+        at_rest(page)
+
+
+def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
+    page = at_rest(visit("rollout", width=390, height=844))
+    boxes = [picture(page, key).bounding_box() for key in ("gathered", "b_gathered", "differ")]
+    assert [box["x"] for box in boxes] == [boxes[0]["x"]] * 3 and all(box["width"] > 300 for box in boxes)
+    assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+    wide = at_rest(visit("rollout"))
+    one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))
+    assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_whatever_the_method(visit, theme):
+    page = visit("rollout?method=integrated_gradients&b_method=rollout&ask=true", theme=theme)
+    at_rest(page)
+    report = Axe().run(page, context="[data-testid=stMain]", options={"resultTypes": ["violations"]}).response
+    found = [(r["id"], n["html"][:200]) for r in report["violations"] if r["impact"] in ("serious", "critical")
+             for n in r["nodes"]]  # fmt: skip
+    assert found == [], json.dumps(found, indent=1)

@@ -1,0 +1,121 @@
+"""The landing page in a real browser: a picture at once, little to carry, a photo brought on a phone, the bar of pickers."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from files import saved
+from PIL import Image
+from playwright.sync_api import Page, expect
+from test_browser import at_rest, canvas, changed, drawn, serious
+
+MOST_BYTES = 1_500_000
+
+
+def a_photo() -> bytes:
+    return saved(Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300, 3), np.uint8)), "JPEG")
+
+
+def beside_the_sidebar(page: Page) -> int:
+    return page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
+    page = at_rest(visit(width=width, height=height))
+    box = canvas(page).bounding_box()
+    assert box["y"] + box["height"] / 2 < height and box["width"] > 250
+    assert len(np.unique(drawn(page).reshape(-1, 3), axis=0)) > 1000, "a picture, not one colour"
+    canvas(page).hover(position={"x": box["width"] / 2, "y": 30})
+    expect(page.locator("figcaption", has_text="patch ").first).to_contain_text(
+        re.compile(r"patch \d+ .* % of the total")
+    )
+
+
+def test_what_a_first_visit_carries(chromium, server):
+    """Beyond Streamlit's own bundle: what came over the line and the websocket."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    wire, urls, carried = context.new_cdp_session(page), {}, []
+    wire.send("Network.enable")
+    wire.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
+    wire.on("Network.loadingFinished", lambda e: carried.append((urls.get(e["requestId"], ""), e["encodedDataLength"])))
+    wire.on(
+        "Network.webSocketFrameReceived",
+        lambda e: carried.append(("socket", len(e["response"]["payloadData"]) * 3 // 4)),
+    )
+    page.goto(server)
+    at_rest(page)
+    ours = [size for url, size in carried if "/static/" not in url or "/app/static/" in url]
+    assert sum(ours) < MOST_BYTES
+    assert not [url for url, _ in carried if "plotly" in url.lower()], (
+        "the page draws its charts without Plotly's megabytes"
+    )
+    context.close()
+
+
+def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
+    page = at_rest(visit(width=390, height=844))
+    before = drawn(page)
+    page.locator("[data-testid=stMain] input[type=file]").set_input_files(
+        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
+    )
+    mine = changed(page, before)
+    assert not np.array_equal(mine, before)
+    expect(page.get_by_role("button", name=re.compile("Your photo"))).to_be_visible()
+    assert beside_the_sidebar(page) <= 1
+
+
+def test_photo_and_model_are_chosen_on_a_phone(visit):
+    page = at_rest(visit("patches", width=390, height=844))
+    before = drawn(page)
+    bar = page.get_by_role("button", name=re.compile("Red panda"))
+    bar.click()
+    box = page.locator("[data-testid=stPopoverBody]")
+    expect(box.get_by_role("combobox", name="Model")).to_be_visible()
+    box.get_by_role("button", name="Espresso").click()
+    changed(page, before)
+    expect(page).to_have_url(re.compile("photo=espresso"))
+    expect(page.get_by_role("button", name=re.compile("Espresso ·"))).to_be_visible()
+    assert beside_the_sidebar(page) <= 1
+
+
+def test_the_bar_is_only_seen_where_the_sidebar_is_closed(visit):
+    page = at_rest(visit())
+    bar = page.locator(".st-key-bar")
+    expect(bar).to_be_hidden()
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click(force=True)
+    expect(bar).to_be_visible()
+
+
+def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
+    page = at_rest(visit())
+    box = canvas(page).bounding_box()
+    canvas(page).click(position={"x": box["width"] * 5.5 / 16, "y": box["height"] * 2.5 / 16})
+    expect(page.get_by_role("heading", level=1)).to_have_text("Attention explorer")
+    expect(page).to_have_url(re.compile(r"token=38"))  # patch 37, after the class token
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing_serious_and_headings_in_order(visit, theme, width):
+    page = at_rest(visit(theme=theme, width=width, height=900))
+    assert serious(page) == []
+    rules = {rule["id"] for rule in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]}
+    assert "heading-order" not in rules
+
+
+def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
+    """What ships and what is computed look the same: nothing jumps when one takes the other's place."""
+    page = at_rest(visit())
+    shipped = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB")).astype(int)
+    page.get_by_role("button", name="Espresso").first.click()
+    at_rest(page)
+    page.get_by_role("button", name="Red panda").first.click()
+    at_rest(page)
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(500)
+    again = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB")).astype(int)
+    assert again.shape == shipped.shape and np.abs(again - shipped).mean() < 3

@@ -1,0 +1,123 @@
+"""Three languages in a real browser: by the address, by the browser's own, by the menu; and no English word of ours in Chinese."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app import texts
+from app.catalog import PAGES
+from vitcore.cards import CARDS
+
+SLUGS = ["", *(row.slug for row in PAGES[1:])]
+TITLES = {lang: texts.parse((texts.HOME / lang / "catalog.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
+SOURCES = [file.read_text(encoding="utf-8") for file in texts.HOME.parent.rglob("*.py")]
+ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", source)}  # drawn from their names
+SEEN = """() => {
+  const found = []
+  const skipped = "code, pre, .katex, script, style, noscript, span[role=img], [data-testid=stIconMaterial]"
+  const said = ["aria-label", "title", "alt", "placeholder", "aria-valuetext"]
+  const walk = root => {
+    const nodes = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)
+    for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
+      const element = node.nodeType === 3 ? node.parentElement : node
+      if (!element || element.closest(skipped)) continue
+      if (node.nodeType === 3) found.push(node.textContent.trim())
+      else for (const name of said) found.push(node.getAttribute(name) || "")
+      if (node.shadowRoot) walk(node.shadowRoot)
+    }
+  }
+  walk(document.body)
+  return [...new Set(found.filter(text => /[A-Za-z]{3}/.test(text) && !/[\\u4e00-\\u9fff]/.test(text)))]
+}"""
+# What Streamlit itself says, in English only; there is no option for it.
+STREAMLIT = re.compile(
+    r"Skip to main content|Sidebar|(Collapse|Expand|Open) sidebar|App pages|Main menu|Choose (an|or add an) option|Open"
+    r"|Close|Clear.*|file upload|Upload|\d+MB per file|• .*HEIF|Decrement|Increment|Link to heading|Copy to clipboard"
+    r"|Fullscreen|Close fullscreen|.* icon|Help for .*|Loading.*|Running.*|Search|Download as CSV|Press Enter.*|Show/hide columns"
+)
+# Names, which are the same in every language.
+NAMES = re.compile(
+    r"Inside ViT.*|[Tt]oken|0, Esc|logit|softmax|LayerNorm|MLP|Dropout|Rand augment|Mixup|Cutmix|English|translate|[a-z]+(-[a-z]+)+"
+    r"|[a-z0-9]+(_[a-z0-9]+)+.*|GIF|WebP|ZIP|HTML|NPZ|CSV|PNG|SVG|Chefer|Captum|Grad-CAM|arXiv.*"
+    r"|cat|espresso|macaw|dahlia|astronaut|crab|citrus|lemurs|pagoda|castle|paintbrushes|rocket|biplane"
+)
+
+
+def shown(page: Page) -> Page:
+    """The page when it has been drawn."""
+    expect(page.locator("h1").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=60_000)
+    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')", timeout=60_000)
+    page.wait_for_timeout(800)
+    return page
+
+
+def labels() -> set[str]:
+    """ImageNet's classes, whose names stay English: they are the data of the model that ships."""
+    from timm.data import ImageNetInfo
+
+    info = ImageNetInfo("imagenet-1k")
+    return {info.index_to_description(i).split(",")[0] for i in range(info.num_classes())}
+
+
+def english(page: Page) -> list[str]:
+    """Words on the page that are neither translated, nor Streamlit's, nor a name."""
+    known, titles = labels(), {card.title for card in CARDS}
+    words = [word for word in page.evaluate(SEEN) if word not in known | titles]
+    return [
+        word
+        for word in words
+        if not STREAMLIT.fullmatch(word) and not NAMES.fullmatch(word) and word.split(" · ")[0] not in known
+    ]
+
+
+@pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
+@pytest.mark.parametrize("slug", SLUGS)
+def test_no_page_says_a_word_of_english(visit, slug, lang):
+    page = shown(visit(f"{slug}?lang={lang}"))
+    assert page.locator("h1").first.inner_text().strip().endswith(TITLES[lang][slug or "overview"])
+    assert page.evaluate("document.documentElement.lang") == lang
+    assert english(page) == []
+
+
+def test_english_is_found(visit):
+    assert "Photo" in english(shown(visit("patches?lang=en")))
+
+
+def test_the_browser_chooses_the_language(chromium, server):
+    for locale, lang in (("zh-TW", "zh-TW"), ("zh-CN", "zh-CN"), ("de-DE", "en")):
+        context = chromium.new_context(locale=locale)
+        page = context.new_page()
+        page.goto(f"{server}/patches")
+        expect(page.locator("h1").first).to_have_text(TITLES[lang]["patches"], timeout=60_000)
+        context.close()
+
+
+def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
+    page = shown(visit("patches?patch=7"))
+    page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言")).click()
+    page.get_by_role("option", name="繁體中文").click()
+    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["patches"])
+    expect(page).to_have_url(re.compile("lang=zh-TW"))
+    assert "patch=7" in page.url
+    page.get_by_role("link", name=TITLES["zh-TW"]["filters"]).first.click()
+    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"])
+    page.reload()
+    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"], timeout=60_000)
+
+
+def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit):
+    asked: list[str] = []
+    for lang, expected in (
+        ("en", set()),
+        ("zh-TW", {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}),
+    ):
+        page = visit(f"distance?lang={lang}")
+        page.on("requestfinished", lambda request: asked.append(request.url))
+        page.reload()
+        shown(page)
+        fonts = {url.rpartition("/")[2] for url in asked if "chinese" in url} - {"noto-sans-chinese-menu.woff2"}
+        assert fonts == expected
+        asked.clear()
+    assert page.evaluate("document.fonts.check('16px Inter', '離')")

@@ -1,0 +1,100 @@
+"""Lecture mode in a real browser: what is seen and what is not, ways in and out, pickers and pages at hand."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from test_browser import at_rest, canvas, drawn, serious
+
+SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
+
+
+def chrome_is_hidden(page: Page) -> None:
+    for name in ("stSidebar", "stHeader", "stToolbar"):
+        expect(page.get_by_test_id(name).first).to_be_hidden()
+
+
+def test_into_a_lecture_and_out_again(visit):
+    page = at_rest(visit("patches"))
+    assert page.evaluate(SIZE) == 16
+    narrow = canvas(page).bounding_box()["width"]
+    page.get_by_role("switch", name="Lecture mode").click(force=True)
+    expect(page).to_have_url(re.compile("lecture=true"))
+    chrome_is_hidden(page)
+    assert page.evaluate(SIZE) >= 20
+    at_rest(page)
+    assert canvas(page).bounding_box()["width"] > narrow
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("lecture"))
+    assert page.evaluate(SIZE) == 16
+
+
+@pytest.mark.parametrize(
+    ("theme", "paper", "ink"),
+    [("light", "rgb(255, 255, 255)", "rgb(0, 0, 0)"), ("dark", "rgb(0, 0, 0)", "rgb(255, 255, 255)")],
+)
+def test_a_link_opens_a_lecture_with_full_contrast(visit, theme, paper, ink):
+    page = at_rest(visit("filters?lecture=true", theme=theme, width=1920, height=1080))
+    chrome_is_hidden(page)
+    style = page.locator("[data-testid=stApp]").evaluate(
+        "e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]"
+    )
+    assert style == [paper, ink]
+    assert page.locator("[data-testid=stCaptionContainer] p").first.evaluate("e => getComputedStyle(e).color") == ink
+    page.wait_for_function(
+        "parseFloat(getComputedStyle(document.querySelector('.gtitle')).fontSize) > 22"
+    )  # figures grow too
+    assert serious(page) == []
+
+
+def test_the_whole_picture_is_on_the_screen(visit):
+    page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
+    assert canvas(page).bounding_box()["height"] < 1080
+
+
+def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
+    page = at_rest(visit("patches?lecture=true", width=1440, height=900))
+    before = drawn(page)
+    bar = page.locator(".st-key-bar")
+    place = bar.bounding_box()
+    assert place["y"] + place["height"] <= 900 and place["x"] + place["width"] <= 1440, "seen without scrolling"
+    bar.get_by_role("button", name=re.compile("Red panda")).click()
+    page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="Espresso").click()
+    expect(page).to_have_url(re.compile("photo=espresso"))
+    at_rest(page)
+    assert not np.array_equal(drawn(page), before)
+    bar.get_by_role("button", name=re.compile("Espresso")).click()
+    expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()
+    page.keyboard.press("Escape")  # closes the popover, not the lecture
+    expect(page.locator("[data-testid=stPopoverBody]")).to_have_count(0)
+    page.wait_for_timeout(500)
+    expect(page).to_have_url(re.compile("lecture=true"))
+    bar.get_by_role("link", name="Embedding filters").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
+    chrome_is_hidden(page)
+    page.locator(".st-key-bar").get_by_role("button", name="Exit lecture").click()
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+
+
+def test_notes_project_nothing_until_they_are_opened(visit):
+    page = at_rest(visit("?lecture=true"))
+    note = page.get_by_text("Ask the room first")
+    expect(note).to_be_hidden()
+    page.get_by_text("Presenter's notes").click()
+    expect(note).to_be_visible()
+
+
+@pytest.mark.parametrize("slug", ["", "patches", "distance", "learn"])
+def test_a_lecture_on_a_phone_never_scrolls_sideways(visit, slug):
+    page = visit(f"{slug}?lecture=true", width=390, height=844)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_timeout(1500)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+
+
+def test_type_grows_with_the_screen(visit):
+    page = at_rest(visit("filters", width=3840, height=2160))
+    assert page.evaluate(SIZE) > 24
+    page.wait_for_function("parseFloat(getComputedStyle(document.querySelector('.gtitle')).fontSize) > 22")

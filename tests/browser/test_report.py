@@ -1,0 +1,189 @@
+"""Take it away in a real browser: the handout opens with no network, the ZIP stops and ends, the link brings one back."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from files import corners, saved
+from playwright.sync_api import Page, expect
+from test_browser import serious
+
+from app import texts
+
+TEXT = texts.prose("report", "en")
+LONG = 120_000
+
+
+def at_rest(page: Page) -> Page:
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=LONG)
+    page.wait_for_timeout(300)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=LONG)
+    return page
+
+
+def taken(page: Page, key: str, folder: Path) -> Path:
+    """Download a file."""
+    with page.expect_download(timeout=LONG) as waiting:
+        page.locator(f".st-key-{key} button").click()
+    file = folder / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    return file
+
+
+@pytest.fixture
+def offline(chromium):
+    """`offline(file, theme, width)`: a page that opens a file and nothing else; what it asks for besides fails the test."""
+    contexts, asked = [], []
+
+    def go(file: Path, theme: str = "light", width: int = 1200) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, offline=True, java_script_enabled=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "request",
+            lambda r: asked.append(r.url) if r.url != file.as_uri() and not r.url.startswith("data:") else None,
+        )
+        page.on("pageerror", lambda error: asked.append(str(error)))
+        page.goto(file.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert asked == []
+
+
+def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
+    page = at_rest(visit("report?photo=cat"))
+    file = taken(page, "handout_html", tmp_path)
+    assert file.name == "cat-handout.html" and 100_000 < file.stat().st_size <= 6 * 2**20
+    for theme, width in (("light", 1200), ("dark", 1200), ("light", 390)):
+        handout = offline(file, theme, width)
+        sizes = handout.evaluate("Promise.all([...document.images].map(i => i.decode().then(() => i.naturalWidth)))")
+        assert len(sizes) == 6 + 12 + 3 + 1 and min(sizes) > 0, "every picture is shown"
+        assert handout.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious(handout) == []
+        ink, paper = (
+            [
+                int(v)
+                for v in re.findall(r"\d+", handout.evaluate(f"getComputedStyle(document.documentElement).{name}"))[:3]
+            ]
+            for name in ("color", "backgroundColor")
+        )
+        assert (sum(ink) > sum(paper)) == (theme == "dark")
+    said = json.loads(handout.locator("#numbers").text_content())
+    values = page.context.new_page()
+    values.goto(page.url.replace("/report", "/distance"))
+    at_rest(values)
+    expect(values.locator("[data-testid=stPlotlyChart] .main-svg").first).to_be_visible()
+    dots = values.evaluate("document.querySelector('.js-plotly-plot')._fullData.slice(0, 3).map(t => [...t.y])")
+    assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
+
+
+def test_the_handout_prints_on_a4(visit, offline, tmp_path):
+    file = taken(at_rest(visit("report")), "handout_html", tmp_path)
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", offline(file).pdf(prefer_css_page_size=True)))
+    assert 3 <= pages <= 8
+
+
+def test_the_film_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
+    from PIL import Image
+
+    page = at_rest(visit("report"))
+    still = page.get_by_role("img", name="Rollout through 12 layers")
+    expect(still).not_to_have_attribute("src", re.compile("^data:"))
+    page.get_by_label("Play", exact=True).click(force=True)
+    expect(still).to_have_attribute("src", re.compile("^data:image/webp"))
+    for key, kind in (("film_webp", "WEBP"), ("film_gif", "GIF")):
+        image = Image.open(taken(page, key, tmp_path))
+        assert image.format == kind and image.n_frames == 12
+
+
+def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
+    page = at_rest(visit("report"))
+    page.get_by_role("button", name="Make the ZIP of 18 photos").click()
+    expect(page.get_by_text("1 of 18 photos")).to_be_visible(timeout=LONG)
+    page.locator(".st-key-stop_batch button").click()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible(timeout=LONG)
+    finish = page.get_by_role("button", name=re.compile(r"^Finish with \d+$"))
+    count = int(finish.inner_text().split()[-1])
+    assert 1 <= count < 18
+    finish.click()
+    expect(page.get_by_text(f"{count} photos are ready.")).to_be_visible(timeout=LONG)
+    assert serious(page) == []
+    with zipfile.ZipFile(taken(page, "zip", tmp_path)) as archive:
+        assert archive.testzip() is None
+        assert len([name for name in archive.namelist() if name.endswith("handout.html")]) == count
+    page.get_by_role("button", name="Begin anew").click()
+    expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG)
+
+
+def copied(page: Page) -> str:
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator("output")).to_contain_text("Copied.")
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def test_a_link_brings_back_the_view(visit):
+    page = at_rest(visit("patches?photo=castle"))
+    page.get_by_role("spinbutton", name="Patch", exact=True).fill("77")
+    page.get_by_role("spinbutton", name="Patch", exact=True).press("Enter")
+    at_rest(page)
+    address = copied(page)
+    assert address == page.url and "photo=castle" in address and "patch=77" in address
+    again = at_rest(visit(address))
+    expect(again.get_by_role("spinbutton", name="Patch", exact=True)).to_have_value("77")
+    expect(again.get_by_role("combobox", name="Photo")).to_have_value("castle")
+
+
+def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
+    page = at_rest(visit("rollout?photo=castle&discard=40&first=2"))
+    page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Take it away", timeout=LONG)
+    at_rest(page)
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading", level=1)).to_have_text(re.compile("astle"))
+    said = json.loads(frame.locator("#numbers").text_content())
+    assert said["settings"]["discard_ratio"] == 0.4 and said["settings"]["first_block"] == 2
+    expect(frame.locator("a[href*=localhost]")).to_have_attribute("href", re.compile("photo=castle"))
+
+
+def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
+    page = at_rest(visit("patches"))
+    page.get_by_role("tab", name="Upload").click()
+    page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
+        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": saved(corners((200, 160)), "JPEG")}
+    )
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo", timeout=LONG)
+    address = copied(at_rest(page))
+    expect(page.locator("output")).to_contain_text(TEXT["lacks photo"])
+    assert serious(page) == []
+    again = at_rest(visit(address))
+    expect(again.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
+    page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
+    expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG)
+
+
+def test_where_there_is_no_clipboard_the_address_can_be_copied_by_hand(visit):
+    page = at_rest(visit("patches?photo=castle"))
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy link").click()
+    field = page.get_by_role("textbox", name=TEXT["address"])
+    expect(field).to_have_value(page.url)
+    expect(field).to_be_focused()
+    expect(page.locator("output")).to_contain_text(TEXT["copy failed"])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_is_accessible_and_fits_a_phone(visit, theme):
+    page = at_rest(visit("report", theme=theme))
+    assert serious(page) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    at_rest(page)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+    expect(page.get_by_role("button", name="Copy link")).to_be_visible()

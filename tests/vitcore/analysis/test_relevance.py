@@ -1,0 +1,128 @@
+"""The arithmetic of relevance: worked by hand, compared with matrices and with scipy, and nothing from nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from vitcore.analysis.relevance import (
+    METHODS,
+    chefer,
+    difference_points,
+    gradient_rollout,
+    rank_correlation,
+    share,
+    speaking_for,
+    to_patches,
+)
+from vitcore.analysis.rollout import rollout_matrix
+from vitcore.grid import Grid
+
+
+def random_positive(blocks=4, tokens=7, seed=0):
+    return np.maximum(np.random.default_rng(seed).standard_normal((blocks, tokens, tokens)), 0)
+
+
+# Recurrences
+
+
+def test_what_speaks_for_a_class_by_hand():
+    weights = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.2, 0.8], [0.3, 0.7]]])
+    gradients = np.array([[[2.0, -4.0], [1.0, 9.0]], [[5.0, 1.0], [-1.0, 0.0]]])
+    assert np.allclose(speaking_for(weights, gradients), [[(1 + 1) / 2, 0.8 / 2], [1 / 2, 0]])
+
+
+def test_chefer_by_hand():
+    """R = (I + Ā₂)(I + Ā₁), the class token's row, less the identity."""
+    first, second = np.array([[0, 1.0], [0, 0]]), np.array([[0, 0], [2.0, 0]])
+    assert chefer(np.stack([first, second])).tolist() == [0, 1]
+    assert chefer(np.stack([first, second]), 1).tolist() == [2, 2]
+    assert chefer(np.stack([second, first])).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("start", [0, 3, "mean"])
+def test_chefer_is_a_row_of_the_matrix_that_grows(start):
+    positive = random_positive()
+    r = np.eye(7)
+    for block in positive:
+        r = r + block @ r
+    begin = np.full(7, 1 / 7) if start == "mean" else start
+    expected = (r - np.eye(7)).mean(0) if start == "mean" else (r - np.eye(7))[start]
+    assert np.allclose(chefer(positive, begin), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("residual, ratio, first", [(0.5, 0.0, 0), (0.2, 0.4, 1), (0.0, 0.0, 2), (1.0, 0.0, 0)])
+@pytest.mark.parametrize("start", [0, 4])
+def test_gradient_rollout_is_rollout_less_what_never_left(start, residual, ratio, first):
+    positive = random_positive()
+    positive[:, 2] = 0  # a token whom nothing speaks to
+    chosen = {"prefix": 1, "discard_ratio": ratio, "residual": residual, "first_block": first}
+    expected = rollout_matrix(positive, **chosen)[start]
+    expected[start] -= residual ** (4 - first)
+    assert np.allclose(gradient_rollout(positive, start, **chosen), expected, rtol=0, atol=1e-14)
+
+
+def test_from_a_pool_it_is_the_mean_of_its_tokens():
+    positive = random_positive()
+    rows = np.stack([gradient_rollout(positive, token, prefix=0) for token in range(7)])
+    assert np.allclose(gradient_rollout(positive, np.full(7, 1 / 7), prefix=0), rows.mean(0), atol=1e-14)
+
+
+@pytest.mark.parametrize("start", [0, 5, "mean"])
+def test_nothing_comes_from_nothing(start):
+    begin = np.full(7, 1 / 7) if start == "mean" else start
+    for method in (chefer, gradient_rollout):
+        assert not method(np.zeros((4, 7, 7)), begin).any()
+
+
+def test_a_start_is_not_written_to():
+    start, kept = np.full(7, 1 / 7), np.full(7, 1 / 7)
+    for method in (chefer, gradient_rollout):
+        method(random_positive(), start)
+        assert np.array_equal(start, kept)
+
+
+# Maps
+
+
+@pytest.mark.parametrize("grid", [Grid(2, 3, 4), Grid(3, 2, 4, 0, 5), Grid(1, 1, 8)], ids=str)
+def test_pixels_are_summed_over_their_patch(grid):
+    pixels = np.random.default_rng(0).standard_normal((2, *grid.image_px))
+    found = to_patches(pixels, grid)
+    assert found.shape == (2, grid.rows, grid.cols)
+    for patch in range(grid.patches):
+        left, top, right, bottom = grid.box_px(patch)
+        assert np.allclose(found[(slice(None), *grid.row_col(patch))], pixels[:, top:bottom, left:right].sum((1, 2)))
+    with pytest.raises(ValueError, match="are not the model's"):
+        to_patches(pixels[:, 1:], grid)
+
+
+def test_shares_of_a_map():
+    assert share(np.array([[1.0, -3.0]])).tolist() == [[0.25, -0.75]]
+    assert share(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+    assert difference_points(np.array([[1.0, -3.0]]), np.array([[2.0, 2.0]])).tolist() == [[-25, -125]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=40))
+def test_rank_correlation_is_spearmans(pairs):
+    a, b = np.array(pairs, float).T
+    found = rank_correlation(a, b)
+    if len(set(a)) == 1 or len(set(b)) == 1:
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
+
+
+def test_rank_correlation_sees_order_only():
+    a = np.random.default_rng(0).random((4, 5))
+    assert rank_correlation(a, np.exp(9 * a)) == pytest.approx(1)
+    assert rank_correlation(a, -(a**3)) == pytest.approx(-1)
+
+
+def test_every_method_has_a_source_and_rollout_alone_asks_no_class():
+    assert list(METHODS) == ["rollout", "gradient_rollout", "chefer", "integrated_gradients", "grad_cam"]
+    assert all("arXiv" in method.source and method.name == name for name, method in METHODS.items())
+    assert [name for name, method in METHODS.items() if not method.asks_class] == ["rollout"]
+    assert [name for name, method in METHODS.items() if method.signed] == ["integrated_gradients"]

@@ -1,0 +1,123 @@
+"""Relevance drawn: signs have their own colours, zero is the middle of the scale, and a film has one scale."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitcore import figures
+from vitcore.figures.relevance import drawn, film_top, frames, grey, limit, signed_heat
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, lut
+from vitcore.grid import Grid
+
+GRID = Grid(4, 6, 16)
+PHOTO = np.random.default_rng(0).integers(0, 256, (64, 96, 3), np.uint8)
+
+
+def signed_map():
+    values = np.zeros((4, 6))
+    values[1, 2], values[3, 5] = 2.0, -1.0
+    return values
+
+
+def image(trace):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(trace.source.split(",")[1]))).convert("RGB")).astype(int)
+
+
+def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
+    colours = signed_heat(signed_map(), (6, 4), 2.0)
+    assert colours[1, 2].tolist() == lut(DIVERGING)[255].tolist()
+    assert colours[0, 0].tolist() == lut(DIVERGING)[128].tolist()
+    assert colours[3, 5].tolist() == lut(DIVERGING)[64].tolist()
+    red, blue = signed_heat(np.array([[1.0, -1.0]]), (2, 1), 1.0)[0].astype(int)
+    assert red[0] > red[2] and blue[2] > blue[0]
+
+
+def test_the_scale_is_as_far_from_zero_on_both_sides():
+    bar = next(
+        t for t in figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data if t.type == "scatter"
+    )
+    assert (bar.marker.cmin, bar.marker.cmax) == (-2, 2) and bar.marker.colorbar.title.text == "logits"
+    assert limit(-signed_map(), True) == 2
+
+
+def test_amounts_are_heat_from_zero():
+    values = np.abs(signed_map())
+    fig = figures.relevance(values, PHOTO, GRID, "A", "%")
+    bar = next(t for t in fig.data if t.type == "scatter").marker
+    assert (bar.cmin, bar.cmax) == (0, 2)
+    assert drawn(values, GRID, False)[0, -1].tolist() == lut(SEQUENTIAL)[0].tolist()
+
+
+def test_a_signed_map_lies_on_a_grey_photo_and_an_amount_on_the_photo():
+    under = image(figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data[0])
+    assert np.abs(under - under.mean(-1, keepdims=True)).max() <= 2
+    under = image(figures.relevance(np.abs(signed_map()), PHOTO, GRID, "A", "%").data[0])
+    assert np.abs(under - under.mean(-1, keepdims=True)).max() > 60
+    assert np.asarray(grey(Image.fromarray(PHOTO))).shape == PHOTO.shape
+
+
+def test_the_pointer_is_told_the_numbers():
+    fig = figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True)
+    text = next(t for t in fig.data if t.type == "heatmap").text
+    assert text[3][5] == "row 3, column 5: -1" and np.array(text).shape == (4, 6)
+
+
+def test_the_paper_draws_amounts_and_never_signs():
+    amounts = figures.relevance(np.abs(signed_map()), PHOTO, GRID, "A", "%", style="paper")
+    assert not any(t.type == "scatter" for t in amounts.data)
+    signed = figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True, style="paper")
+    assert any(t.type == "scatter" for t in signed.data)
+
+
+def test_the_patch_that_asks_is_outlined():
+    (box,) = figures.relevance(signed_map(), PHOTO, GRID, "A", "%", start=8).layout.shapes
+    assert (box.x0, box.x1, box.y0, box.y1) == (2, 3, 1, 2)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_map_of_zeros_is_no_trouble(signed):
+    figures.relevance(np.zeros((4, 6)), PHOTO, GRID, "A", "%", signed=signed)
+    assert np.isfinite(drawn(np.zeros((4, 6)), GRID, signed)).all()
+
+
+# The build-up
+
+
+def growing(count=3):
+    y, x = np.mgrid[:4, :6]
+    return np.stack([(i + 1) * (0.01 + 0.002 * x + 0.001 * y) for i in range(count)])
+
+
+def test_a_film_has_the_scale_of_its_last_frame():
+    maps = growing()
+    film = frames(maps, GRID, film_top(maps))
+    assert film_top(maps) == maps[-1].max() and film.dtype == np.uint8 and film.shape[0] == 3
+    assert film[-1].reshape(-1, 3).tolist().count(lut(SEQUENTIAL)[255].tolist()) > 0
+    bright = film.astype(int).sum((1, 2, 3))
+    assert bright[0] < bright[1] < bright[2]
+    alike = frames(np.stack([maps[1]] * 2), GRID, maps[1].max())
+    assert np.array_equal(alike[0], alike[1])
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 12, 24])
+def test_every_layer_has_its_picture_and_its_name(count):
+    maps = growing(count)
+    fig = figures.build_up(maps, PHOTO, GRID, "The build-up", "% of rollout")
+    assert [note.text for note in fig.layout.annotations] == [f"layer {i}" for i in range(count)]
+    assert len({(note.x, note.y) for note in fig.layout.annotations}) == count
+    width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]
+    assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.layout.annotations)
+    bar = next(t for t in fig.data if t.type == "scatter").marker
+    assert bar.cmax == pytest.approx(100 * film_top(maps))
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "html"])
+def test_both_can_be_printed(kind):
+    for fig in (
+        figures.build_up(growing(), PHOTO, GRID, "The build-up", "% of rollout"),
+        figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True),
+    ):
+        assert len(figures.print_figure(fig, kind, "Ã = ½A + ½I and (A ⊙ ∂y/∂A)⁺: R ← R + Ā·R")) > 2000

@@ -1,0 +1,126 @@
+"""Pictures of the lecture: the numbers they are given are the numbers they show, and they can be printed."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitcore.figures import print_figure, story
+from vitcore.grid import Grid
+
+GRID = Grid(3, 5, 4)
+RNG = np.random.default_rng(0)
+
+
+def shown(trace) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(trace.source.partition(",")[2]))))
+
+
+def words(fig) -> list[str]:
+    return [note.text for note in fig.layout.annotations]
+
+
+def test_channels_add_up_to_the_photo():
+    pixels = RNG.integers(0, 256, (6, 8, 3), np.uint8)
+    assert np.array_equal(sum(story.channels(pixels)), pixels)
+
+
+def test_a_flattened_patch_stands_in_reading_order_with_bars_as_high_as_its_numbers():
+    patch = RNG.integers(0, 256, (4, 4, 3), np.uint8)
+    enlarged, line, bars = story.flattened(patch).data
+    assert np.array_equal(shown(enlarged)[..., :3], patch)
+    assert np.array_equal(shown(line)[0], patch.reshape(-1, 3))
+    drawn = shown(bars)
+    heights = [(drawn[:, 4 * i, 3] > 0).sum() for i in range(48)]
+    np.testing.assert_allclose(heights, patch.reshape(-1) / 255 * 64, atol=1)
+    assert [tuple(drawn[-1, 4 * i, :3]) for i in range(3)] == list(story.CHANNELS)
+
+
+def test_of_a_large_patch_the_first_numbers_are_drawn_and_that_is_said():
+    fig = story.flattened(RNG.integers(0, 256, (16, 16, 3), np.uint8))
+    assert "x_p: the first 192 of its 768 numbers" in words(fig)
+    assert shown(fig.data[1]).shape[1] == 64
+
+
+def test_a_projection_writes_the_sums_of_its_products():
+    patch, filters, bias = RNG.normal(size=(4, 4, 3)), RNG.normal(size=(9, 4, 4, 3)), RNG.normal(size=9)
+    fig = story.projection(patch, filters, bias)
+    sums = [(filters[i] * patch).sum() + bias[i] for i in range(6)]
+    written = [text for text in words(fig) if text.startswith("<b>")]
+    assert written == [f"<b>{v:+.2f}</b>".replace("-", "−") for v in sums]
+    products = [shown(trace) for trace in fig.data[2::2]]
+    most = max(abs((filters[i] * patch).sum(-1)).max() for i in range(6))
+    red = [(p[..., 0].astype(int) > p[..., 2]).mean() for p in products]
+    positive = [((filters[i] * patch).sum(-1) > 0.02 * most).mean() for i in range(6)]
+    np.testing.assert_allclose(red, positive, atol=0.15)
+
+
+@pytest.mark.parametrize("prefix", [0, 1, 5])
+def test_a_sequence_outlines_the_token_of_the_patch(prefix):
+    grid = Grid(3, 5, 4, prefix)
+    cuts = RNG.integers(0, 256, (15, 4, 4, 3), np.uint8)
+    names = ("class", *[f"register {i}" for i in range(1, prefix)])[:prefix]
+    fig = story.sequence(cuts, grid, names, 7)
+    box, drawn = fig.layout.shapes[0], shown(fig.data[0])
+    x, y = round((box.x0 + box.x1) / 2), round((box.y0 + box.y1) / 2)
+    inside = drawn[y - 10 : y + 10 : 5, x - 10 : x + 10 : 5, :3]
+    assert np.array_equal(inside, cuts[7]), "what is outlined is the patch"
+    told = [cell for row in fig.data[1].text for cell in row]
+    assert told[prefix + 7] == f"token {prefix + 7}: patch 7" and told.count("") == len(told) - grid.tokens
+    assert words(fig) == ["<b>C</b>", *["<b>R</b>"] * (prefix - 1)][:prefix]
+
+
+def test_the_patches_attended_to_most_are_outlined_and_bright_ones_are_clear():
+    weights = np.full(15, 0.01, np.float32)
+    weights[8] = 0.86
+    drawn = story.attended(weights, GRID, [8], side_px=28)
+    assert drawn.shape == (84, 140, 4)
+    row, col = 1, 3
+    assert tuple(drawn[row * 28 + 2, col * 28 + 14, :3]) == (255, 214, 10)
+    assert drawn[row * 28 + 14, col * 28 + 14, 3] < drawn[5, 5, 3], "little attention is dark"
+    assert tuple(drawn[5, 5, :3]) != (255, 214, 10)
+
+
+def test_a_lit_photo_is_brightest_where_attention_is():
+    amounts = np.full((3, 5), 0.01)
+    amounts[2, 4] = 1
+    drawn = story.lit(Image.new("RGB", (200, 120), (120, 120, 120)), amounts).astype(int).sum(-1)
+    assert drawn.shape == (101, 168)
+    assert drawn[-5, -5] == drawn.max() > 2 * drawn[5, 5] > 0
+
+
+def test_a_lens_draws_the_last_classes_and_whoever_led_before():
+    share = np.full((4, 6), 0.02)
+    share[0, 5], share[1, 4], share[2:, 0], share[2:, 1] = 0.9, 0.9, 0.7, 0.2
+    fig = story.lens(share, tuple("abcdef"), count=2)
+    assert [t.name for t in fig.data][:2] == ["a", "b"] and {t.name for t in fig.data[2:]} == {"e", "f"}
+    np.testing.assert_allclose(fig.data[0].y, 100 * share[:, 0], rtol=1e-6)
+    assert list(fig.data[0].x) == [0, 1, 2, 3]
+
+
+def test_an_answer_shows_logits_and_shares_of_all_classes():
+    logits = np.log(np.array([1.0, 5, 2, 12], np.float32))
+    fig = story.answer(logits, ("a", "b", "c", "d"), count=2)
+    np.testing.assert_allclose(fig.data[0].x, [60, 25], rtol=1e-5)
+    assert words(fig) == ["d: logit 2.48 → 60.0 %", "b: logit 1.61 → 25.0 %"]
+    assert "the other 2 classes share 15.0 %" in fig.layout.title.subtitle.text
+
+
+FIGURES = {
+    "flattened": lambda mode: story.flattened(RNG.integers(0, 256, (4, 4, 3), np.uint8), mode),
+    "projection": lambda mode: story.projection(RNG.normal(size=(4, 4, 3)), RNG.normal(size=(6, 4, 4, 3)), np.zeros(6), mode),
+    "sequence": lambda mode: story.sequence(RNG.integers(0, 256, (15, 4, 4, 3), np.uint8), GRID, ("class",), 3, mode),
+    "lens": lambda mode: story.lens(np.full((3, 4), 0.25), tuple("abcd"), mode),
+    "answer": lambda mode: story.answer(np.zeros(4, np.float32), tuple("abcd"), mode),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_pictures_of_the_lecture_print(name, mode):
+    fig = FIGURES[name](mode)
+    assert fig.layout.meta["mode"] == mode and fig.layout.title.text
+    page = Image.open(io.BytesIO(print_figure(fig, "png")))
+    assert min(page.size) > 200 and len(page.convert("RGB").getcolors(1 << 24)) > 20

@@ -1,0 +1,97 @@
+"""The film: a frame a layer on one colour scale, small enough to send, and the last frame is the rollout."""
+
+import io
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vitcore
+from vitcore import zoo
+from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, animation, still
+from vitcore.report.contents import layers
+from vitcore.report.pictures import film_top, span
+from vitcore.report.settings import Settings
+from vitcore.words import speaking
+
+
+def frames(data: bytes) -> list[Image.Image]:
+    image = Image.open(io.BytesIO(data))
+    found = []
+    for place in range(image.n_frames):
+        image.seek(place)
+        image.load()
+        found.append(image.convert("RGB").copy())
+    return found
+
+
+@pytest.mark.parametrize("kind", ["webp", "gif"])
+def test_a_frame_a_layer(kind, shipped, rec):
+    data = animation(shipped, rec, Settings(), kind)
+    assert len(data) <= MOST_BYTES
+    image = Image.open(io.BytesIO(data))
+    assert image.format == kind.upper() and image.n_frames == shipped.blocks and image.info["loop"] == 0
+    drawn = [np.asarray(frame, np.int16) for frame in frames(data)]
+    assert all(np.abs(a - b).max() > 20 for a, b in pairwise(drawn)), "two frames alike"
+    image.seek(image.n_frames - 1)
+    image.load()
+    assert image.info["duration"] == REST_MS, "it rests at the end"
+
+
+def test_frames_begin_with_the_first_layer_asked(shipped, rec):
+    assert len(frames(animation(shipped, rec, Settings(first_block=9)))) == 3
+    assert (span(9, 9), span(9, 11)) == ("layer 9", "layers 9–11")
+
+
+def test_the_still_is_the_last_frame(shipped, rec):
+    last = frames(animation(shipped, rec))[-1]
+    whole = still(shipped, rec)
+    assert whole.size == last.size
+    assert np.abs(np.asarray(whole, np.int16) - np.asarray(last, np.int16)).mean() < 4, "WebP loses a little"
+
+
+def test_one_scale_for_all_frames(shipped, rec):
+    """Where two frames' amounts are the same so are their colours: the last frame is drawn with the first's scale."""
+    found = layers(rec, Settings())
+    top = film_top(found)
+    assert top >= np.quantile(found, 0.95) and top <= found.max()
+    assert top == max(film_top(frame[None]) for frame in found)
+
+
+def test_it_shrinks_until_it_is_small_enough(shipped, rec):
+    large = animation(shipped, rec, Settings(), "gif")
+    small = animation(shipped, rec, Settings(), "gif", most_bytes=len(large) // 2)
+    assert len(small) <= len(large) // 2
+    assert Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width <= SIDES_PX[0]
+
+
+def test_a_large_model_s_film_fits(noise):
+    from tests.conftest import timm_vit
+
+    vit = zoo.wrap(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
+    rec = vitcore.record(vit, noise(0, (1600, 1200)))
+    data = animation(vit, rec, Settings(), "gif")
+    assert len(data) <= MOST_BYTES and len(frames(data)) == 24
+
+
+def test_a_wide_grid(make_vit, noise):
+    vit = make_vit(img_size=(24, 48))
+    wide, high = frames(animation(vit, vitcore.record(vit, noise())))[0].size
+    assert wide == SIDES_PX[0] and high < 0.85 * wide, "as wide as the photo, with room for words"
+
+
+def test_other_kinds_are_refused(shipped, rec):
+    with pytest.raises(ValueError, match="webp or gif"):
+        animation(shipped, rec, Settings(), "mp4")
+
+
+@pytest.mark.parametrize("font", ["Inside ViT SC", "Inside ViT TC"])
+def test_chinese_is_written_in_letters_that_are_there(font):
+    words = "第 0–11 层" if font.endswith("SC") else "第 0–11 層"
+    with speaking({"Inside ViT SC": font}):
+        pieces = _runs(words, 24)
+    assert "".join(part for part, _ in pieces) == words and len(pieces) == 3
+    for part, face in pieces:
+        missing = bytes(face.getmask("\U0010fffe"))
+        assert all(bytes(face.getmask(letter)) != missing for letter in part if letter != " ")

@@ -1,0 +1,252 @@
+"""The handout: one file that needs nothing else, whose numbers are the recording's, honest for every kind of model."""
+
+import base64
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vitcore
+from vitcore import zoo
+from vitcore.analysis.rollout import rollout
+from vitcore.report.contents import layers, versions
+from vitcore.report.handout import handout
+from vitcore.report.model import look_at, weights_digest
+from vitcore.report.settings import Origin, Settings, command
+from vitcore.words import speaking
+
+MOST_BYTES = 6 * 2**20
+FOREIGN = re.compile(
+    r"""(?:src|srcset|action|poster)=["']?(?!data:)[^"'>\s]+|url\((?!["']?data:)|@import|<link|<iframe"""
+)
+
+
+class Page(HTMLParser):
+    """A handout taken apart: elements with their attributes, its text, and its JSON."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.json = ""
+        self.feed(data.decode())
+        self.numbers = json.loads(self.json)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" in self.open:
+            self.json += data
+        elif "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def side(shipped):
+    return look_at(shipped)
+
+
+@pytest.fixture(scope="module")
+def page(shipped, rec, side) -> Page:
+    origin = Origin(address="http://localhost:8501/report?photo=astronaut", credit={"title": "An astronaut", "author": "NASA",
+                    "licence": "Public domain", "licence_url": "https://example.org/pd"})  # fmt: skip
+    data = handout(shipped, rec, Settings(), origin, side)
+    assert len(data) <= MOST_BYTES
+    assert not FOREIGN.search(data.decode()), "it must not fetch anything"
+    return Page(data)
+
+
+def pictures(page: Page) -> list[Image.Image]:
+    found = []
+    for img in page.all("img"):
+        assert img["alt"].strip(), "every picture says what it shows"
+        kind, _, data = img["src"].partition(";base64,")
+        if kind == "data:image/webp":
+            image = Image.open(io.BytesIO(base64.b64decode(data)))
+            image.load()
+            assert image.size == (int(img["width"]), int(img["height"]))
+            found.append(image)
+        else:
+            assert kind == "data:image/svg+xml" and base64.b64decode(data).lstrip().startswith(b"<?xml")
+    return found
+
+
+def test_all_pictures_are_in_it_and_say_what_they_show(page, shipped):
+    drawn = pictures(page)
+    # photo, input, patches, filters, positions, rollout, a frame a layer, a map a head; and the chart of distances
+    assert len(drawn) == 6 + shipped.blocks + shipped.heads
+    assert len(page.all("img")) == len(drawn) + 1
+    assert all(np.asarray(image.convert("L")).std() > 1 for image in drawn), "an empty picture"
+    for title in ("The photo as patches", "RGB embedding filters", "Position-embedding similarity", "Attention rollout",
+                  "Mean attention distance", "All heads of the last layer", "How to read this."):  # fmt: skip
+        assert title in page.text
+
+
+def test_its_numbers_are_the_recording_s(page, rec, shipped, side):
+    said = page.numbers
+    assert np.array_equal(np.array(said["distance_px"], np.float32), rec.distance_px)
+    assert np.array_equal(np.array(said["distance_renormalised_px"], np.float32), rec.distance_renormalised_px)
+    assert np.array_equal(np.array(said["rollout"]), rec.rollout())
+    assert [tuple(pair) for pair in said["top5"]] == rec.top()
+    assert said["filters_variance"] == side.components.variance[:28].tolist()
+    assert said["positions_correlation_with_distance"] == side.correlation
+    assert said["model"] | {"sha256": 0} == {
+        "name": shipped.name, "title": shipped.card.title, "parameters": sum(p.numel() for p in shipped.module.parameters()),
+        "licence": "Apache-2.0", "sha256": 0, "blocks": 12, "heads": 3, "readout": "class token",
+    }  # fmt: skip
+    assert said["versions"] == versions() and said["photo"]["digest"] == rec.photo.digest
+
+
+def test_the_tables_print_the_same_numbers(page, rec):
+    for px in rec.distance_px.ravel():
+        assert f"{px:.1f}" in page.words
+    for share in rec.rollout().ravel():
+        assert f"{100 * share:.3f}" in page.words
+    for label, share in rec.top():
+        assert label in page.words and f"{share:.1%}" in page.words
+
+
+def test_it_says_how_to_make_it_again(page, side, rec):
+    assert "python -m vitcore report astronaut.jpg --out report" in page.text
+    assert {"href": "http://localhost:8501/report?photo=astronaut"} in page.all("a")
+    for fact in (side.digest, rec.photo.digest, "NASA", "Apache-2.0", *versions().values()):
+        assert fact in page.text
+
+
+def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, side):
+    settings = Settings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17)
+    page = Page(handout(shipped, rec, settings, None, side))
+    expected = rec.grid.to_map(
+        rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3)
+    )
+    assert np.array_equal(np.array(page.numbers["rollout"]), expected)
+    assert page.numbers["settings"] == {
+        "fusion": "max",
+        "discard_ratio": 0.5,
+        "residual": 0.25,
+        "first_block": 3,
+        "patch": 17,
+    }
+    flags = "--fusion max --discard 0.5 --residual 0.25 --first-block 3 --patch 17"
+    assert f"{flags} --out report" in page.text and "patch 17" in page.text and "maximum" in page.text
+    assert len(pictures(page)) == 6 + (12 - 3) + 3
+    assert "layers 3–11" in page.text and "layers 0–11" not in page.text
+
+
+def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
+    for settings in (Settings(), Settings(fusion="min", discard=0.3, residual=0.2, first_block=4, patch=3)):
+        found = layers(rec, settings)
+        assert found.shape == (12 - settings.first_block, 16, 16)
+        whole = rec.rollout(settings.start(rec.grid), settings.fusion, **settings.of_rollout())
+        assert np.allclose(found[-1], whole, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fusion": "sum"}, {"discard": 1.0}, {"discard": -0.1}, {"residual": 1.1}, {"components": 0}],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"is one of|is from"):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"patch": 256}, {"patch": -1}, {"first_block": 12}], ids=str)
+def test_what_the_model_does_not_have_is_refused(wrong, shipped, rec, side):
+    with pytest.raises(ValueError, match="is from 0 to"):
+        handout(shipped, rec, Settings(**wrong), None, side)
+
+
+KINDS = {
+    "registers": {"reg_tokens": 4},
+    "no class token": {"class_token": False, "global_pool": "map"},
+    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False},
+    "no positions": {"pos_embed": "none"},
+    "no head": {"num_classes": 0},
+    "wide": {"img_size": (24, 48)},
+    "many heads": {"num_heads": 8},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_model(kind, make_vit, noise):
+    vit = make_vit(**KINDS[kind])
+    rec = vitcore.record(vit, noise(), maps=[vit.blocks - 1])
+    page = Page(handout(vit, rec))
+    assert len(pictures(page)) == 6 - (kind == "no positions") + vit.blocks + vit.heads
+    assert ("no learned absolute position embeddings" in page.text) == (kind == "no positions")
+    assert ("This model has no classes" in page.text) == (kind == "no head")
+    assert ("The class token is dropped" in page.text) == bool(vit.grid.prefix)
+    assert f"what the {vit.readout} gathered" in page.text
+
+
+def test_a_hybrid_says_that_its_filters_are_a_convolution_s(hybrid, noise):
+    rec = vitcore.record(hybrid, noise(), maps=[hybrid.blocks - 1])
+    page = Page(handout(hybrid, rec))
+    assert "A hybrid has no RGB patch filters" in page.text and "Root convolution" in page.text
+
+
+def test_a_large_model_fits(noise):
+    """As large as ViT-L/16 at 384 px is to look at: 24 layers of 16 heads over 24 × 24 patches."""
+    from tests.conftest import timm_vit
+
+    module = timm_vit(img_size=384, patch_size=16, embed_dim=32, depth=24, num_heads=16, num_classes=1000)
+    vit = zoo.wrap(module, "large")
+    rec = vitcore.record(vit, noise(0, (1600, 1200)), maps=[23])
+    data = handout(vit, rec)
+    assert len(data) <= MOST_BYTES
+    assert len(pictures(Page(data))) == 6 + 24 + 16
+
+
+def test_a_stranger_s_words_stay_words(make_vit, noise):
+    name = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&.jpg"
+    vit = make_vit()
+    rec = vitcore.record(vit, vitcore.images.photo_of(noise(), name), maps=[vit.blocks - 1])
+    origin = Origin(credit={"title": name, "licence": name, "licence_url": "javascript:alert(1)", "author": name},
+                    address="javascript:alert(1)", lacking=name)  # fmt: skip
+    data = handout(vit, rec, Settings(), origin)
+    page = Page(data)
+    assert page.numbers["photo"]["name"] == name
+    assert data.count(b"<script") == 1 and len(page.all("script")) == 1
+    assert not [a for _, a in page.elements if {key for key in a if key.startswith("on")}]
+    assert not [a for a in page.all("a") if not a["href"].startswith(("http://", "https://"))]
+    assert all(img["src"].startswith("data:image/") for img in page.all("img"))
+
+
+def test_it_speaks_the_language_of_the_table(make_vit, noise):
+    vit = make_vit()
+    rec = vitcore.record(vit, noise(), maps=[vit.blocks - 1])
+    with speaking({"The photo as patches": "照片切成图像块", "layers {first}–{last}": "第 {first}–{last} 层"}):
+        page = Page(handout(vit, rec, Settings(), Origin(lang="zh-CN")))
+    assert page.all("html") == [{"lang": "zh-CN"}]
+    assert "照片切成图像块" in page.text and "第 0–2 层" in page.text and "The photo as patches" not in page.text
+
+
+def test_the_digest_is_of_the_weights(make_vit):
+    vit, same, other = make_vit(), make_vit(), make_vit(seed=1)
+    assert weights_digest(vit) == weights_digest(same) != weights_digest(other)
+    assert re.fullmatch("[0-9a-f]{64}", weights_digest(vit))
+
+
+def test_a_command_is_quoted_as_a_shell_needs():
+    assert command("my photo's.jpg", "x y", Settings()) == (
+        """python -m vitcore report 'my photo'"'"'s.jpg' --model 'x y' --out report"""
+    )

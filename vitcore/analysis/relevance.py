@@ -1,0 +1,113 @@
+"""What spoke for a class: the recurrences of relevance methods, what each method is, and how two maps compare.
+
+Gradients of a class's logit y_c with respect to attention weights A tell which of them speak for the class. Two ways to
+carry them through the blocks are here (arXiv 2103.15679; jacobgil/vit-explain's idea on arXiv 2005.00928), as arithmetic
+on arrays; `vitcore.relevance` makes the gradients. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.analysis.rollout import discard, rollout
+from vitcore.grid import Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to say which patches mattered: whether it asks for a class, whether its numbers have a sign, its source."""
+
+    name: str
+    asks_class: bool
+    signed: bool
+    source: str
+    settings: tuple[str, ...] = ()
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("rollout", False, False, "arXiv 2005.00928",
+               ("start", "fusion", "discard_ratio", "residual", "first_block")),
+        Method("gradient_rollout", True, False, "arXiv 2005.00928, github.com/jacobgil/vit-explain",
+               ("discard_ratio", "residual", "first_block")),
+        Method("chefer", True, False, "arXiv 2103.15679"),
+        Method("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps")),
+        Method("grad_cam", True, False, "arXiv 1610.02391"),
+    )
+}  # fmt: skip
+
+
+def speaking_for(weights: NDArray, gradients: NDArray) -> NDArray[np.float64]:
+    """mean_h (A ⊙ ∂y_c/∂A)⁺: the attention (…, H, T, T) that speaks for the class, heads averaged, (…, T, T)."""
+    return np.maximum(weights * gradients, 0, dtype=np.float64).mean(-3)
+
+
+def gradient_rollout(
+    positive: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5,
+    first_block: int = 0,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Rollout (T,) with `speaking_for` (L, T, T) in place of attention: rows normalised, then half (1 − residual) of
+    them and half the identity; a row with nothing that speaks for the class is the identity.
+
+    What never left its token, start ⊙ Π_l (share of the identity), is taken off, as Chefer's R loses its identity: a class
+    token's picture does not change by it, and a class that depends on no patch gets 0 everywhere.
+    """
+    settings = {"prefix": prefix, "discard_ratio": discard_ratio, "residual": residual, "first_block": first_block}
+    whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
+    tokens = positive.shape[-1]
+    stayed = np.eye(tokens)[start] if isinstance(start, int | np.integer) else np.array(start, np.float64)
+    for matrix in positive[first_block:]:
+        stayed = stayed * np.where(_kept(matrix, discard_ratio, prefix), residual, 1.0)
+    return np.maximum(whole - stayed, 0)  # below 0 by rounding only
+
+
+def _kept(matrix: NDArray, discard_ratio: float, prefix: int) -> NDArray[np.bool_]:
+    """Which tokens (T,) hand anything on, once the weakest weights are discarded."""
+    return discard(matrix, discard_ratio, prefix).sum(-1) > 0
+
+
+def chefer(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
+    """Relevance (T,) of every token for the class (arXiv 2103.15679, for a model of self-attention alone).
+
+    R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `speaking_for` of that block. Taken is the row of
+    the class token, or `start` @ R for a model that reads a pool of tokens, less the identity R began with.
+    """
+    begin = np.eye(positive.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
+    row = begin
+    for matrix in positive[::-1]:
+        row = row + row @ matrix
+    return row - begin
+
+
+def to_patches(pixels: NDArray, grid: Grid) -> NDArray:
+    """(…, height, width) values of the model's pixels summed over each patch, (…, rows, cols)."""
+    high, wide = grid.step_px
+    if pixels.shape[-2:] != grid.image_px:
+        raise ValueError(f"{pixels.shape[-2]}×{pixels.shape[-1]} px are not the model's {grid.image_px}")
+    return pixels.reshape(*pixels.shape[:-2], grid.rows, high, grid.cols, wide).sum((-3, -1))
+
+
+def share(values: NDArray) -> NDArray[np.float64]:
+    """A map (rows, cols) as shares of its sum of absolute values: what makes two methods' maps comparable."""
+    total = float(np.abs(values).sum())
+    return np.asarray(values, np.float64) / total if total > 0 else np.zeros(values.shape)
+
+
+def difference_points(a: NDArray, b: NDArray) -> NDArray[np.float64]:
+    """One map minus another in percentage points, each as shares of its own sum of absolute values."""
+    return 100 * (share(a) - share(b))
+
+
+def rank_correlation(a: NDArray, b: NDArray) -> float:
+    """Spearman's rank correlation of two maps, −1 to 1, equal values sharing their mean rank; NaN where a map is flat."""
+    x, y = _ranks(a), _ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0 else float("nan")
+
+
+def _ranks(values: NDArray) -> NDArray[np.float64]:
+    _, place, count = np.unique(np.asarray(values).ravel(), return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]

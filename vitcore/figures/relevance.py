@@ -1,0 +1,114 @@
+"""Relevance drawn on the photo: one method's map, the difference of two, and rollout as it is built up block by block.
+
+Amounts are heat on the photo; signed maps (integrated gradients, differences) are red and blue on the photo in grey, from
+a scale whose two ends are as far from 0. Maps are (rows, cols).
+"""
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcore.figures.attention import fitted, heat, heat_size, paper_drawing, scale_top
+from vitcore.figures.theme import (
+    DIVERGING,
+    SEQUENTIAL,
+    Mode,
+    bare_axes,
+    colour,
+    hover_cells,
+    mosaic,
+    picture,
+    scale_bar,
+    styled,
+)
+from vitcore.grid import Grid
+from vitcore.words import say
+
+Pixels = NDArray[np.uint8] | Image.Image
+THUMB_PX = 192
+FRAME_PX = 8  # of a film's frame, a patch: the browser smooths further
+
+
+def relevance(
+    values: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, signed: bool = False, style: str = "heat",
+    opacity: float = 0.6, mode: Mode = "light", about: str = "", start: int | None = None,
+) -> go.Figure:  # fmt: skip
+    """A map on the photo (any resolution) with its scale in `unit`; `start` outlines the patch that was asked.
+
+    Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat".
+    """
+    size = (float(grid.cols), float(grid.rows))
+    told = say("row {row}, column {col}: {value}")
+    text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
+    photo, most = fitted(pixels), limit(values, signed)
+    if style == "paper" and not signed:
+        fig = go.Figure([picture(paper_drawing(values, photo, grid), size), hover_cells(text, size)])
+    else:
+        fig = go.Figure([
+            picture(np.asarray(grey(photo) if signed else photo), size),
+            picture(drawn(values, grid, signed), size, opacity), hover_cells(text, size),
+            scale_bar(DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, unit),
+        ])  # fmt: skip
+    if start is not None:
+        row, col = grid.row_col(start)
+        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
+    return bare_axes(styled(fig, title, mode, 580, about), size)
+
+
+def drawn(values: NDArray, grid: Grid, signed: bool) -> NDArray[np.uint8]:
+    """A map in colours, smooth: what lies over the photo."""
+    most = limit(values, signed)
+    return signed_heat(values, heat_size(grid), most) if signed else heat(values, heat_size(grid), most)
+
+
+def limit(values: NDArray, signed: bool) -> float:
+    """The top of the colour scale: as a rollout's (a few towering patches don't set it), of the size of signed numbers."""
+    return scale_top(np.abs(values) if signed else values)
+
+
+def signed_heat(values: NDArray, size: tuple[int, int], most: float) -> NDArray[np.uint8]:
+    """Signed amounts as colours from −`most` to `most`, bilinear to `size` (width, height)."""
+    unit = Image.fromarray(np.clip(values / max(most, 1e-12), -1, 1).astype(np.float32))
+    return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), DIVERGING, -1, 1)
+
+
+def grey(photo: Image.Image) -> Image.Image:
+    """The photo without its colours, which would mix with those of a signed map."""
+    return photo.convert("L").convert("RGB")
+
+
+def frames(maps: NDArray, grid: Grid, most: float) -> NDArray[np.uint8]:
+    """(L, rows, cols) maps as heat on one scale up to `most`, (L, height, width, 3): the film of the build-up."""
+    size = FRAME_PX * grid.cols, FRAME_PX * grid.rows
+    return np.stack([heat(one, size, most) for one in maps])
+
+
+def build_up(
+    maps: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, opacity: float = 0.6, mode: Mode = "light",
+    about: str = "",
+) -> go.Figure:  # fmt: skip
+    """(L, rows, cols) rollout after each block as small pictures on one scale, named by their layer."""
+    count, most = len(maps), film_top(maps)
+    cols = 6 if count > 4 else count
+    high, wide = grid.image_px
+    photo = fitted(pixels).resize((round(THUMB_PX * wide / max(high, wide)), round(THUMB_PX * high / max(high, wide))))
+    under = np.asarray(photo, np.float32)
+    tiles = [(1 - opacity) * under + opacity * heat(one, photo.size, most) for one in maps]
+    gutter = 12
+    sheet = mosaic(np.round(np.stack(tiles)).astype(np.uint8), cols, gutter)
+    size = (float(sheet.shape[1]), float(sheet.shape[0]))
+    fig = go.Figure([picture(sheet, size, smooth=False), scale_bar(SEQUENTIAL, 0, 100 * most, unit)])
+    for layer in range(count):
+        x, y = (layer % cols) * (photo.width + gutter), (layer // cols) * (photo.height + gutter)
+        fig.add_annotation(
+            x=x, y=y, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.6)",
+            text=say("layer {layer}", layer=layer), font={"size": 11, "color": "#fff"},
+        )  # fmt: skip
+    styled(fig, title, mode, round(90 + 760 * size[1] / size[0]), about)
+    return bare_axes(fig, size)
+
+
+def film_top(maps: NDArray) -> float:
+    """The top of the one scale of a build-up: that of its last frame, the whole rollout; earlier ones may tower above it."""
+    return scale_top(maps[-1])

@@ -1,0 +1,44 @@
+"""The logit lens: what the model would answer if it stopped after each block.
+
+The tokens as they leave a block go straight to the model's own last norm, pooling and head (nostalgebraist, "interpreting
+GPT: the logit lens", 2020; for Vision Transformers e.g. arXiv 2310.18969). Its limit: that norm and head were trained for
+the last block only, so an early row tells what can be read there with the last block's eyes, not what is there.
+Shapes: L blocks, T tokens, D width.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitcore.parts import Watched, with_parts
+from vitcore.recording import to_input
+from vitcore.words import say
+from vitcore.zoo import ModelError, Vit
+
+
+@torch.inference_mode()
+def lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Logits (L + 1, classes) for pixels (H, W, 3): row 0 from the embeddings alone, row l after l blocks; the last row is
+    the model's own answer.
+
+    One forward pass: the last block hands on all depths as a batch, and the model's own norm and head read them together.
+    Raises: ModelError, for a model without a head.
+    """
+    if not vit.labels:
+        raise ModelError(say("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
+                             name=vit.name))  # fmt: skip
+    states: list[Tensor] = []
+
+    def see(x: Tensor, result: Tensor) -> Tensor | None:
+        states.extend([result] if states else [x, result])
+        return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
+
+    model = with_parts(vit.module, blocks=nn.Sequential(*(Watched(block, see) for block in vit.module.blocks)))
+    return model(to_input(vit, pixels)).float().numpy()
+
+
+def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Softmax over the last axis."""
+    p = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)

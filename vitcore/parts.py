@@ -1,0 +1,31 @@
+"""Copies of a model with some parts exchanged: the weights are shared, and the model itself, which others use, stays as it is.
+
+Forward hooks would be seen by every thread that runs the shared module; a copy belongs to the thread that made it.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+
+def with_parts(module: nn.Module, **parts: nn.Module) -> Any:
+    """A shallow copy of `module` whose named parts are these; everything else, weights included, is the original's."""
+    clone = copy.copy(module)
+    clone._modules = {**module._modules, **parts}
+    return clone
+
+
+class Watched(nn.Module):
+    """A part that works as before and shows its first argument and its result to `see`, which may answer with another result."""
+
+    def __init__(self, part: nn.Module, see: Callable[[Tensor, Tensor], Tensor | None]) -> None:
+        super().__init__()
+        self.part, self.see = part, see
+
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """What the part makes of x, or what `see` answered."""
+        result = self.part(x, *args, **kwargs)
+        answer = self.see(x, result)
+        return result if answer is None else answer

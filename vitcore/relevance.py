@@ -1,0 +1,234 @@
+"""Which patches spoke for a class: five methods behind one function, each map on the token grid.
+
+Rollout asks no class. Gradient rollout and Chefer's relevance read the gradient of a class's logit at every attention
+weight, from the tape; integrated gradients and Grad-CAM are Captum's. The model is frozen and shared by many threads: it
+is never written to, hooked or put in another mode, and gradients are taken of activations and pixels alone. What the
+methods are, and their sources, is in `analysis.relevance.METHODS`. Shapes: B images, L blocks, H heads, T tokens.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitcore.analysis import relevance as arithmetic
+from vitcore.analysis.relevance import METHODS
+from vitcore.analysis.rollout import Fusion, fuse, rollout
+from vitcore.grid import Grid
+from vitcore.recording import read_from, to_input
+from vitcore.tape import Call, Softmax, Tape
+from vitcore.words import say
+from vitcore.zoo import ModelError, Vit
+
+BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
+STEPS, MOST_STEPS = 24, 512
+AT_ONCE = 4  # images of the path from the baseline that are differentiated together
+
+Found = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Maps of one method, (rows, cols) or (B, rows, cols); an image's class, and how complete its attributions are."""
+
+    method: str
+    maps: NDArray[np.float64]
+    targets: tuple[int, ...] = ()  # the class of each image; none for rollout
+    rises: tuple[float, ...] = ()  # integrated gradients: y_c(photo) − y_c(baseline), in logits
+    gaps: tuple[float, ...] = ()  # integrated gradients: what the sum of the attributions is off by, in logits
+
+
+def relevance(
+    vit: Vit, pixels: NDArray[np.uint8], method: str, target: int | Sequence[int] | None = None, **settings: Any
+) -> Relevance:
+    """Relevance of every patch of one image (H, W, 3) or a batch (B, H, W, 3) of the model's own pixels.
+
+    `target` is a class by its index, one for all or one an image; None asks for each image's likeliest class. Settings:
+    rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block`;
+    gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`. An image's
+    map does not depend on the others of its batch.
+    Raises: ModelError, for a model without a head where a class is needed; ValueError, for what there isn't.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
+    if unknown := settings.keys() - set(METHODS[method].settings):
+        raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
+    batch = _as_batch(vit, pixels)
+    targets: tuple[int, ...]
+    found: list[Found]
+    with torch.inference_mode(False), torch.enable_grad():
+        inputs = [to_input(vit, image) for image in batch]
+        if METHODS[method].asks_class:
+            targets = _targets(vit, inputs, target)
+            found = [_RUN[method](vit, x, c, **settings) for x, c in zip(inputs, targets, strict=True)]
+        else:
+            targets, found = (), [(_rollout(vit, x, **settings), None) for x in inputs]
+    maps = np.stack([one for one, _ in found]).astype(np.float64)
+    complete = [fact for _, fact in found if fact]
+    rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
+    return Relevance(method, maps if pixels.ndim == 4 else maps[0], targets, rises, gaps)
+
+
+def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    batch = pixels if pixels.ndim == 4 else pixels[None]
+    if batch.dtype != np.uint8 or batch.shape[1:] != (*vit.grid.image_px, 3) or not len(batch):
+        high, wide = vit.grid.image_px
+        raise ValueError(
+            f"pixels are uint8 ({high}, {wide}, 3), one image or a batch, not {pixels.dtype} {pixels.shape}"
+        )
+    return batch
+
+
+def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The class of each image."""
+    if not vit.labels:
+        raise ModelError(
+            say("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.name)
+        )
+    if target is None:
+        with torch.no_grad():
+            return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
+    given = tuple(int(c) for c in ([target] * len(inputs) if isinstance(target, int | np.integer) else target))
+    if len(given) != len(inputs) or not all(0 <= c < len(vit.labels) for c in given):
+        raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, or {len(inputs)} of them, not {target}")
+    return given
+
+
+class _Watch:
+    """Keeps every block's attention weights as part of the graph, and the weights of an attention pool."""
+
+    def __init__(self, vit: Vit) -> None:
+        self.vit = vit
+        self.weights: list[Tensor] = []
+        self.pool: Tensor | None = None
+
+    def __call__(self, call: Call | Softmax) -> Tensor | None:
+        tokens = self.vit.grid.tokens
+        if isinstance(call, Softmax):
+            if call.result.shape[-2:] == (tokens, tokens):
+                self._keep(call.result)
+            elif call.result.shape[-2] != tokens:
+                self.pool = call.weights().detach().float().mean((0, 1, 2))
+            return None
+        if call.q.shape[-2] != tokens:  # an attention pool: its query is not a token
+            self.pool = call.weights().detach().float().mean((0, 1, 2))
+            return None
+        return self._keep(call.weights()) @ call.v
+
+    def _keep(self, weights: Tensor) -> Tensor:
+        """Weights with gradients: the first block's begin the graph, for nothing below them needs one."""
+        if torch.is_grad_enabled() and not weights.requires_grad:
+            weights.requires_grad_()
+        self.weights.append(weights)
+        return weights
+
+    def start(self) -> NDArray[np.float32]:
+        """Where the answer is read, a distribution over tokens (T,)."""
+        return read_from(self.vit.readout, self.vit.grid, self.pool)
+
+
+def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
+    watch = _Watch(vit)
+    with Tape(watch):
+        logits = vit.module(x)
+    if len(watch.weights) != vit.blocks or any(w.shape[1] != vit.heads for w in watch.weights):
+        raise ModelError(say("The attention of {name} is not one call of {heads} heads in each block.",
+                             name=vit.name, heads=vit.heads))  # fmt: skip
+    return logits, watch
+
+
+def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: Fusion = "mean", **settings: float) -> NDArray:
+    """Rollout, as `Recording.rollout` has it."""
+    with torch.no_grad():
+        _, watch = _watched(vit, x)
+    fused = np.stack([fuse(w[0].float().numpy(), fusion) for w in watch.weights])
+    begin = watch.start() if start is None else start
+    return vit.grid.to_map(rollout(fused, begin, prefix=vit.grid.prefix, **settings))  # type: ignore[arg-type]
+
+
+def _speaking_for(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
+    """mean_h (A ⊙ ∂y_c/∂A)⁺ of every block, (L, T, T), and where the answer is read, (T,)."""
+    logits, watch = _watched(vit, x)
+    gradients = torch.autograd.grad(logits[0, target], watch.weights, materialize_grads=True)
+    pairs = zip(watch.weights, gradients, strict=True)
+    positive = [arithmetic.speaking_for(a.detach()[0].float().numpy(), g[0].float().numpy()) for a, g in pairs]
+    return np.stack(positive), watch.start()
+
+
+def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> Found:
+    positive, start = _speaking_for(vit, x, target)
+    row = arithmetic.gradient_rollout(positive, start, prefix=vit.grid.prefix, **settings)  # type: ignore[arg-type]
+    return vit.grid.to_map(row), None
+
+
+def _chefer(vit: Vit, x: Tensor, target: int) -> Found:
+    return vit.grid.to_map(arithmetic.chefer(*_speaking_for(vit, x, target))), None
+
+
+def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mean", steps: int = STEPS) -> Found:
+    """Captum's, of the pixels, summed over each patch; on the path from a picture of one colour to the photo."""
+    from captum.attr import IntegratedGradients
+
+    if baseline not in BASELINES or not 1 <= steps <= MOST_STEPS:
+        raise ValueError(f"baseline is one of {', '.join(BASELINES)} and steps are 1 to {MOST_STEPS}")
+    from_ = _plain(vit, x, BASELINES[baseline])
+    with torch.no_grad():
+        rise = float(vit.module(x)[0, target] - vit.module(from_)[0, target])
+    attributed = IntegratedGradients(vit.module).attribute(
+        x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(AT_ONCE, steps)
+    )
+    found = arithmetic.to_patches(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    return found, (rise, float(found.sum()) - rise)
+
+
+def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
+    """A picture of one colour as the model's input: `level` in each channel, or the colour that inputs are centred on."""
+    if level is None:
+        return torch.zeros_like(x)
+    mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
+    return ((level - mean) / std).expand_as(x).clone()
+
+
+def _grad_cam(vit: Vit, x: Tensor, target: int) -> Found:
+    """Captum's, at the patch tokens that the last block's attention reads (its first LayerNorm's output)."""
+    from captum.attr import LayerGradCam
+
+    module = _own_copy(vit.module)
+    last = module.blocks[-1]
+    last.attn = seen = _OnGrid(last.attn, vit.grid)
+    found = LayerGradCam(module, seen.patches).attribute(x, target=target, relu_attributions=True)
+    return found[0, 0].detach().numpy(), None
+
+
+def _own_copy(module: nn.Module) -> Any:
+    """The module with parts of its own, to be hooked and changed, and with the weights and buffers of the original."""
+    shared: dict[int, Any] = {id(t): t for t in (*module.parameters(), *module.buffers())}
+    return copy.deepcopy(module, shared)
+
+
+class _OnGrid(nn.Module):
+    """An attention layer whose patch tokens pass through `patches` as a picture (B, D, rows, cols), where Captum looks."""
+
+    def __init__(self, attention: nn.Module, grid: Grid) -> None:
+        super().__init__()
+        self.attention, self.grid, self.patches = attention, grid, nn.Identity()
+        self.eval()
+
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        prefix, patches = x[:, : self.grid.prefix], x[:, self.grid.prefix :]
+        seen = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
+        out: Tensor = self.attention(torch.cat([prefix, seen.flatten(2).transpose(1, 2)], 1), *args, **kwargs)
+        return out
+
+
+_RUN: dict[str, Callable[..., Found]] = {
+    "gradient_rollout": _gradient_rollout,
+    "chefer": _chefer,
+    "integrated_gradients": _integrated_gradients,
+    "grad_cam": _grad_cam,
+}

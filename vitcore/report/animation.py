@@ -1,0 +1,168 @@
+"""Rollout through the layers as a short film, animated WebP or GIF: one frame a layer, one colour scale, a rest at the end."""
+
+import io
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+from unicodedata import east_asian_width
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from vitcore.figures.attention import fitted
+from vitcore.figures.printing import FONTS
+from vitcore.figures.theme import INK, SEQUENTIAL, lut
+from vitcore.images import sharp
+from vitcore.recording import Recording
+from vitcore.report.contents import layers
+from vitcore.report.pictures import asked, film_top, film_unit, over, span
+from vitcore.report.settings import USUAL, Settings
+from vitcore.words import say
+from vitcore.zoo import Vit
+
+Kind = Literal["webp", "gif"]
+MOST_BYTES = 2 * 2**20
+SIDES_PX = (512, 448, 384, 320, 256, 192, 128)  # the photo's longer side, largest first: the first that is small enough
+FRAME_MS, REST_MS = 700, 2600
+PAPER, INKS = "#FFFFFF", INK["light"]
+
+
+def animation(
+    vit: Vit, rec: Recording, settings: Settings = USUAL, kind: Kind = "webp", most_bytes: int = MOST_BYTES
+) -> bytes:
+    """One frame for every block from `first_block` on, endlessly looping, at most `most_bytes`.
+
+    Raises: ValueError, for settings the model can't have and kinds that are not known.
+    """
+    settings.check(rec.grid, vit.blocks)
+    if kind not in ("webp", "gif"):
+        raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
+    found, photo, made = layers(rec, settings), fitted(sharp(rec.photo, rec.seen)), b""
+    for side in SIDES_PX:
+        made = _encoded(_frames(vit, rec, settings, found, photo, side), kind)
+        if len(made) <= most_bytes:
+            break
+    return made
+
+
+def still(vit: Vit, rec: Recording, settings: Settings = USUAL) -> Image.Image:
+    """The last frame, for where nothing moves."""
+    found, photo = layers(rec, settings), fitted(sharp(rec.photo, rec.seen))
+    return _frames(vit, rec, settings, found, photo, SIDES_PX[0])[-1]
+
+
+def _frames(
+    vit: Vit, rec: Recording, settings: Settings, found: NDArray, photo: Image.Image, side_px: int
+) -> list[Image.Image]:
+    """The film's frames: a title, the photo under its heat, the layers so far, the scale."""
+    scale = side_px / max(photo.size)
+    photo = photo.resize(
+        (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
+    )
+    top, first = film_top(found), settings.first_block
+    sheet = _sheet(
+        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, film_unit(found)
+    )
+    place = ((sheet.width - photo.width) // 2, _line(side_px) * 2)
+    frames = []
+    for last, amounts in enumerate(found):
+        frame = sheet.copy()
+        frame.paste(Image.fromarray(over(photo, amounts, top, rec.grid, settings.patch)), place)
+        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(found))
+        frames.append(frame)
+    return frames
+
+
+def _line(side_px: int) -> int:
+    """Height of a line of text."""
+    return max(12, round(side_px / 18))
+
+
+def _sheet(photo: tuple[int, int], side_px: int, title: str, most: float, unit: str) -> Image.Image:
+    """What is the same in all frames: the title above, the colour bar below."""
+    line = _line(side_px)
+    wide = max(photo[0], side_px)
+    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER)
+    pen, edge = ImageDraw.Draw(sheet), line // 2
+    _write(pen, (edge, line // 2), title, line, INKS["text"], wide - line)
+    y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
+    ramp = Image.fromarray(np.repeat(lut(SEQUENTIAL)[None], max(4, line // 2), 0)).resize((bar, max(4, line // 2)))
+    room, words = wide - bar - 4 * edge - line, f"{most:.3g} {unit}"
+    small = _fitting(words, round(line * 0.68), room)
+    zero = _write(pen, (edge, y), "0", small, INKS["soft"])
+    sheet.paste(ramp, (zero + edge, y + small // 4))
+    _write(pen, (zero + edge + bar + edge, y), words, small, INKS["soft"])
+    return sheet
+
+
+def _mark(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int) -> None:
+    """Below the photo: how many layers are in, as words and as a row of cells."""
+    line, pen = _line(side_px), ImageDraw.Draw(frame)
+    edge = line // 2
+    _write(pen, (edge, y + edge), words, line, INKS["text"], frame.width // 2)
+    left, right = frame.width // 2, frame.width - edge
+    for cell in range(count):
+        x = [left + round((right - left) * at / count) for at in (cell, cell + 1)]
+        fill = INKS["accent"] if cell < done else INKS["line"]
+        pen.rectangle((x[0], y + line, max(x[0], x[1] - 3), y + line + line // 3), fill=fill)
+
+
+def _write(pen: Any, at: tuple[int, int], words: str, size_px: int, colour: str, most_px: int = 10**6) -> int:
+    """Text from its top left corner, smaller where it would be wider than `most_px`; gives where it ends."""
+    size_px = _fitting(words, size_px, most_px)
+    x, baseline = float(at[0]), at[1] + round(0.95 * size_px)
+    for part, font in _runs(words, size_px):
+        pen.text((x, baseline), part, fill=colour, font=font, anchor="ls")
+        x += font.getlength(part)
+    return round(x)
+
+
+def _fitting(words: str, size_px: int, most_px: int) -> int:
+    """The largest size up to `size_px` at which text is at most `most_px` wide."""
+    while size_px > 8 and sum(font.getlength(part) for part, font in _runs(words, size_px)) > most_px:
+        size_px -= 1
+    return size_px
+
+
+def _runs(words: str, size_px: int) -> list[tuple[str, Any]]:
+    """Text in pieces of one font: matplotlib's own, which every installation has, and the figures' for Chinese."""
+    pieces = groupby(words, key=lambda letter: east_asian_width(letter) in "WF")
+    return [("".join(letters), _face(size_px, _file(wide))) for wide, letters in pieces]
+
+
+@cache
+def _face(size_px: int, file: Path) -> Any:
+    return ImageFont.truetype(str(file), size_px)
+
+
+def _file(wide: bool) -> Path:
+    if wide:
+        return FONTS / f"{say('Inside ViT SC').lower().replace(' ', '-')}.otf"
+    import matplotlib
+
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+
+
+def _palette(frames: list[Image.Image]) -> Image.Image:
+    """256 colours for all frames, so that none flickers: of the first, the middle and the last side by side."""
+    some, wide = (frames[0], frames[len(frames) // 2], frames[-1]), frames[0].width
+    row = Image.new("RGB", (3 * wide, frames[0].height))
+    for place, frame in enumerate(some):
+        row.paste(frame, (place * wide, 0))
+    return row.quantize(256, Image.Quantize.MEDIANCUT)
+
+
+def _encoded(frames: list[Image.Image], kind: Kind) -> bytes:
+    rest = [FRAME_MS] * (len(frames) - 1) + [REST_MS]
+    file = io.BytesIO()
+    if kind == "webp":
+        frames[0].save(
+            file, "WEBP", save_all=True, append_images=frames[1:], duration=rest, loop=0, quality=82, method=3
+        )
+    else:
+        table = _palette(frames)
+        small = [frame.quantize(palette=table, dither=Image.Dither.FLOYDSTEINBERG) for frame in frames]
+        small[0].save(file, "GIF", save_all=True, append_images=small[1:], duration=rest, loop=0, disposal=1)
+    return file.getvalue()

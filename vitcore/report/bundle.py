@@ -1,0 +1,215 @@
+"""Everything of many photos in one folder or one ZIP file: handouts, pictures, numbers, films, an index and a manifest.
+
+A photo is made in memory and then put on the shelf at once, so whoever stops in between leaves nothing half done, and no
+more than one photo's files are ever held.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore import figures
+from vitcore.figures import print_figure
+from vitcore.images import Photo
+from vitcore.recording import Recording, record
+from vitcore.report import index
+from vitcore.report.animation import animation
+from vitcore.report.contents import arrays, model_arrays, now, numbers, versions
+from vitcore.report.handout import handout, title_of
+from vitcore.report.model import ModelSide, look_at
+from vitcore.report.pictures import of_model, of_photo
+from vitcore.report.settings import USUAL, Origin, Settings
+from vitcore.tables import csv_of
+from vitcore.words import say
+from vitcore.zoo import Vit
+
+PACKED = {".png", ".webp", ".gif", ".npz"}  # compressed already
+RESERVED = re.compile(
+    r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
+)  # Windows' names, and a folder of ours
+
+
+class FullError(ValueError):
+    """The file would grow larger than it may; the message says so."""
+
+
+class Shelf(Protocol):
+    """Where files are put, by their path within it."""
+
+    def check(self, size: int) -> None:
+        """Raise FullError where so many bytes more would not fit."""
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Put files there, by their path."""
+
+
+class Folder:
+    """Files in a folder, which is made when needed; files of the same name are replaced."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def check(self, size: int) -> None:
+        """There is no limit."""
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Write files."""
+        for name, data in files.items():
+            file = self.home / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+class Zip:
+    """Files in one ZIP file, open for reading and writing and whole after every `put`; `check` minds `most_bytes`."""
+
+    def __init__(self, file: IO[bytes], most_bytes: int | None = None) -> None:
+        self.file, self.most_bytes = file, most_bytes
+
+    def check(self, size: int) -> None:
+        """Raise FullError where so many bytes more, not compressed, would make the file larger than it may be."""
+        if self.most_bytes is not None and self.file.seek(0, os.SEEK_END) + size > self.most_bytes:
+            raise FullError(say("The ZIP would be larger than {most} MB.", most=self.most_bytes // 2**20))
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """Add files, and the table of contents anew."""
+        with zipfile.ZipFile(self.file, "a", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in files.items():
+                how = zipfile.ZIP_STORED if Path(name).suffix in PACKED else zipfile.ZIP_DEFLATED
+                archive.writestr(name, data, how)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """All of a photo, not yet put anywhere: its files by name, and what the index says of it."""
+
+    title: str
+    name: str  # of the photo's file
+    digest: str
+    top: tuple[str, float] | None
+    small: str  # rollout on the photo, an <img>
+    distance_px: NDArray[np.float32]
+    files: dict[str, bytes] = field(repr=False)
+    folder: str = ""  # where it was put
+
+
+class Bundle:
+    """A shelf being filled: `make` a photo, `add` it, and `close` when all are in."""
+
+    def __init__(
+        self, vit: Vit, shelf: Shelf, settings: Settings = USUAL, lang: str = "en", side: ModelSide | None = None
+    ) -> None:
+        settings.check(vit.grid, vit.blocks)
+        self.vit, self.shelf, self.settings, self.lang = vit, shelf, settings, lang
+        self.side = side or look_at(vit)
+        self.photos: list[Made] = []
+        self.problems: list[str] = []
+        self.files: dict[str, dict[str, Any]] = {}
+
+    def make(self, photo: Photo, origin: Origin | None = None) -> Made:
+        """Look at a photo and make all its files; puts nothing. Raises: ModelError, as `record` does."""
+        vit, settings = self.vit, self.settings
+        rec = record(vit, photo, maps=[vit.blocks - 1], fusions=(settings.fusion,))
+        return photo_files(vit, rec, settings, replace(origin or Origin(), lang=self.lang), self.side)
+
+    def add(self, made: Made) -> None:
+        """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
+        self.shelf.check(sum(map(len, made.files.values())))
+        taken = {one.folder.lower() for one in self.photos}
+        folder = _free(slug(made.name), taken)
+        self._put({f"{folder}/{name}": data for name, data in made.files.items()})
+        self.photos.append(replace(made, files={}, folder=folder))
+
+    def fail(self, problem: str) -> None:
+        """Remember a photo that could not be read, as a sentence."""
+        self.problems.append(problem)
+
+    def close(self) -> None:
+        """Put the model's pictures, the index and the manifest."""
+        made = model_files(self.vit, self.side, self.settings)
+        self._put({f"model/{name}": data for name, data in made.items()})
+        self._put({"index.html": index.page(self)})
+        self.shelf.put({"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()})
+
+    def manifest(self) -> dict[str, Any]:
+        """What is on the shelf, as one JSON object."""
+        return {
+            "made": now(), "versions": versions(), "model": self.vit.name, "weights_sha256": self.side.digest,
+            "photos": [{"folder": one.folder, "name": one.name, "title": one.title, "digest": one.digest,
+                        "answer": list(one.top) if one.top else None} for one in self.photos],
+            "left_out": self.problems,
+            "mean_distance_px": None if not self.photos else self.mean_distance_px().tolist(),
+            "files": self.files,
+        }  # fmt: skip
+
+    def mean_distance_px(self) -> NDArray[np.float64]:
+        """(L, H) mean attention distance over the photos so far."""
+        return np.mean([one.distance_px for one in self.photos], axis=0, dtype=np.float64)
+
+    def _put(self, files: Mapping[str, bytes]) -> None:
+        self.shelf.put(files)
+        for name, data in files.items():
+            self.files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, side: ModelSide) -> Made:
+    """All files of a photo."""
+    found, files = arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, side)}
+    small = ""
+    for one in of_photo(vit, rec, settings):
+        if one.figure:
+            files[f"{one.name}.png"] = print_figure(one.figure("light"), "png")
+        if one.name == "rollout":
+            small = index.thumbnail(one)
+    if rec.top():
+        files["answer.png"] = print_figure(figures.predictions(rec.top()), "png")
+    files["animation.webp"] = animation(vit, rec, settings)
+    files["numbers.json"] = json.dumps(numbers(vit, rec, settings, side), ensure_ascii=False, indent=1).encode()
+    files["numbers.csv"] = csv_of(
+        {name: found[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
+    )
+    files["numbers.npz"] = npz(found)
+    top = rec.top(1)
+    title = title_of(rec, origin)
+    return Made(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
+
+
+def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, bytes]:
+    """The files of a model, the same for all photos; fewer where something isn't defined for it."""
+    files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
+    found = model_arrays(side)
+    return files | ({"numbers.npz": npz(found)} if found else {})
+
+
+def npz(found: dict[str, NDArray]) -> bytes:
+    """Arrays as the bytes of one file."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **found)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def slug(name: str) -> str:
+    """A photo's name as the name of a folder that every system can unpack: letters, digits, dots and dashes."""
+    stem = Path(name).stem if len(Path(name).suffix) <= 6 else name
+    kept = re.sub(r"[^\w.-]+", "-", stem).strip("-._")[:60].rstrip("-._")
+    kept = kept.encode("utf-8")[:120].decode("utf-8", "ignore")
+    return f"photo-{kept}".rstrip("-") if not kept or RESERVED.match(kept) else kept
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken already."""
+    count, found = 1, name
+    while found.lower() in taken:
+        count += 1
+        found = f"{name}-{count}"
+    return found

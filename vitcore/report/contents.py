@@ -1,0 +1,95 @@
+"""The numbers of a report: arrays for NPZ and CSV, and one JSON object that a program reads and a test compares."""
+
+import platform
+from collections.abc import Mapping
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import vitcore
+from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.rollout import build_up
+from vitcore.recording import Recording
+from vitcore.report.model import ModelSide
+from vitcore.report.settings import Settings
+from vitcore.zoo import Vit
+
+
+def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:
+    """Rollout on the grid, (rows, cols)."""
+    return rec.rollout(settings.start(rec.grid), settings.fusion, **settings.of_rollout())
+
+
+def layers(rec: Recording, settings: Settings) -> NDArray[np.float64]:
+    """Rollout through the blocks from the first to each: (L − first, rows, cols)."""
+    begin: Any = settings.start(rec.grid)
+    begin = rec.readout if begin is None else begin
+    found = build_up(rec.fused[settings.fusion], begin, prefix=rec.grid.prefix, **settings.of_rollout())
+    return rec.grid.to_map(found[settings.first_block :])
+
+
+def last_heads(rec: Recording, settings: Settings) -> NDArray[np.float32]:
+    """(H, rows, cols) attention in the last block of the token that was asked. Raises: KeyError, if it was not kept."""
+    weights = rec.maps[len(rec.distance_px) - 1].astype(np.float32)
+    start = settings.start(rec.grid)
+    return rec.grid.to_map(np.einsum("t,htk->hk", rec.readout, weights) if start is None else weights[:, start])
+
+
+def arrays(rec: Recording, settings: Settings) -> dict[str, NDArray]:
+    """The arrays of a photo, by name, as they go into `numbers.npz`."""
+    return {
+        "rollout": mask(rec, settings), "rollout_by_layer": layers(rec, settings), "last_layer": last_heads(rec, settings),
+        "distance_px": rec.distance_px, "distance_renormalised_px": rec.distance_renormalised_px, "logits": rec.logits,
+    }  # fmt: skip
+
+
+def model_arrays(side: ModelSide) -> dict[str, NDArray]:
+    """The arrays of a model, by name; fewer where something isn't defined for it."""
+    found: dict[str, NDArray] = {}
+    if side.components is not None:
+        found |= {"components": side.components.vectors, "variance": side.components.variance}
+    return found if side.cosine is None else found | {"similarity": side.cosine}
+
+
+def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> dict[str, Any]:
+    """Every number a handout prints, in units its keys name, with what is needed to make it again."""
+    grid, parts = rec.grid, side.components
+    return {
+        "photo": {"name": rec.photo.name, "digest": rec.photo.digest, "size_px": list(rec.photo.image.size),
+                  "crop_px": [float(edge) for edge in rec.seen.box]},
+        "model": {"name": vit.name, "title": vit.card.title, "parameters": side.params, "licence": vit.card.licence,
+                  "sha256": side.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.readout},
+        "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
+        "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
+                     "first_block": settings.first_block, "patch": settings.patch},
+        "top5": [[label, share] for label, share in rec.top()],
+        "distance_px": rec.distance_px.tolist(),
+        "distance_renormalised_px": rec.distance_renormalised_px.tolist(),
+        "uniform_distance_px": uniform_distance_px(grid),
+        "rollout": mask(rec, settings).tolist(),
+        "filters_variance": None if parts is None else parts.variance[: settings.components].tolist(),
+        "positions_correlation_with_distance": side.correlation,
+        "versions": versions(),
+    }  # fmt: skip
+
+
+def versions() -> Mapping[str, str]:
+    """Of this package and of what its numbers depend on."""
+    return {"vitcore": vitcore.__version__, "python": platform.python_version()} | {
+        name: _version(name) for name in ("torch", "timm", "numpy", "pillow")
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "?"
+
+
+def now() -> str:
+    """The time, as a person writes it."""
+    return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")

@@ -1,0 +1,250 @@
+"""The pictures of a report: for each its figure for print and slides, its bare pixels for the handout, and its words.
+
+In a handout only pixels are pictures; titles, numbers and colour bars around them are text, sharp at any size and in any
+script. What isn't defined for a model is a sentence in place of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore import figures
+from vitcore.analysis.distance import uniform_distance_px
+from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
+from vitcore.figures.patches import split_picture
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
+from vitcore.images import sharp
+from vitcore.recording import Recording
+from vitcore.report.contents import last_heads, layers, mask
+from vitcore.report.model import ModelSide
+from vitcore.report.settings import Settings
+from vitcore.words import say
+from vitcore.zoo import Vit
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from PIL import Image
+
+ACROSS = 7  # the paper's 28 components in rows of seven
+HEAT = 0.6  # opacity of the heat over the photo
+WIDE_PX = 1000  # no picture of a handout is wider
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A colour bar: the name of its colours, the numbers at its ends, and their unit."""
+
+    colours: str
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A picture with its words; `tiles` are (caption, pixels), drawn side by side, `figure` the whole with its title."""
+
+    name: str
+    title: str
+    alt: str
+    how: str
+    limits: str
+    about: str = ""  # the finding, in a line
+    tiles: tuple[tuple[str, Any], ...] = ()  # pixels (H, W, 3 or 4), uint8
+    across: int = 1  # tiles in a row
+    scale: Scale | None = None
+    photo: bool = False  # smooth, and compressed as photographs are; else every cell stays sharp
+    figure: Callable[[str], go.Figure] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
+    chart: bool = False  # the figure itself is printed in the handout: it has no pixels
+
+
+def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
+    """The pictures of a photo, in the order of the paper's argument."""
+    seen = fitted(sharp(rec.photo, rec.seen))
+    yield _patches(rec)
+    yield _distance(rec)
+    yield _rollout(vit, rec, settings, seen)
+    yield _layers(vit, rec, settings, seen)
+    yield _heads(vit, rec, settings)
+
+
+def of_model(vit: Vit, side: ModelSide, settings: Settings) -> Iterator[Picture]:
+    """The pictures of a model, the same for all photos."""
+    yield _filters(vit, side, settings)
+    yield _positions(vit, side)
+
+
+def asked(vit: Vit, settings: Settings) -> str:
+    """Whose attention the pictures show, in words."""
+    if settings.patch is not None:
+        return say("patch {patch}", patch=settings.patch)
+    return say("the {readout}", readout=say(vit.readout))
+
+
+def _patches(rec: Recording) -> Picture:
+    grid = rec.grid
+    zoom = max(1, round(800 / grid.image_px[1]))
+    return Picture(
+        name="patches", title=say("The photo as patches"), photo=True,
+        alt=say("What the model sees, cut into {rows} rows of {cols} patches", rows=grid.rows, cols=grid.cols),
+        about=say("{rows} × {cols} = {count} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, count=grid.patches,
+                  high=grid.step_px[0], wide=grid.step_px[1]),
+        how=say("Each square is one token of the sequence, read row by row. The model knows nothing of the picture but these."),
+        limits=say("Which of them matter, or what the model makes of them."),
+        tiles=(("", split_picture(rec.seen.pixels, grid, 1, zoom)),),
+        figure=lambda mode: figures.patches(rec.seen.pixels, grid, mode=_mode(mode)),
+    )  # fmt: skip
+
+
+def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
+    if side.components is None:
+        return Picture(
+            name="filters", title=say("Embedding filters"), alt="", how="", limits="",
+            about=say("This model does not embed patches of pixels with one linear kernel, so it has no patch filters."),
+        )  # fmt: skip
+    found = side.components.variance
+    count = min(settings.components, len(found))
+    tiles = side.filter_tiles(count)
+    subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
+    how = say("Principal components of the filters that read a patch, largest share of variance first. Mid-grey is zero; "
+              "opposite colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
+    if vit.hybrid:
+        how = say("A hybrid has no RGB patch filters. These are the principal components of its network's first convolution, "
+                  "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
+    return Picture(
+        name="filters", title=subject, alt=say("The first {count} principal components, in rows of seven", count=count),
+        about=say("first {count} principal components, {share} of variance", count=count, share=f"{found[:count].sum():.1%}"),
+        how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
+        tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
+        figure=lambda mode: figures.filters(tiles, found, _mode(mode), subject),
+    )  # fmt: skip
+
+
+def _positions(vit: Vit, side: ModelSide) -> Picture:
+    cosine, grid = side.cosine, vit.grid
+    title = say("Position-embedding similarity")
+    if cosine is None:
+        about = say(
+            "This model has no learned absolute position embeddings: it tells position in another way, or not at all."
+        )
+        return Picture(name="positions", title=title, alt="", how="", limits="", about=about)
+    tiles = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    return Picture(
+        name="positions", title=title,
+        alt=say("{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows,
+                cols=grid.cols),
+        about=say("correlation of cosine with 2-D distance {number}", number=f"{side.correlation:.2f}"),
+        how=say("Each tile is one position compared with all others, laid out as the picture is. Red is alike, blue is opposite; "
+                "each tile's own position is 1."),
+        limits=say("How strongly a layer uses position: that depends on its query and key weights too."),
+        tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=Scale(colours=DIVERGING, low=-1, high=1,
+                                                                                          unit=say("cosine similarity")),
+        figure=lambda mode: figures.positions(cosine, grid, _mode(mode)),
+    )  # fmt: skip
+
+
+def _distance(rec: Recording) -> Picture:
+    grid, px = rec.grid, rec.distance_px
+    even = uniform_distance_px(grid)
+    how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. At the dashed line a head spreads "
+              "its attention evenly; above it, it looks far on purpose.")  # fmt: skip
+    limits = say("What a head looks at. The class token is dropped and the rest not renormalised, as in the paper: a head that "
+                 "gives it half its attention reads half the distance.")  # fmt: skip
+    return Picture(
+        name="distance", title=say("Mean attention distance"), chart=True,
+        alt=say("One dot per head over {blocks} layers; the first layer from {near} to {far} px", blocks=len(px),
+                near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
+        about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
+                  far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
+        how=how, limits=limits if grid.prefix else say("What a head looks at, or whether the answer uses it."),
+        figure=lambda mode: figures.distance(px, grid, even, mode=_mode(mode)),
+    )  # fmt: skip
+
+
+def _rollout(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> Picture:
+    grid, found = rec.grid, mask(rec, settings)
+    who, top = asked(vit, settings), scale_top(found)
+    about = say("what {who} gathered", who=who)
+    return Picture(
+        name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
+        how=say("Attention of all layers, heads fused and the residual connection added, multiplied back to the input. Bright "
+                "patches gave more."),
+        limits=say("Why the model decided. On 79 photos with known masks, rollout of a supervised ViT finds the object about as "
+                   "well as “the middle of the picture” does: it shows where information flowed, not evidence."),
+        tiles=(("", _over(seen, found, top, settings, rec)),), photo=True,
+        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(found)),
+        figure=lambda mode: figures.rollout(found, np.asarray(seen), grid, mode=_mode(mode), about=about, start=settings.patch),
+    )  # fmt: skip
+
+
+def _layers(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> Picture:
+    found, first = layers(rec, settings), settings.first_block
+    top, small = film_top(found), seen.resize((seen.width * 200 // max(seen.size), seen.height * 200 // max(seen.size)))
+    tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(found)]
+    return Picture(
+        name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
+        alt=say("Rollout after {count} layers, one after the other", count=len(tiles)),
+        about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings)),
+        how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
+        limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
+        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=film_unit(found)),
+    )  # fmt: skip
+
+
+def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
+    maps = last_heads(rec, settings)
+    drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
+    title = say("All heads of the last layer")
+    names = [say("head {head} · up to {most}", head=i + 1, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
+    about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
+    return Picture(
+        name="heads", title=title, alt=say("{count} small maps, one a head", count=len(maps)), about=about,
+        how=say("One small map a head, laid out as the photo is. Each is stretched to its own maximum, which is named below it."),
+        limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
+        tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
+        scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
+        figure=lambda mode: figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)),
+    )  # fmt: skip
+
+
+def span(first: int, last: int) -> str:
+    """The layers a rollout has been through, in words."""
+    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
+
+
+def film_top(found: NDArray) -> float:
+    """The top of the colour scale of all frames."""
+    return max(scale_top(frame) for frame in found)
+
+
+def film_unit(found: NDArray) -> str:
+    """What that scale measures."""
+    more = film_top(found) < found.max()
+    return say("rollout, % of the total, or more") if more else say("rollout, % of the total")
+
+
+def _over(photo: Image.Image, found: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:
+    """The photo under the heat of a rollout, as `figures.rollout` draws it; a patch that was asked is outlined."""
+    return over(photo, found, top, rec.grid, settings.patch)
+
+
+def over(photo: Image.Image, found: NDArray, top: float, grid: Any, patch: int | None = None) -> NDArray[np.uint8]:
+    """(rows, cols) amounts as heat over a photo of any size, (H, W, 3)."""
+    from PIL import Image, ImageDraw
+
+    warm = Image.fromarray(heat(found, heat_size(grid), top)).resize(photo.size, Image.Resampling.BILINEAR)
+    mixed = Image.blend(photo.convert("RGB"), warm, HEAT)
+    if patch is not None:
+        (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows
+        box = (round(col * wide), round(row * high), round((col + 1) * wide) - 1, round((row + 1) * high) - 1)
+        ImageDraw.Draw(mixed).rectangle(box, outline="#FFFFFF", width=max(1, photo.width // 200))
+    return np.asarray(mixed)
+
+
+def _mode(mode: str) -> Any:
+    return mode
