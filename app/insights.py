@@ -135,7 +135,13 @@ def photo_bytes(model: str, digest: str, _address: str) -> bytes:
 
 @st.cache_resource(max_entries=96, show_spinner=False)
 def relevance(
-    model: str, digest: str, method: str, target: int, settings: tuple[tuple[str, float | str], ...], _vit: Vit, _rec: Recording
+    model: str,
+    digest: str,
+    method: str,
+    target: int,
+    settings: tuple[tuple[str, float | str], ...],
+    _vit: Vit,
+    _rec: Recording,
 ) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
     from vitcore.relevance import relevance as compute

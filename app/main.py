@@ -22,7 +22,9 @@ pages = {
     )
     for row in PAGES
 }  # fmt: skip
-page = st.navigation({text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS})
+page = st.navigation(
+    {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS}
+)
 controls.sane_address()
 row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
 around = texts.prose("lecture")

@@ -196,7 +196,8 @@ def batch() -> Batch | None:
 
 def begin(vit: Vit, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> None:
     """Begin a ZIP file; the one there was is thrown away."""
-    from vitcore.report.bundle import Bundle, Zip
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.shelf import Zip
 
     discard()
     file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
@@ -217,8 +218,8 @@ def discard() -> None:
 def go_on(one: Batch) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
     from vitcore.images import PhotoError, open_photo
-    from vitcore.report.bundle import FullError
     from vitcore.report.settings import Origin
+    from vitcore.report.shelf import FullError
     from vitcore.zoo import ModelError
 
     one.turn = mine = one.turn + 1

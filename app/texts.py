@@ -13,7 +13,9 @@ from vitcore import words
 HOME = Path(__file__).parent / "text"
 LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
 DEFAULT = "en"
-UNSPACED = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef”])\n(?=[\u2e80-\u9fff\uff00-\uffef“$A-Za-z])")  # Chinese has no space here
+UNSPACED = re.compile(
+    r"(?<=[\u2e80-\u9fff\uff00-\uffef”])\n(?=[\u2e80-\u9fff\uff00-\uffef“$A-Za-z])"
+)  # Chinese has no space here
 TRADITIONAL = ("hant", "tw", "hk", "mo")
 
 

@@ -26,7 +26,10 @@ with left:
     with st.container(border=True):
         st.markdown(controls.verbatim(said.pop("what")))
         for part, words in said.items():
-            st.markdown(f"**{text[f'about {part.lower()}']}** " + (f"`{words}`" if part == "Command" else controls.verbatim(words)))
+            st.markdown(
+                f"**{text[f'about {part.lower()}']}** "
+                + (f"`{words}`" if part == "Command" else controls.verbatim(words))
+            )
     values = form.fields(preset, text)
 with right, st.container(border=True):
     st.markdown(f"## {text['before title']}")

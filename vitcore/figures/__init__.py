@@ -11,6 +11,6 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "build_up", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions",
-    "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
+    "Line", "build_up", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches",
+    "positions", "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
 ]  # fmt: skip

@@ -76,4 +76,6 @@ def _sequence(fig: go.Figure, grid: Grid, place: int, wide: float, top: float) -
     row[:, place] = (213, 94, 0)
     fig.add_trace(_strip(row, wide, top))
     x = (place + 0.5) * wide / grid.tokens
-    fig.add_annotation(x=x, y=top + 1.6, yanchor="top", showarrow=False, text="▴", font={"size": 16, "color": "#D55E00"})
+    fig.add_annotation(
+        x=x, y=top + 1.6, yanchor="top", showarrow=False, text="▴", font={"size": 16, "color": "#D55E00"}
+    )

@@ -54,8 +54,7 @@ def cosine_map(
     cells = grid.to_map(values)
     told = say("row {row}, column {col}: {value}")
     text = [
-        [told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)]
-        for r in range(grid.rows)
+        [told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)
     ]
     fig = go.Figure([
         picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),

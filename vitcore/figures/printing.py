@@ -55,7 +55,9 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
 def _wrapped(note: str, wide_in: float) -> list[str]:
     """The note in lines that fit the sheet: broken at spaces, or after any Chinese character but before no closing mark."""
     lines, room = [""], NOTE_CHARS_AN_INCH * wide_in
-    for word in re.findall(r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note):
+    for word in re.findall(
+        r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note
+    ):
         if lines[-1] and _length(lines[-1] + word.rstrip()) > room:
             lines.append("")
         lines[-1] += word

@@ -40,7 +40,9 @@ def relevance(
     """
     size = (float(grid.cols), float(grid.rows))
     told = say("row {row}, column {col}: {value}")
-    text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
+    text = [
+        [told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)
+    ]
     photo, most = fitted(pixels), limit(values, signed)
     if style == "paper" and not signed:
         fig = go.Figure([picture(paper_drawing(values, photo, grid), size), hover_cells(text, size)])

@@ -7,13 +7,11 @@ more than one photo's files are ever held.
 import hashlib
 import io
 import json
-import os
 import re
-import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,83 +22,18 @@ from vitcore.images import Photo
 from vitcore.recording import Recording, record
 from vitcore.report import index
 from vitcore.report.animation import animation
-from vitcore.report.contents import arrays, model_arrays, now, numbers, versions
+from vitcore.report.contents import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions
 from vitcore.report.handout import handout, title_of
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings
+from vitcore.report.shelf import Shelf
 from vitcore.tables import csv_of
-from vitcore.words import say
 from vitcore.zoo import Vit
 
-PACKED = {".png", ".webp", ".gif", ".npz"}  # compressed already
 RESERVED = re.compile(
     r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
 )  # Windows' names, and a folder of ours
-
-
-class FullError(ValueError):
-    """The file would grow larger than it may; the message says so."""
-
-
-class Shelf(Protocol):
-    """Where files are put, by their path within it."""
-
-    def check(self, size: int) -> None:
-        """Raise FullError where so many bytes more would not fit."""
-
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Put files there, by their path."""
-
-
-class Folder:
-    """Files in a folder, which is made when needed; files of the same name are replaced."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-
-    def check(self, size: int) -> None:
-        """There is no limit."""
-
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Write files."""
-        for name, data in files.items():
-            file = self.home / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-
-
-class Zip:
-    """Files in one ZIP file, open for reading and writing and whole after every `put`; `check` minds `most_bytes`."""
-
-    def __init__(self, file: IO[bytes], most_bytes: int | None = None) -> None:
-        self.file, self.most_bytes = file, most_bytes
-
-    def check(self, size: int) -> None:
-        """Raise FullError where so many bytes more, not compressed, would make the file larger than it may be."""
-        if self.most_bytes is not None and self.file.seek(0, os.SEEK_END) + size > self.most_bytes:
-            raise FullError(say("The ZIP would be larger than {most} MB.", most=self.most_bytes // 2**20))
-
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Add files, and the table of contents anew."""
-        with zipfile.ZipFile(self.file, "a", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in files.items():
-                how = zipfile.ZIP_STORED if Path(name).suffix in PACKED else zipfile.ZIP_DEFLATED
-                archive.writestr(name, data, how)
-
-
-@dataclass(frozen=True, eq=False)
-class Made:
-    """All of a photo, not yet put anywhere: its files by name, and what the index says of it."""
-
-    title: str
-    name: str  # of the photo's file
-    digest: str
-    top: tuple[str, float] | None
-    small: str  # rollout on the photo, an <img>
-    distance_px: NDArray[np.float32]
-    files: dict[str, bytes] = field(repr=False)
-    folder: str = ""  # where it was put
 
 
 class Bundle:
@@ -138,7 +71,9 @@ class Bundle:
         """Put the model's pictures, the index and the manifest."""
         made = model_files(self.vit, self.side, self.settings)
         self._put({f"model/{name}": data for name, data in made.items()})
-        self._put({"index.html": index.page(self)})
+        self._put(
+            {"index.html": index.page(self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files)}
+        )
         self.shelf.put({"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()})
 
     def manifest(self) -> dict[str, Any]:
@@ -148,13 +83,9 @@ class Bundle:
             "photos": [{"folder": one.folder, "name": one.name, "title": one.title, "digest": one.digest,
                         "answer": list(one.top) if one.top else None} for one in self.photos],
             "left_out": self.problems,
-            "mean_distance_px": None if not self.photos else self.mean_distance_px().tolist(),
+            "mean_distance_px": None if not self.photos else mean_distance_px(self.photos).tolist(),
             "files": self.files,
         }  # fmt: skip
-
-    def mean_distance_px(self) -> NDArray[np.float64]:
-        """(L, H) mean attention distance over the photos so far."""
-        return np.mean([one.distance_px for one in self.photos], axis=0, dtype=np.float64)
 
     def _put(self, files: Mapping[str, bytes]) -> None:
         self.shelf.put(files)

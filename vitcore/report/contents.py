@@ -1,7 +1,8 @@
 """The numbers of a report: arrays for NPZ and CSV, and one JSON object that a program reads and a test compares."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -93,3 +94,22 @@ def _version(name: str) -> str:
 def now() -> str:
     """The time, as a person writes it."""
     return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """All of a photo, not yet put anywhere: its files by name, and what the index says of it."""
+
+    title: str
+    name: str  # of the photo's file
+    digest: str
+    top: tuple[str, float] | None
+    small: str  # rollout on the photo, an <img>
+    distance_px: NDArray[np.float32]
+    files: dict[str, bytes] = field(repr=False)
+    folder: str = ""  # where it was put
+
+
+def mean_distance_px(photos: Sequence[Made]) -> NDArray[np.float64]:
+    """(L, H) mean attention distance over photos."""
+    return np.mean([one.distance_px for one in photos], axis=0, dtype=np.float64)

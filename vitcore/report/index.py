@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,34 +12,37 @@ from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures import print_figure
 from vitcore.report import html
+from vitcore.report.contents import Made, mean_distance_px
 from vitcore.report.layout import header, page_of
 from vitcore.report.pictures import Picture
 from vitcore.words import say
 
 if TYPE_CHECKING:
-    from vitcore.report.bundle import Bundle, Made
+    from vitcore.zoo import Vit
 
 THUMB_PX = 360
 
 
-def page(bundle: Bundle) -> bytes:
-    """The page as bytes of a self-contained HTML file; its links lead to the folders beside it."""
-    vit, count = bundle.vit, len(bundle.photos)
+def page(
+    vit: Vit, weights: str, lang: str, photos: Sequence[Made], problems: Sequence[str], files: Collection[str]
+) -> bytes:
+    """The page as bytes of a self-contained HTML file; its links lead to the `files` beside it; `weights` is their hash."""
+    count = len(photos)
     lead = say("{count} photos seen by {model}", count=count, model=vit.card.title)
     body = [header(say("Inside a Vision Transformer"), say("All photos"), lead)]
-    cards = [_card(one) for one in bundle.photos]
+    cards = [_card(one) for one in photos]
     body.append(html.tag("section", html.text("h2", say("The photos")), html.tag("div", *cards, class_="cards")))
-    if bundle.problems:
-        rows = [html.text("li", problem) for problem in bundle.problems]
+    if problems:
+        rows = [html.text("li", problem) for problem in problems]
         body.append(html.tag("section", html.text("h2", say("Left out")), html.tag("ul", *rows)))
     if count:
-        body.append(_mean(bundle))
+        body.append(_mean(vit, photos))
     model = [html.text("h2", say("The model")), html.facts({say("Name"): html.text("span", vit.name),
-             say("Weights, SHA-256"): html.text("span", bundle.side.digest)})]  # fmt: skip
+             say("Weights, SHA-256"): html.text("span", weights)})]  # fmt: skip
     for name, words in (("filters", say("Embedding filters")), ("positions", say("Position-embedding similarity"))):
-        if f"model/{name}.png" in bundle.files:
+        if f"model/{name}.png" in files:
             model.append(html.tag("p", html.text("a", words, href=f"model/{name}.png")))
-    return page_of(say("All photos"), bundle.lang, [*body, html.tag("section", *model)])
+    return page_of(say("All photos"), lang, [*body, html.tag("section", *model)])
 
 
 def thumbnail(rollout: Picture) -> str:
@@ -60,8 +64,8 @@ def _quoted(folder: str) -> str:
     return quote(folder)
 
 
-def _mean(bundle: Bundle) -> str:
-    px, grid, images = bundle.mean_distance_px().astype(np.float32), bundle.vit.grid, len(bundle.photos)
+def _mean(vit: Vit, photos: Sequence[Made]) -> str:
+    px, grid, images = mean_distance_px(photos).astype(np.float32), vit.grid, len(photos)
     even = uniform_distance_px(grid)
     drawn = []
     for mode in ("light", "dark"):

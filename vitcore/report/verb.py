@@ -27,8 +27,9 @@ def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
 
 def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
     """Write handouts, pictures, numbers and films; damaged photos are named and left out."""
-    from vitcore.report.bundle import Bundle, Folder, Zip
+    from vitcore.report.bundle import Bundle
     from vitcore.report.settings import Settings
+    from vitcore.report.shelf import Folder, Zip
 
     files = [*args.photo, *folder(args.images)]
     if not files:

@@ -17,8 +17,9 @@ from vitcore import zoo
 from vitcore.cli import main
 from vitcore.images import open_photo
 from vitcore.recording import record
-from vitcore.report.bundle import Bundle, Folder, FullError, Zip, slug
+from vitcore.report.bundle import Bundle, slug
 from vitcore.report.settings import Origin, Settings
+from vitcore.report.shelf import Folder, FullError, Zip
 
 OF_A_PHOTO = {"handout.html", "patches.png", "rollout.png", "heads.png", "distance.png", "answer.png", "numbers.npz",
               "numbers.csv", "numbers.json", "animation.webp"}  # fmt: skip
