@@ -44,7 +44,8 @@ SETTINGS = {
     "rollout": {
         "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
         "residual": ("10", 10), "first": ("2", 2), "opacity": ("70", 70), "compare": ("true", True),
-        "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"), "b_discard": ("5", 5),
+        "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
+        "b_discard": ("5", 5),
         "b_residual": ("20", 20), "b_first": ("1", 1),
     },
 }  # fmt: skip
