@@ -168,6 +168,11 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         more = text["or more"] if most < abs(values).max() else ""
         controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
     with two:
+        place = int(abs(values).argmax())
+        row, col = grid.row_col(place)
+        st.markdown(text["apart"].format(
+            patch=place, row=row, col=col, points=abs(values.flat[place]), who=pair["left" if values.flat[place] > 0 else "right"],
+        ))  # fmt: skip
         st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(

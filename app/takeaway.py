@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -99,6 +100,7 @@ def remember(slug: str) -> None:
     """After a page: where the visitor is, and the rollout's settings there; Streamlit forgets controls of a page that is left."""
     if slug in ("rollout", "report"):
         st.session_state["_rollout"] = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+        st.session_state["_rollout_address"] = {key: st.query_params[key] for key in SETTINGS if key in st.query_params}
     st.session_state["_page"] = slug
 
 
@@ -106,6 +108,9 @@ def recall(slug: str) -> None:
     """On the way in, before the settings are drawn: what they were when they were last seen."""
     if st.session_state.get("_page") != slug:
         st.session_state.update(st.session_state.get("_rollout", {}))
+        for key, value in st.session_state.get("_rollout_address", {}).items():
+            with contextlib.suppress(st.errors.StreamlitAPIException):  # bound already: Streamlit writes it
+                st.query_params[key] = value
 
 
 # The link

@@ -3,19 +3,24 @@
 `tests/vitcore` must never hold an `__init__.py`: it would hide the package of the same name.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pytest
-import torch
-from PIL import Image
+ALONE = "PYTEST_XDIST_WORKER" not in os.environ
+if not ALONE:  # several workers share the cores; what they start does too
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import vitcore
-from vitcore import zoo  # before timm: it makes `import timm` work beside a CPU-only torch
-from vitcore.images import Photo
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import torch  # noqa: E402
+from PIL import Image  # noqa: E402
 
-torch.set_num_threads(2)
+import vitcore  # noqa: E402
+from vitcore import zoo  # noqa: E402  (before timm: it makes `import timm` work beside a CPU-only torch)
+from vitcore.images import Photo  # noqa: E402
+
+torch.set_num_threads(2 if ALONE else 1)
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
