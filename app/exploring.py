@@ -45,11 +45,12 @@ def explore(vit: Vit, photo: Photo, text: texts.Prose) -> None:
 def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=128)
-        head = controls.number(text["head control"], "head", vit.heads + 1, 0, width=105, help=text["head help"])
+        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
+        head = controls.number(text["head control"], "head", vit.heads + 1, 0, width=128, help=text["head help"])
         direction = controls.choice(text, "direction", list(DIRECTIONS))
         about = text["token help"].format(prefix=grid.prefix)
-        token = controls.number(text["token"], "token", grid.tokens, grid.prefix + grid.middle, width=110, help=about)
+        name = text["token shifted"].format(prefix=grid.prefix) if grid.prefix else text["token"]
+        token = controls.number(name, "token", grid.tokens, grid.prefix + grid.middle, width=140, help=about)
         second = _second(text, grid.tokens)
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])

@@ -168,11 +168,12 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         more = text["or more"] if most < abs(values).max() else ""
         controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
     with two:
-        place = int(abs(values).argmax())
-        row, col = grid.row_col(place)
-        st.markdown(text["apart"].format(
-            patch=place, row=row, col=col, points=abs(values.flat[place]), who=pair["left" if values.flat[place] > 0 else "right"],
-        ))  # fmt: skip
+        if abs(values).max() > 0:  # not where nothing differs
+            place = int(abs(values).argmax())
+            row, col = grid.row_col(place)
+            who = pair["left" if values.flat[place] > 0 else "right"]
+            found = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
+            st.markdown(text["apart"].format(**found))
         st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(

@@ -150,7 +150,12 @@ def _leads(scene: Scene) -> tuple[dict[str, Any], int]:
     since = next(d for d in range(blocks + 1) if (best[d:] == best[-1]).all())
     first = int(best[0])
     pictured = scene.text["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
-    facts = {"label": scene.vit.labels[best[-1]], "since": since, "first": scene.vit.labels[first], "pictured": pictured}
+    facts = {
+        "label": scene.vit.labels[best[-1]],
+        "since": since,
+        "first": scene.vit.labels[first],
+        "pictured": pictured,
+    }
     return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
 
 

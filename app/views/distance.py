@@ -32,6 +32,10 @@ else:
     images, px = average.images, average.px[["drop", "renormalise"].index(cls)]
     for problem in average.problems[:5]:
         st.caption(f":material/broken_image: {problem}")
+near, far = px[0].argmin(), px[0].argmax()
+if near != far:
+    st.markdown(text["first layer"].format(near=near + 1, near_px=f"{px[0, near]:.1f}", far=far + 1,
+                                           far_px=f"{px[0, far]:.1f}"))  # fmt: skip
 fig = figures.distance(px, grid, uniform_distance_px(grid), cls, images, mode)
 figure(fig, "distance", text["alt"].format(heads=vit.heads, blocks=vit.blocks), text["how"],
        text["limits"], distance_px=px)  # fmt: skip

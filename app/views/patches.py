@@ -24,6 +24,12 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = controls.number(text["seed"], "seed", 100, width=140) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None
+if order is not None and rec.labels:
+    titles = (text["in order"], text["positions stay"], text["positions move"])
+    answers = session.shuffled_answers(vit.name, photo.digest, seed, rec)
+    best = [(title, *answer[0]) for title, answer in zip(titles, answers, strict=False)]
+    said = [text["answer"].format(title=title, label=label, percent=f"{100 * p:.1f} %") for title, label, p in best]
+    st.markdown("  \n".join(said))  # beside the switch: the charts are below the fold
 
 left, right = st.columns([3, 2], gap="large")
 with left:
@@ -52,8 +58,6 @@ with right:
 if order is not None and rec.labels:
     st.markdown(f"## {text['shuffle title']}")
     st.markdown(text["shuffle"])
-    titles = (text["in order"], text["positions stay"], text["positions move"])
-    answers = session.shuffled_answers(vit.name, photo.digest, seed, rec)
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         fig = figures.predictions(answer, mode, title)
         with place:

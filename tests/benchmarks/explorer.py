@@ -58,7 +58,7 @@ WATCH = """() => {
     const look = () => painted(now => begun !== null && test() ? done(now - begun) : look())
     look()
   })
-  bench.control = label => document.querySelector(`input[aria-label="${label}"]`)?.value
+  bench.control = label => document.querySelector(`input[aria-label^="${label}"]`)?.value
 }"""
 
 

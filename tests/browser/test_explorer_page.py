@@ -57,7 +57,7 @@ def title(page: Page) -> Locator:
 
 
 def control(page: Page, label: str) -> Locator:
-    return page.get_by_role("spinbutton", name=label, exact=True)
+    return page.get_by_role("spinbutton", name=re.compile(rf"^{label}\b"))
 
 
 def layer(page: Page) -> str:

@@ -1,0 +1,132 @@
+"""Five tasks of a newcomer who looks: done by what is seen on the page, and answered as the recording says."""
+
+import re
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+from test_browser import at_rest, canvas, changed, choose, drawn, slider, touch
+from test_explorer_page import place, ready, rest, title
+
+import vitcore
+from vitcore.analysis import patches
+from vitcore.recording import predict, top_classes
+
+PHOTO = "assets/samples/red-panda.jpg"
+EYE = (8, 5)  # row, column of the red panda's eye
+LOOKS = ("The photo as patches", "Attention of the class token", "Position-embedding similarity",
+         "RGB embedding filters", "Mean attention distance")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def vit() -> vitcore.Vit:
+    return vitcore.load()
+
+
+@pytest.fixture(scope="module")
+def rec(vit) -> vitcore.Recording:
+    return vitcore.record(vit, PHOTO, maps=range(vit.blocks))
+
+
+def follow(page: Page, name: str) -> Page:
+    """Go to a page by its name in the menu."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    return page
+
+
+def most(page: Page) -> Locator:
+    return page.locator("figure .most").first
+
+
+def two_digits(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+def test_a_near_head_and_a_far_head(visit, rec):
+    """Find a head in layer 0 that looks only at near neighbours, and one that looks far: how far does each, in pixels?"""
+    page = at_rest(follow(at_rest(visit()), "Attention distance"))
+    px = rec.distance_px[0]
+    near, far = px.argmin(), px.argmax()
+    assert px[near] < 24 < 48 < px[far], "three patches, and six"
+    said = (
+        f"head {near + 1} looks nearest, {px[near]:.1f} px on average, and head {far + 1} farthest, {px[far]:.1f} px."
+    )
+    expect(page.get_by_text(said)).to_be_in_viewport()
+
+
+def test_what_the_class_token_used(visit, rec):
+    """Show which patches the class token used for this photo, through all layers."""
+    page = at_rest(visit())
+    expect(page.get_by_role("heading", name="What the class token gathered")).to_be_in_viewport()
+    mask = rec.rollout()
+    row, col = rec.grid.row_col(int(mask.argmax()))
+    touch(page, row, col, click=False)
+    said = page.locator("figcaption", has_text="patch ").first
+    expect(said).to_contain_text(f"patch {mask.argmax()} · row {row}, column {col}")
+    share = float(re.search(r"([\d.]+) % of the total", said.inner_text()).group(1))
+    assert share == pytest.approx(100 * mask.max(), rel=0.01)
+
+
+def test_the_eye_and_its_two_arrows(visit, rec):
+    """Put your finger on the animal's eye: what does that patch attend to in layer 5, and who attends to it?"""
+    page = ready(follow(at_rest(visit()), "Attention explorer"))
+    page.mouse.click(*place(page, *EYE))
+    token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
+    seen = page.get_by_role("spinbutton", name=f"Token (patch + {rec.grid.prefix})", exact=True)
+    expect(seen).to_have_value(str(token))
+    expect(page.get_by_role("spinbutton", name="Head (0 = mean)", exact=True)).to_have_value("0")
+    slider(page, "Layer").press("ArrowLeft")
+    expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
+    weights = rec.maps[5].astype("float64").mean(0)
+    for arrow, asked, given in (
+        ("What it attends to", "What patch 133 (row 8, column 5) attends to", weights[token]),
+        ("Who attends to it", "Who attends to patch 133 (row 8, column 5)", weights[:, token]),
+    ):
+        choose(page, arrow)
+        rest(page)
+        page.mouse.move(5, 5)
+        expect(title(page)).to_contain_text(asked)
+        best = int(given[rec.grid.prefix :].argmax())
+        expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
+        expect(most(page)).to_contain_text(two_digits(given[rec.grid.prefix + best]))
+
+
+def test_what_shuffling_does_to_the_answer(visit, vit, rec):
+    """What happens to the model's answer when the patches are shuffled, and when their positions move along?"""
+    page = at_rest(follow(at_rest(visit()), "Patches"))
+    page.get_by_label("Shuffle the patches").click(force=True)
+    order = patches.shuffled(rec.grid.patches, 0)
+    mixed = patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid)
+    answers = {
+        "Patches in order": rec.top(1)[0],
+        "Patches shuffled, positions stay": top_classes(predict(vit, mixed), vit.labels, 1)[0],
+        "Patches shuffled, positions move along": rec.top(1)[0],
+    }
+    assert len({label for label, _ in answers.values()}) == 2, "the scrambled picture is something else to the model"
+    for name, (label, p) in answers.items():
+        line = page.get_by_test_id("stMarkdown").get_by_text(f"{name}: {label}, {100 * p:.1f} %")
+        expect(line).to_be_in_viewport()
+        expect(page.get_by_role("figure", name=f"{name}: top 5")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_five_pictures_of_my_photo(visit, vit, tmp_path, width):
+    """Bring your own photo and see the five pictures of it, at a desk and on a phone."""
+    Image.open("assets/samples/macaw.jpg").transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "own.png")
+    own = vitcore.record(vit, tmp_path / "own.png")
+    page = at_rest(visit(width=width, height=900))
+    before = drawn(page)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_test_id("stMain").get_by_text("Upload", exact=True).click()
+    chooser.value.set_files(tmp_path / "own.png")
+    changed(page, before)
+    expect(canvas(page)).to_be_visible()
+    main = page.get_by_test_id("stMain")
+    for look in LOOKS:
+        expect(main.get_by_text(look, exact=True).first).to_be_visible()
+    px = own.distance_px[0]
+    expect(main.get_by_text(f"layer 0: {px.min():.0f}–{px.max():.0f} of 128 px")).to_be_visible()
+    label, p = own.top(1)[0]
+    expect(main.get_by_text(f"{label} {100 * p:.1f} %")).to_be_visible()
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth") <= 1

@@ -1,0 +1,167 @@
+"""What a newcomer wants to do with the app, as tasks: send a view, ask each layer, compare methods, lecture, take it home."""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import test_explorer_page as explorer
+import test_lab_page as lab
+from files import saved
+from PIL import Image
+from playwright.sync_api import Page, expect
+from test_lecture_page import SIZE, chrome_is_hidden
+from test_report_page import LONG
+from test_report_page import at_rest as report_at_rest
+from test_story_page import quiet
+
+import vitcore
+from vitcore.analysis.relevance import difference_points
+from vitcore.lens import lens
+from vitcore.relevance import relevance
+
+SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+
+
+@pytest.fixture(scope="module")
+def vit() -> vitcore.Vit:
+    return vitcore.load()
+
+
+@pytest.fixture(scope="module")
+def rec(vit) -> vitcore.Recording:
+    return vitcore.record(vit, SAMPLES / "red-panda.jpg")
+
+
+def copied(page: Page) -> str:
+    """Press Copy link; what is on the clipboard then."""
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Copied.", exact=True)).to_be_visible()
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def test_send_the_rollout_you_are_looking_at(visit):
+    """Send a colleague exactly the picture you are looking at."""
+    page = lab.at_rest(visit("rollout"))
+    before = lab.look(lab.picture(page, "gathered"))
+    page.get_by_role("group", name="Residual weight, %", exact=True).get_by_role("slider").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("residual=46"))
+    mine = [lab.look(lab.picture(lab.at_rest(page), key)) for key in ("gathered", "b_gathered", "differ")]
+    assert mine[0] != before
+    theirs = lab.at_rest(visit(copied(page)))
+    assert [lab.look(lab.picture(theirs, key)) for key in ("gathered", "b_gathered", "differ")] == mine
+    theirs.get_by_role("link", name="Take it away", exact=True).click()  # and the handout of the same picture
+    expect(theirs.get_by_role("heading", level=1)).to_have_text("Take it away")
+    assert "residual=46" in copied(report_at_rest(theirs))
+
+
+def test_send_the_attention_you_are_looking_at(visit):
+    """Send a colleague exactly the picture you are looking at."""
+    page = explorer.ready(visit("attention"))
+    page.mouse.click(*explorer.place(page, 6, 5))
+    expect(page).to_have_url(re.compile("token=102"))
+    page.get_by_role("group", name="Layer", exact=True).get_by_role("slider").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("block=3"))
+    page.mouse.move(2, 2)
+    explorer.ready(page)
+    title = explorer.title(page).inner_text()
+    assert "patch 101 (row 6, column 5)" in title and "layer 3" in title
+    heads = explorer.pixels(page, "figure canvas")
+    theirs = explorer.ready(visit(copied(page)))
+    expect(explorer.title(theirs)).to_have_text(title)
+    assert explorer.pixels(theirs, "figure canvas") == heads
+
+
+def test_after_which_layer_the_answer_is_there(visit, vit, rec):
+    """After which layer would the model first give the answer it finally gives? What would it say after layer 3?"""
+    best = lens(vit, rec.seen.pixels).argmax(1)  # [0]: the embeddings alone
+    final, after_3 = vit.labels[best[-1]], vit.labels[best[4]]
+    passed = next(i for i in range(len(best)) if (best[i:] == best[-1]).all())
+    page = quiet(visit("story"))
+    page.get_by_role("button", name="Layer after layer").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text("8 · Layer after layer")
+    tiles = quiet(page).locator(".st-key-story_depth li")
+    expect(tiles).to_have_count(vit.blocks)
+    told = [re.fullmatch(r"Layer (\d+)\s*(.+) \d+\s%", tile).groups() for tile in tiles.all_inner_texts()]
+    assert told[3] == ("3", after_3)
+    assert next(layer for layer, label in told if label == final) == str(list(best[1:]).index(best[-1]))
+    page.get_by_text("Show the answer", exact=True).click()
+    sentence = f"After {passed} of 12 layers (the picture of layer {passed - 1}) “{final}” takes the lead for good."
+    expect(page.get_by_text(sentence)).to_be_visible()
+
+
+def test_where_two_methods_differ_most(visit, vit, rec):
+    """Rollout and a method that asks for a class disagree: show both for the second-likeliest class, and where most."""
+    second = rec.top(2)[1][0]
+    asked = relevance(vit, rec.seen.pixels, "chefer", vit.labels.index(second)).maps
+    points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
+    row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
+    page = lab.at_rest(visit("rollout"))
+    page.get_by_role("button", name=re.compile(rf"^{second} \d+%$")).click()
+    expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
+    who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
+    expect(page.get_by_text("They differ most at")).to_have_text(
+        f"They differ most at patch {row * rec.grid.cols + col} (row {row}, column {col}): "
+        f"there {who} gives {abs(points[row, col]):.2f} percentage points more."
+    )
+
+
+def test_step_7_on_the_projector(visit):
+    """Put step 7 of the tour on the projector, large, without menus, in traditional Chinese, turn two pages, get out."""
+    page = quiet(visit("story", width=1920, height=1080))
+    small = page.evaluate(SIZE)
+    page.get_by_role("button", name="Inside one layer").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text("7 · Inside one layer")
+    page.get_by_role("combobox", name=re.compile("Language")).click()
+    page.get_by_role("option", name="繁體中文").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text("7 · 一層之內")
+    page.get_by_role("switch").last.click(force=True)
+    chrome_is_hidden(page)
+    quiet(page)
+    assert page.evaluate(SIZE) > 1.4 * small
+    fields = page.get_by_test_id("stNumberInput")
+    assert fields.count() == 2 and fields.get_by_role("button").count() == 4, "each with − and +"
+    bar, stepper = (page.locator(f".st-key-{key}").bounding_box() for key in ("bar", "steps"))
+    assert bar["y"] + bar["height"] <= stepper["y"] + 5, "the bar covers nothing"
+    for step, name in ((8, "一層接一層"), (9, "答案")):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {name}")
+        quiet(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.get_by_role("heading", level=2)).to_have_text("9 · 答案")
+
+
+def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_path):
+    """Take everything about three photos home as one file, and open the handout of one of them without a network."""
+    whole = Image.open(SAMPLES / "red-panda.jpg")
+    third = whole.width // 3
+    crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
+    page = report_at_rest(visit("report"))
+    page.get_by_role("radio", name="My own", exact=True).click()
+    page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
+        [{"name": f"{n}.png", "mimeType": "image/png", "buffer": saved(crop, "PNG")} for n, crop in crops.items()]
+    )
+    page.get_by_role("button", name="Make the ZIP of 3 photos").click()
+    ready = page.get_by_role("button", name=re.compile(r"ZIP, [\d.]+ MB"))
+    ready.wait_for(timeout=LONG)
+    with page.expect_download() as waiting:
+        ready.click()
+    with zipfile.ZipFile(waiting.value.path()) as box:
+        assert {name.partition("/")[0] for name in box.namelist() if name.endswith("/handout.html")} == set(crops)
+        box.extractall(tmp_path)
+    context = chromium.new_context(offline=True)
+    try:
+        handout = context.new_page()
+        handout.goto((tmp_path / "part-1" / "handout.html").as_uri())
+        expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
+        label, share = vitcore.record(vit, saved(crops["part-1"], "PNG")).top(1)[0]
+        expect(handout.get_by_text(f"Its answer: {label}, {share:.0%}")).to_be_visible()
+        assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+    finally:
+        context.close()
