@@ -22,9 +22,9 @@ help: ## list these verbs
 app: $(APP_READY) ## install what is missing, then open the app on http://localhost:PORT
 	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT) --server.fileWatcherType none
 
-test: $(DEV_READY) browser ## every test but the slow ones; those with a browser after the others, one at a time
+test: $(DEV_READY) browser ## every test but the slow ones; those with a browser after the others
 	$(PY) -m pytest -m "not slow and not browser" -n auto --maxprocesses 4 --dist loadfile
-	$(PY) -m pytest -m "not slow and browser" tests/browser
+	$(PY) -m pytest -m "not slow and browser" -n 2 --dist loadfile tests/browser
 
 test-slow: $(DEV_READY) browser ## the slow tests
 	$(PY) -m pytest -m slow

@@ -132,7 +132,7 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
     if side.found and side.found.gaps:
         st.caption(text["complete"].format(rise=side.found.rises[0], gap=side.found.gaps[0], total=side.raw.sum()))
     explain(text[f"how.{name}"], text[f"limits.{name}"])
-    st.caption(text[f"source.{name}"])
+    st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
     start = None if side.method.asks_class else a.query
     downloads(
         lambda: figures.relevance(

@@ -42,7 +42,7 @@ def menu() -> None:
     """The choice of a language; `?lang=` keeps it (by hand: a bound control would put the name in the address)."""
     now = language()
     chosen = st.selectbox(
-        ":material/translate: Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
+        "Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
         format_func=LANGUAGES.__getitem__, persist_state="session",
     )  # fmt: skip
     if chosen != st.query_params.get("lang", of_locale(st.context.locale)):

@@ -33,7 +33,7 @@ def _pixels(scene: Scene) -> None:
         _touch(scene, "story_pixels")
     with beside, st.container(horizontal=True):
         for name, shown in zip(("red", "green", "blue"), channels(scene.rec.seen.pixels), strict=True):
-            st.image(shown, scene.text[name], width=104, alt=scene.text[name])
+            st.image(shown, scene.text[name], width=104, alt=scene.text[f"{name} channel"])
 
 
 def _count_pixels(scene: Scene) -> tuple[dict[str, Any], int]:

@@ -47,7 +47,8 @@ def at_rest(page: Page) -> Page:
 
 
 DRAWN = """() => {
-  const find = root => root.querySelector("[data-testid=stPlotlyChart] .main-svg, svg[role=img] *, canvas") ||
+  const drawn = "[data-testid=stPlotlyChart] .main-svg, svg[role=img] *, canvas, [data-testid=stImage] img"
+  const find = root => root.querySelector(drawn) ||
     [...root.querySelectorAll("*")].some(e => e.shadowRoot && find(e.shadowRoot))
   return Boolean(find(document.querySelector("[data-testid=stMain]")))
 }"""
@@ -241,6 +242,7 @@ def test_light_and_dark(visit):
         return (high + 0.05) / (low + 0.05)
 
     page = at_rest(visit("patches", theme="dark"))
+    page.wait_for_selector(".stPlotlyChart .gtitle")
     assert page.evaluate(paper) == "rgb(12, 15, 21)"
     assert contrast(page) > 7
     picture = drawn(page)

@@ -86,7 +86,8 @@ def test_the_bar_is_only_seen_where_the_sidebar_is_closed(visit):
     page = at_rest(visit())
     bar = page.locator(".st-key-bar")
     expect(bar).to_be_hidden()
-    page.get_by_test_id("stSidebarCollapseButton").locator("button").click(force=True)
+    page.get_by_test_id("stSidebar").hover()  # the button shows then
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
     expect(bar).to_be_visible()
 
 

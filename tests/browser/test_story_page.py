@@ -165,7 +165,7 @@ def test_axe_finds_nothing_serious(visit, theme):
     assert found == [], json.dumps(found, indent=1)
 
 
-@pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
+@pytest.mark.parametrize("lang", ["zh-TW", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("en", "zh-CN"))])
 def test_a_phone_never_scrolls_sideways(visit, lang):
     page = visit(f"story?lang={lang}", width=390, height=844)
     root = page.url.partition("/story")[0]
@@ -182,6 +182,7 @@ def test_a_phone_never_scrolls_sideways(visit, lang):
         assert not cut, f"the equation of step {step} is cut off"
 
 
+@pytest.mark.slow
 def test_turning_a_page_is_quick(visit):
     """From the key to the new heading, in the browser's own clock: the median over two walks through all steps."""
     page = quiet(visit("story"))

@@ -62,7 +62,7 @@ def test_train_a_model_and_watch_it_learn(visit):
     page.reload()  # the run does not mind
     expect(page.get_by_text("Finished").first).to_be_visible(timeout=60_000)
     expect(page.get_by_text("Step 30 of 30")).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^Loss. Loss: .* at step 30"))).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Loss over steps. Loss: .* at step 30"))).to_be_visible()
     at_rest(page)
     assert serious(page) == []
     narrow(page)
