@@ -260,6 +260,7 @@ def test_a_link_opens_the_same_view(visit):
     rest(page)
     page.get_by_role("button", name=re.compile(r"^layer 8, head 2: ")).click()
     rest(page)
+    page.wait_for_timeout(1500)  # as above: this run is the longest, and a person looks at what came
     page.get_by_role("radio", name="Who attends to it").click()
     rest(page)
     page.mouse.move(5, 5)
