@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
 
+LAST = 10**6  # the block that is asked for, to be given the last one there is
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
 
 
@@ -245,7 +246,6 @@ def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str |
 
 def scale_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:
     """A colour bar under a picture, with numbers at its ends and a unit."""
-    from vitcore.figures.theme import lut
+    from vitcore.figures.theme import stops
 
-    stops = ["#" + bytes(rgb).hex() for rgb in lut(scale)[::32]] + ["#" + bytes(lut(scale)[255]).hex()]
-    scale_bar(stops, f"{low:.3g}", f"{high:.3g}", unit, key=key)
+    scale_bar(stops(scale), f"{low:.3g}", f"{high:.3g}", unit, key=key)

@@ -83,7 +83,9 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     names = _prefix_names(vit, text)
     has = _has(vit)
     uri = session.shown(*me, photo, rec)[1]
-    maps, step = _maps(vit, photo, rec, state)
+    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
+    some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
+    maps, step = _maps(vit, photo, rec, state, some)
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled")}
     found = insights.heads_in_words(*me, tuple(rec.maps), rec)
     strip = insights.atlas(*me, state["token"], state["column"], rec)
@@ -91,26 +93,26 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     whole = len(rec.maps) == vit.blocks
     return {
         "state": chosen, "heads": vit.heads, "names": names,
-        "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "cls_token" in has,
+        "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
         "shared": state["shared"], "maps": maps, "photo": address(insights.photo_bytes(*me, uri), "image/jpeg", "photo"),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
                   "heads": vit.heads if whole else 1},
-        "rollout": _rollout(vit, photo, rec, state) if state["rolled"] else None,
+        "rollout": _rollout(vit, photo, rec, state, some) if state["rolled"] else None,
         "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in found.items()},
         "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": {word: text[word] for word in WORDS},
         "rules": _rules(grid, text), "most_bits": round(math.log2(grid.tokens), 1),
-        "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "cls_token" in has],
+        "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "class token" in has],
         "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
     }  # fmt: skip
 
 
-def _maps(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any]) -> tuple[list[dict[str, Any] | None], int]:
+def _maps(
+    vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None
+) -> tuple[list[dict[str, Any] | None], int]:
     """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
     me, mime = (vit.name, photo.digest), "application/octet-stream"
-    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
-    some = insights.queries(rec, pinned, vit.heads)
     places: list[dict[str, Any] | None] = [None] * vit.blocks
     if some is None and len(rec.maps) == vit.blocks:
         for block, data in insights.attention_bytes(*me, rec).items():
@@ -123,10 +125,8 @@ def _maps(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any]) -> tupl
     return places, insights.step_of(rec, vit.heads)
 
 
-def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any]) -> dict[str, Any]:
+def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
-    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
-    some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer as for the heads
     data = insights.rollout_bytes(
         vit.name, photo.digest, tuple(some) if some else None, state["column"] and bool(some), rec
     )
@@ -141,7 +141,9 @@ def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
 
 
 def _has(vit: Vit) -> list[str]:
-    return [name for name in ("cls_token", "dist_token") if getattr(vit.module, name, None) is not None]
+    from vitcore.inside import prefix_names
+
+    return [f"{name} token" for name in prefix_names(vit) if not name.startswith("register")]
 
 
 def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:

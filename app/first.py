@@ -35,16 +35,15 @@ def picture_of(rec: Recording, photo: str, readout: str, seen: Image.Image) -> d
     import numpy as np
 
     from vitcore.figures.attention import heat, heat_size, scale_top
-    from vitcore.figures.theme import SEQUENTIAL, lut
+    from vitcore.figures.theme import SEQUENTIAL, stops
 
     mask, grid = rec.rollout(), rec.grid
     top = scale_top(mask)
-    stops = [*lut(SEQUENTIAL)[::32], lut(SEQUENTIAL)[255]]
     return {
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
         "image": webp(np.asarray(seen), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 4), "more": bool(top < mask.max()),
-        "colours": ["#" + bytes(rgb).hex() for rgb in stops],
+        "colours": stops(SEQUENTIAL),
     }  # fmt: skip
 
 
@@ -52,10 +51,12 @@ def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
     """(H, W, 3 or 4) bytes as a data address, a third of a PNG's size: exact, or lossy with a `quality` up to 100."""
     from PIL import Image
 
+    from vitcore.figures.theme import data_address
+
     file = io.BytesIO()
     how: dict[str, Any] = {"lossless": True, "method": 0} if quality is None else {"quality": quality, "method": 2}
     Image.fromarray(pixels).save(file, "WEBP", **how)
-    return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
+    return data_address(file.getvalue(), "image/webp")
 
 
 def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, mode: Any) -> dict[str, Any]:
@@ -90,13 +91,12 @@ def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
     """Up to three heads of the first, the middle and the last layer whose maps were kept, a layer a row."""
     import numpy as np
 
-    from app.session import head_maps
     from vitcore.figures.attention import heads
     from vitcore.words import say
 
     blocks = [block for block in sorted({0, vit.blocks // 2, vit.blocks - 1}) if block in rec.maps]
     some = min(3, vit.heads)
-    maps = np.concatenate([head_maps(rec, block, None)[:some] for block in blocks])
+    maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h + 1) for b in blocks for h in range(some)]
     return heads(
         maps, rec.grid, say("Attention of the {readout}", readout=say(vit.readout)), mode, names=names, across=some

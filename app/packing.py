@@ -58,13 +58,15 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
 
 def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
     """The film, still until somebody wants it to move, and its two files."""
+    from vitcore.figures.theme import data_address
+
     st.markdown(f"### {text['film title']}")
     st.markdown(text["film about"])
     key = vit.name, photo.digest, asked, texts.language()
     with st.spinner(text["film making"], show_time=True):
         moving = takeaway.film(*key, "webp", vit, rec)
     plays = st.toggle(text["film play"], key="film_plays")
-    shown = _address(moving) if plays else takeaway.still(*key, vit, rec)
+    shown = data_address(moving, "image/webp") if plays else takeaway.still(*key, vit, rec)
     st.image(shown, alt=text["film alt"].format(count=vit.blocks - asked.first_block), width=420)
     words = texts.table()
 
@@ -152,9 +154,3 @@ def size(text: texts.Prose, count: int) -> str:
     if count < 10**6:
         return text["kb"].format(size=max(1, round(count / 1000)))
     return text["mb"].format(size=f"{count / 10**6:.1f}")
-
-
-def _address(film: bytes) -> str:
-    import base64
-
-    return "data:image/webp;base64," + base64.b64encode(film).decode()

@@ -222,15 +222,6 @@ def _array(picture: Image.Image) -> NDArray[np.uint8]:
     return np.asarray(picture)
 
 
-def head_maps(rec: Recording, block: int, token: int | None) -> NDArray[np.float32]:
-    """(H, rows, cols) attention of a token (default: where the answer is read) in a block."""
-    import numpy as np
-
-    weights = rec.maps[block].astype(np.float32)  # (H, T, T)
-    rows = np.einsum("t,htk->hk", rec.readout, weights) if token is None else weights[:, token]
-    return rec.grid.to_map(rows)
-
-
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_PHOTOS = 100
 MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
-LAST = 10**6  # the block that is asked for, to be given the last one there is
 
 
 # One photo

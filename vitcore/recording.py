@@ -47,6 +47,15 @@ class Recording:
         """The likeliest classes with their probabilities; empty for a model without a head."""
         return top_classes(self.logits, self.labels, count)
 
+    def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
+        """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
+
+        Raises: KeyError, for a block whose maps were not kept.
+        """
+        weights = self.maps[block].astype(np.float32)  # (H, T, T)
+        rows = np.einsum("t,htk->hk", self.readout, weights) if token is None else weights[:, token]
+        return self.grid.to_map(rows)
+
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 

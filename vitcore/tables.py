@@ -1,4 +1,4 @@
-"""Numbers as CSV: one long table of array name, indices and value, whatever the arrays' shapes."""
+"""Numbers as files: NPZ, and CSV as one long table of array name, indices and value, whatever the arrays' shapes."""
 
 import csv
 import io
@@ -20,3 +20,10 @@ def csv_of(arrays: Mapping[str, ArrayLike]) -> bytes:
                 [name, *index, *[""] * (4 - len(index)), f"{value:.7g}" if values.dtype.kind == "f" else value]
             )
     return file.getvalue().encode()
+
+
+def npz_of(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """The arrays, by name, as the bytes of one compressed NPZ file."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -74,11 +73,9 @@ def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping
 
 def npz(arrays: dict[str, Any]) -> bytes:
     """The arrays as one file."""
-    import numpy as np
+    from vitcore.tables import npz_of
 
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
+    return npz_of(arrays)
 
 
 def _csv(arrays: dict[str, Any]) -> bytes:

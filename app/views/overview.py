@@ -31,7 +31,7 @@ def door(slug: str, spec: dict | None) -> None:
     with st.container(border=True, height="stretch"):
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
-            st.caption(text[slug].format(readout=say(vit.readout)))
+            st.caption(text[slug].format(readout=controls.readout(vit)))
         else:
             st.info(text[f"{slug} none"])
         st.space("stretch")
@@ -54,7 +54,7 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
             st.switch_page(f"views/{way}.py")
 with look if not ready else st.container(), st.skeleton(height=560), said:
-    vit, photo, rec = controls.current(10**6)
+    vit, photo, rec = controls.current(controls.LAST)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention.py", query_params={"token": str(token)})

@@ -6,7 +6,7 @@ from app import controls, packing, takeaway, texts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current(takeaway.LAST)
+vit, photo, rec = controls.current(controls.LAST)
 
 st.markdown(f"## {text['one title']}")
 asked = packing.settings(text, vit)

@@ -51,7 +51,7 @@ def test_bytes_decode_to_the_recordings_numbers(files, rec):
         codes = block_of(data, files, block)
         close(coding.decode(codes), rec.maps[block])
         token = 1 + rec.grid.patch(3, 5)
-        shown = session.head_maps(rec, block, token)
+        shown = rec.head_maps(block, token)
         close(coding.decode(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
     assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
     assert len({spec["url"] for spec in data["maps"]}) == 12

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout import discard, rollout
+from vitcore.analysis.rollout import discard, rollout, start_row
 from vitcore.grid import Grid
 
 
@@ -56,8 +56,7 @@ def gradient_rollout(
     """
     settings = {"prefix": prefix, "discard_ratio": discard_ratio, "residual": residual, "first_block": first_block}
     whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
-    tokens = positive.shape[-1]
-    stayed = np.eye(tokens)[start] if isinstance(start, int | np.integer) else np.array(start, np.float64)
+    stayed = start_row(start, positive.shape[-1])
     for matrix in positive[first_block:]:
         stayed = stayed * np.where(_kept(matrix, discard_ratio, prefix), residual, 1.0)
     return np.maximum(whole - stayed, 0)  # below 0 by rounding only
@@ -74,8 +73,7 @@ def chefer(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
     R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `speaking_for` of that block. Taken is the row of
     the class token, or `start` @ R for a model that reads a pool of tokens, less the identity R began with.
     """
-    begin = np.eye(positive.shape[-1])[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
-    row = begin
+    row = begin = start_row(start, positive.shape[-1])
     for matrix in positive[::-1]:
         row = row + row @ matrix
     return row - begin

@@ -69,7 +69,7 @@ def rollout(
     that read their answer from a pool of tokens. Blocks before `first_block` are left out.
     """
     _check_first(first_block, len(fused))
-    row = _row(start, fused.shape[-1])
+    row = start_row(start, fused.shape[-1])
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
         row = step(row, matrix, prefix, discard_ratio, residual)
     return row
@@ -86,7 +86,7 @@ def build_up(
     distribution (a pool's weights) is the same for every row: the one the whole model reads with.
     """
     _check_first(first_block, len(fused))
-    rows = np.tile(_row(start, fused.shape[-1]), (len(fused), 1))
+    rows = np.tile(start_row(start, fused.shape[-1]), (len(fused), 1))
     for block in range(len(fused) - 1, first_block - 1, -1):  # every row that has this block in it takes it at once
         rows[block:] = step(rows[block:], fused[block], prefix, discard_ratio, residual)
     return rows
@@ -103,7 +103,7 @@ def rollout_matrix(
     return product
 
 
-def _row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
+def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
     """A token's index as a distribution over tokens; a distribution as it is."""
     return np.eye(tokens)[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
 

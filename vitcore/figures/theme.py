@@ -99,12 +99,22 @@ def lut(scale: str) -> NDArray[np.uint8]:
 _LUTS: dict[str, NDArray[np.uint8]] = {}
 
 
+def stops(scale: str, every: int = 32) -> list[str]:
+    """A colour scale as "#rrggbb" stops for a gradient: each `every`-th of its 256 colours, and the last."""
+    return ["#" + bytes(rgb).hex() for rgb in [*lut(scale)[::every], lut(scale)[255]]]
+
+
 def data_uri(pixels: NDArray[np.uint8], photo: bool = False) -> str:
     """(H, W, 3 or 4) bytes as an address a browser can show: PNG, or JPEG for a `photo`, a tenth of the size."""
     file = io.BytesIO()
     kind, how = ("JPEG", {"quality": 90}) if photo and pixels.shape[-1] == 3 else ("PNG", {"compress_level": 3})
     Image.fromarray(pixels).save(file, kind, **how)
-    return f"data:image/{kind.lower()};base64," + base64.b64encode(file.getvalue()).decode()
+    return data_address(file.getvalue(), f"image/{kind.lower()}")
+
+
+def data_address(file: bytes, mime: str) -> str:
+    """A file as an address a browser can show."""
+    return f"data:{mime};base64," + base64.b64encode(file).decode()
 
 
 def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, zoom: int = 1) -> NDArray[np.uint8]:

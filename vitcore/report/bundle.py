@@ -5,16 +5,12 @@ more than one photo's files are ever held.
 """
 
 import hashlib
-import io
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.figures import print_figure
@@ -28,7 +24,7 @@ from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings
 from vitcore.report.shelf import Shelf
-from vitcore.tables import csv_of
+from vitcore.tables import csv_of, npz_of
 from vitcore.zoo import Vit
 
 RESERVED = re.compile(
@@ -109,7 +105,7 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
     files["numbers.csv"] = csv_of(
         {name: found[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
     )
-    files["numbers.npz"] = npz(found)
+    files["numbers.npz"] = npz_of(found)
     top = rec.top(1)
     title = title_of(rec, origin)
     return Made(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
@@ -119,14 +115,7 @@ def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, byte
     """The files of a model, the same for all photos; fewer where something isn't defined for it."""
     files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
     found = model_arrays(side)
-    return files | ({"numbers.npz": npz(found)} if found else {})
-
-
-def npz(found: dict[str, NDArray]) -> bytes:
-    """Arrays as the bytes of one file."""
-    file = io.BytesIO()
-    np.savez_compressed(file, **found)  # type: ignore[arg-type]
-    return file.getvalue()
+    return files | ({"numbers.npz": npz_of(found)} if found else {})
 
 
 def slug(name: str) -> str:

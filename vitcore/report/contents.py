@@ -34,9 +34,7 @@ def layers(rec: Recording, settings: Settings) -> NDArray[np.float64]:
 
 def last_heads(rec: Recording, settings: Settings) -> NDArray[np.float32]:
     """(H, rows, cols) attention in the last block of the token that was asked. Raises: KeyError, if it was not kept."""
-    weights = rec.maps[len(rec.distance_px) - 1].astype(np.float32)
-    start = settings.start(rec.grid)
-    return rec.grid.to_map(np.einsum("t,htk->hk", rec.readout, weights) if start is None else weights[:, start])
+    return rec.head_maps(len(rec.distance_px) - 1, settings.start(rec.grid))
 
 
 def arrays(rec: Recording, settings: Settings) -> dict[str, NDArray]:

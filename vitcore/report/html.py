@@ -1,6 +1,5 @@
 """Small pieces of HTML: escaped text, pictures as data addresses, colour bars, tables; no script, nothing fetched."""
 
-import base64
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.theme import lut
+from vitcore.figures.theme import data_address, stops
 from vitcore.report.pictures import Scale
 
 
@@ -35,7 +34,7 @@ def image(pixels: NDArray[np.uint8] | Image.Image, alt: str, photo: bool, most_p
         )
     file = io.BytesIO()
     drawn.save(file, "WEBP", quality=86, method=4) if photo else drawn.save(file, "WEBP", lossless=True, quality=80)
-    address = "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
+    address = data_address(file.getvalue(), "image/webp")
     named = " ".join(one for one in (class_, "" if photo else "sharp") if one)
     kind = f' class="{named}"' if named else ""
     wide, high = drawn.size
@@ -48,15 +47,14 @@ def _shrunk(size: tuple[int, int], most_px: int) -> tuple[int, int]:
 
 def drawing(light: bytes, dark: bytes, alt: str) -> str:
     """An SVG for light pages and paper, and one for dark pages."""
-    one, other = ("data:image/svg+xml;base64," + base64.b64encode(svg).decode() for svg in (light, dark))
+    one, other = (data_address(svg, "image/svg+xml") for svg in (light, dark))
     source = f'<source media="screen and (prefers-color-scheme: dark)" srcset="{other}">'
     return f'<picture>{source}<img src="{one}" alt="{escape(alt, quote=True)}"></picture>'
 
 
 def scale_bar(scale: Scale) -> str:
     """A colour bar with the numbers at its ends, and its unit."""
-    stops = ",".join("#" + bytes(rgb).hex() for rgb in [*lut(scale.colours)[::16], lut(scale.colours)[255]])
-    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    bar = f'<i style="background:linear-gradient(90deg,{",".join(stops(scale.colours, 16))})"></i>'
     ends = [text("span", f"{end:.3g}") for end in (scale.low, scale.high)]
     return tag("div", ends[0], bar, ends[1], text("span", scale.unit), class_="scale")
 
