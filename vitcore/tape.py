@@ -35,13 +35,16 @@ class Call:
 
     def weights(self, query: slice = slice(None)) -> Tensor:
         """Attention weights softmax(QKᵀ·factor + mask), (B, H, queries, T); `query` limits the rows."""
+        scores = self.scores(query)
+        weights = scores.softmax(dim=-1)
+        return weights if self.mask is None else none_if_blind(weights, scores)
+
+    def scores(self, query: slice = slice(None)) -> Tensor:
+        """QKᵀ·factor + mask, (B, H, queries, T), whose softmax the attention weights are; `query` limits the rows."""
         scores = (self.q[:, :, query] * self.factor) @ self.k.transpose(-2, -1)
-        if self.mask is not None:
-            scores = (
-                scores + additive(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
-            )
-            return none_if_blind(scores.softmax(dim=-1), scores)
-        return scores.softmax(dim=-1)
+        if self.mask is None:
+            return scores
+        return scores + additive(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
 
 
 def none_if_blind(weights: Tensor, scores: Tensor) -> Tensor:

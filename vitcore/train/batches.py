@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.train.recipe import Recipe, RecipeError, needs_labels
 from vitcore.words import say
 
 ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers
@@ -26,6 +26,7 @@ class Batch:
     pixels: Tensor
     targets: Tensor | None
     labels: Tensor
+    step: int = 0  # the optimiser step they are for, from 0
 
 
 def plan(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
@@ -95,14 +96,15 @@ def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step:
     """
     from timm.data.mixup import Mixup, mixup_target
 
-    known = labels if classes else torch.zeros_like(labels)
+    labelled = bool(classes) and needs_labels(recipe)
+    known = labels if labelled else torch.zeros_like(labels)
     options = {"label_smoothing": recipe.label_smoothing, "num_classes": max(classes, 1)}
     if mixes(recipe):
         with numpy_seeded(MIXING, recipe.seed, step, part):
             pixels, targets = Mixup(recipe.mixup, recipe.cutmix, **options)(pixels, known)
     else:
         targets = mixup_target(known, options["num_classes"], smoothing=recipe.label_smoothing)
-    return Batch(pixels, targets if classes else None, labels)
+    return Batch(pixels, targets if labelled else None, labels, step)
 
 
 @contextmanager

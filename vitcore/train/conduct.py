@@ -6,19 +6,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 
-from vitcore import words
+from vitcore import words, zoo
 from vitcore.train import checkpoint, loop, snapshots
 from vitcore.train.data import Evaluation, open_data
+from vitcore.train.evaluate import matched
 from vitcore.train.frames import snapshot_steps
-from vitcore.train.recipe import Recipe
+from vitcore.train.recipe import Recipe, needs_labels
 from vitcore.train.runs import RunFolder, alone, explained, recipe_of, say, source_of
-from vitcore.train.sources import Photos, open_photos, require_classes
+from vitcore.train.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.validation import few_shots, held_out_of, validate
 
 SAY_EVERY_S = 0.5
@@ -31,6 +33,7 @@ def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with:
     `show` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
     """
     recipe = recipe_of(folder)
+    torch.set_flush_denormal(True)  # tiny attention weights make denormal numbers, which slow a CPU many times
     machine = loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
     if not machine.is_main_process:
         return _conduct(folder, recipe, machine, lambda record: None)
@@ -86,33 +89,34 @@ def stop_together(machine: Accelerator, asked: threading.Event) -> bool:
 
 def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
     """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
-    if recipe.task == "lessons":
-        return lesson_photos(), lesson_photos()
     train, held_out = open_photos(source, seed=recipe.seed)
-    if recipe.task == "classify" or (recipe.task == "distil" and recipe.distil_share < 1):
+    if needs_labels(recipe):
         require_classes(train)
-    return train, held_out
+    elif recipe.task != "masked":
+        train, held_out = (in_classes_of(recipe.teacher, photos) for photos in (train, held_out))
+    return train, _few(held_out, recipe)
 
 
-def lesson_photos() -> Photos:
-    """Lessons have no photos of their own here: ImageNet's classes, and nothing held out."""
-    import numpy as np
-    from timm.data import ImageNetInfo
+def in_classes_of(teacher: str, photos: Photos) -> Photos:
+    """Photos labelled with a teacher's classes; -1, unlabelled, where the teacher knows no such class."""
+    vit = zoo.load(teacher)
+    try:
+        to_teacher = np.append(matched(vit, photos.classes, photos.name), -1)  # label -1 stays so
+    except DataError:  # photos of other things, or without labels, teach as well
+        to_teacher = np.full(len(photos.classes) + 1, -1)
+    return replace(photos, labels=to_teacher[photos.labels], classes=vit.labels)
 
-    info = ImageNetInfo("imagenet-1k")
-    names = tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
-    return Photos("lessons", [], np.zeros(0, np.int64), names)
+
+def _few(held_out: Photos, recipe: Recipe) -> Photos:
+    """At most `evaluate_most` of the held-out photos; for tasks that know classes, of those with a label."""
+    which = np.arange(len(held_out)) if recipe.task == "masked" else np.flatnonzero(held_out.labels >= 0)
+    if recipe.evaluate_most:
+        which = np.random.default_rng(recipe.seed).permutation(which)[: recipe.evaluate_most]
+    return held_out.subset(which)
 
 
 def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
-    if recipe.task == "lessons":
-        from vitcore.train import lessons, teach
-
-        where = Path(source_of(folder))
-        return lessons.LessonBatches(
-            teach.open_lessons(where), recipe, len(photos.classes), teach.looker_of(where).to(device), device
-        )
     seen = module.vit.pretrained_cfg
     decoding = lambda done, of: say(folder, "starting", 0, _decoding(done, of))  # noqa: E731
     return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)

@@ -159,7 +159,7 @@ def advance(run: Training) -> dict[str, Tensor]:
     recipe, machine = run.recipe, run.accelerator
     run.module.train()
     for group in run.optimiser.param_groups:
-        group["lr"] = learning_rate(recipe, run.step)
+        group["lr"] = group.get("times", 1.0) * learning_rate(recipe, run.step)
     total: dict[str, Tensor] = {}
     for micro in range(run.passes):
         place = micro * machine.num_processes + machine.process_index

@@ -37,7 +37,7 @@ def build(recipe: Recipe, classes: int) -> Any:
 
     With `start_from`, its blocks come from there, its positions are interpolated to the new grid as the paper does
     (§3.2, bilinear with aligned corners), and its head is replaced by a zero-initialised one, so that every class is as
-    likely as any other at the start.
+    likely as any other at the start. Learning layer by layer goes on with the head as well, if it has as many classes.
     """
     torch.manual_seed(recipe.seed)
     module: Any = VisionTransformer(
@@ -52,7 +52,9 @@ def build(recipe: Recipe, classes: int) -> Any:
         trained = zoo.load(recipe.start_from)
         inherit(module, trained.module)
         module.pretrained_cfg |= {"mean": trained.mean, "std": trained.std}
-        if classes:
+        if recipe.task == "layers" and getattr(trained.module, "num_classes", 0) == classes:
+            module.head.load_state_dict(trained.module.head.state_dict())
+        elif classes:
             zero(module.head)
     return module
 

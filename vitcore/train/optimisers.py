@@ -11,21 +11,29 @@ from torch.optim.swa_utils import AveragedModel
 
 from vitcore.train.recipe import Recipe
 
-UNDECAYED = ("pos_embed", "cls_token", "mask")
+PLACES = ("pos_embed", "cls_token")
+UNDECAYED = (*PLACES, "mask")
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
     """The rate of step 0, 1, …: linear warm-up to `lr_peak`, held until `hold`, then a fall to zero at step T.
 
+    A layer-by-layer run has two such courses, one for each half: forced, and free with `free_lr` times the peak.
     With hold 0: peak · ½(1 + cos πp), p = (step − w) / (T − w), as vit_jax (Table 4 of arXiv 2010.11929). Its warm-up is
     step / w; here (step + 1) / w, so that the first step is not wasted.
     """
+    steps, peak = recipe.steps, recipe.lr_peak
+    if recipe.task == "layers":
+        forced = math.ceil(recipe.forced * steps)
+        steps, step, peak = (
+            (forced, step, peak) if step < forced else (steps - forced, step - forced, peak * recipe.free_lr)
+        )
     if step < recipe.warmup_steps:
-        return recipe.lr_peak * (step + 1) / recipe.warmup_steps
-    start = max(recipe.warmup_steps, round(recipe.hold * recipe.steps))
-    p = min(1.0, max(0.0, (step - start) / max(1, recipe.steps - start)))
+        return peak * (step + 1) / recipe.warmup_steps
+    start = max(recipe.warmup_steps, round(recipe.hold * steps))
+    p = min(1.0, max(0.0, (step - start) / max(1, steps - start)))
     fall = {"cosine": 0.5 * (1 + math.cos(math.pi * p)), "linear": 1 - p, "constant": 1.0}
-    return recipe.lr_peak * fall[recipe.decay]
+    return peak * fall[recipe.decay]
 
 
 def optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
@@ -33,10 +41,19 @@ def optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
     skip = [name for name, _ in module.named_parameters() if name.split(".")[-1] in UNDECAYED]
     if recipe.optimiser == "muon":
         return _muon(recipe, module, skip)
-    groups = param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip)
+    groups = apart(param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip), module, recipe)
     if recipe.optimiser == "sgd":
         return torch.optim.SGD(groups, lr=recipe.lr_peak, momentum=recipe.momentum, fused=True)
     return torch.optim.AdamW(groups, lr=recipe.lr_peak, betas=(recipe.momentum, recipe.beta2), fused=True)
+
+
+def apart(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+    """The groups with positions and class tokens in one of their own, whose rate is `place_lr` times the others'."""
+    places = [p for name, p in module.named_parameters() if name.split(".")[-1] in PLACES]
+    if recipe.place_lr == 1 or not places:
+        return groups
+    rest = [g | {"params": [p for p in g["params"] if not any(p is q for q in places)]} for g in groups]
+    return [*rest, {**groups[-1], "params": places, "weight_decay": 0.0, "times": recipe.place_lr}]
 
 
 def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Optimizer:
@@ -47,9 +64,10 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
     other = [p for _, p in named if not any(p is q for q in inside + plain)]
     groups: list[dict[str, Any]] = [
         {"params": inside, "use_muon": True, "weight_decay": recipe.weight_decay},
-        {"params": other, "use_fallback": True, "weight_decay": recipe.weight_decay},
-        {"params": plain, "use_fallback": True, "weight_decay": 0.0},
+        {"params": other, "use_fallback": True, "weight_decay": recipe.weight_decay, "times": recipe.adam_lr},
+        {"params": plain, "use_fallback": True, "weight_decay": 0.0, "times": recipe.adam_lr},
     ]
+    groups = apart(groups, module, recipe)
     if not fast_bf16():  # timm iterates in bf16; where that is emulated, fp32 is several times faster
         muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=torch.float32)
     return Muon(groups, lr=recipe.lr_peak, momentum=recipe.momentum, nesterov=True, betas=(0.9, recipe.beta2))

@@ -108,26 +108,27 @@ def distillation() -> Recipe:
     )  # fmt: skip
 
 
-def two_teachers() -> Recipe:
-    """The model this project ships: one teacher's labels, another's tokens and attention, on photos of everything.
+def layer_by_layer() -> Recipe:
+    """A small ViT that learns every layer of a large-photo teacher of its own shape: how the model this project ships was made.
 
-    Small first filters show what is learned and not the noise they began as; a seventh of the patches is seen at a time at
-    first, then a quarter, scattered ones and a window in turn, all of them in the last steps. Expected: what
-    `assets/models/vit-tiny-patch8-128.json` measured. Cost: 300k photos, two hours on 2 CPU cores in fp32. The loss was still
-    falling: --steps 40000 --batch 256 on a GPU will do better. Command: python -m vitcore train two_teachers --data LESSONS
-    (a folder made by python -m vitcore.train.teach)
+    The teacher sees each crop enlarged, so that its patches are the student's. For half of the steps every part of a block
+    is given the teacher's own input, a quarter of the patches at a time; then the student goes its own way with all of them.
+    Photos need no labels. Expected: what `assets/models/vit-tiny-patch8-128.json` measured. Cost: an hour or two on 2 CPU
+    cores in fp32. Command: python -m vitcore train layer_by_layer --data PHOTOS --teacher
+    vit_tiny_patch16_224.augreg_in21k_ft_in1k --looker vit_small_patch14_dinov2.lvd142m
     """
     return Recipe(
-        task="lessons", optimiser="muon", lr_peak=2e-3, momentum=0.95, beta2=0.98, weight_decay=0.05, warmup_steps=100,
-        steps=2320, batch=128, keep_patches="0.141:0.431, 0.25:0.93, 0.5:0.98", hold=0.7, decay="linear",
-        patch_init_std=0.002, average_decay=0.998,
+        task="layers", teacher="vit_tiny_patch16_224.augreg_in21k_ft_in1k", optimiser="muon", lr_peak=1e-2, momentum=0.95,
+        beta2=0.98, weight_decay=0.0, adam_lr=0.3, place_lr=1.5, clip_norm=0.0, warmup_steps=30, hold=0.4, decay="linear",
+        steps=3000, batch=16, keep_patches="0.25:0.9", forced=0.75, free_lr=0.2, looker_from=0.9, crop_area=0.25, patch_init_std=0.002,
+        evaluate_every_steps=400, evaluate_most=600, save_every_steps=100,
     )  # fmt: skip
 
 
 PRESETS: dict[str, Callable[[], Recipe]] = {
     f.__name__: f
     for f in (image_folder_tiny, cifar10_tiny, masked_patches, distillation, paper_pretraining, paper_finetuning,
-              masked_patches_paper, two_teachers)
+              masked_patches_paper, layer_by_layer)
 }  # fmt: skip
 
 

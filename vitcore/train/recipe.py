@@ -11,7 +11,7 @@ from typing import Any
 
 from vitcore.words import say
 
-VERSION = 1  # raised when a field's meaning changes; a run of another version is refused, not guessed at
+VERSION = 2  # raised when a field's meaning changes; a run of another version is refused, not guessed at
 
 
 class RecipeError(ValueError):
@@ -28,18 +28,22 @@ def knob(default: Any, group: str, help: str, unit: str = "", choices: tuple[str
 class Recipe:
     """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
 
-    task: str = knob("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "lessons"))
+    task: str = knob("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
     start_from: str = knob("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
-    teacher: str = knob("", "Task", "model to learn from (task distil): a name, a .safetensors file or a run")
+    teacher: str = knob("", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run")
     distil_kind: str = knob("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
     distil_share: float = knob(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")
     distil_temperature: float = knob(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
     masked_target: str = knob("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
                               "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
     masked_share: float = knob(0.5, "Task", "share of patch embeddings that are corrupted")
-    token_weight: float = knob(1.0, "Task", "weight of the squared error to a teacher's tokens (lessons)")
-    attention_weight: float = knob(0.1, "Task", "weight of the divergence from its class attention (lessons)")
-    first_weight: float = knob(0.5, "Task", "weight of the divergence from its first block (lessons)")
+    forced: float = knob(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
+                         "(layers); after them the model goes its own way")  # fmt: skip
+    attention_weight: float = knob(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
+    looker: str = knob("", "Task", "second teacher, whose last class attention is followed (layers): as `teacher`")
+    looker_from: float = knob(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
+    looker_share: float = knob(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
+    looker_weight: float = knob(0.5, "Task", "weight of the divergence from its class attention (layers)")
 
     image_px: int = knob(128, "Model", "side of the square the model sees", "px", least=8)
     patch_px: int = knob(8, "Model", "side of a patch", "px", least=1)
@@ -58,6 +62,9 @@ class Recipe:
                           choices=("adamw", "sgd", "muon"))  # fmt: skip
     lr_peak: float = knob(1e-3, "Schedule", "learning rate after the warm-up", least=0)
     warmup_steps: int = knob(100, "Schedule", "linear rise of the learning rate", "steps")
+    free_lr: float = knob(0.2, "Schedule", "times lr_peak: the peak once the model goes its own way (layers)")
+    adam_lr: float = knob(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
+    place_lr: float = knob(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
     hold: float = knob(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
     decay: str = knob(
         "cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant")
@@ -76,7 +83,7 @@ class Recipe:
     mixup: float = knob(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
     cutmix: float = knob(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
     keep_patches: str = knob(
-        "", "Augmentation", "patches the student sees (lessons): share:until, … in shares of the steps"
+        "", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps"
     )
 
     precision: str = knob("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
@@ -87,6 +94,7 @@ class Recipe:
     )
     workers: int = knob(2, "Engine", "processes that decode a streamed set", "processes")
     evaluate_every_steps: int = knob(200, "Watching", "validation accuracy; 0: at the end only", "steps")
+    evaluate_most: int = knob(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
     few_shot_every_steps: int = knob(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
     few_shots: int = knob(10, "Watching", "photos a class for it", "photos", least=1)
     save_every_steps: int = knob(100, "Watching", "a checkpoint to go on from", "steps", least=1)
@@ -140,12 +148,17 @@ class Recipe:
                     micro_batch=self.micro_batch,
                 )
             )
-        if self.task == "distil" and not self.teacher:
+        if self.task in ("distil", "layers") and not self.teacher:
             raise RecipeError(say("distillation needs a teacher."))
 
 
 SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
-          "momentum", "beta2")  # fmt: skip
+          "momentum", "beta2", "forced", "looker_from", "looker_share")  # fmt: skip
+
+
+def needs_labels(recipe: Recipe) -> bool:
+    """Whether labels of the photos themselves are learned."""
+    return recipe.task == "classify" or (recipe.task == "distil" and recipe.distil_share < 1)
 
 
 def knobs() -> tuple[dataclasses.Field, ...]:
