@@ -2,8 +2,10 @@
 
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
@@ -42,6 +44,8 @@ def restore(run: Training, folder: RunFolder) -> None:
     if not source.is_dir():
         return
     try:
+        # accelerate opens this one as a pickle, which may run code: first see that it holds tensors and numbers only.
+        torch.load(source / "custom_checkpoint_0.pkl", map_location="cpu", weights_only=True)
         run.accelerator.load_state(str(source))
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
         again = say("its weights may be whole in {file}", file=folder.model)
@@ -68,8 +72,10 @@ def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     """The card of a run's model, in the format of `assets/models/*.json`."""
     recipe = run.recipe
     count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)
+    both = {"teacher": recipe.teacher, "looker": recipe.looker} if recipe.task == "layers" else {}
+    taught = {role: Path(name).stem for role, name in both.items()}
     facts = {"title": f"run {folder.id}", "params_m": count, "download_mb": 0, "licence": "",
-             "good_for": f"what it saw: {run.step} steps of {recipe.task}"}  # fmt: skip
+             "good_for": f"what it saw: {run.step} steps of {recipe.task}", **taught}  # fmt: skip
     seen = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
     return {
         "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": seen, "labels": list(run.classes),

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 from torch import Tensor
 
@@ -91,6 +92,7 @@ def passes(recipe: Recipe, processes: int) -> int:
 
 def accelerator(recipe: Recipe, **options: Any) -> Accelerator:
     """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
+    _forget_the_last()
     bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and fast_bf16())
     compiler = {"dynamo_backend": "inductor"} if recipe.compile else {}
     return Accelerator(
@@ -100,6 +102,16 @@ def accelerator(recipe: Recipe, **options: Any) -> Accelerator:
         **compiler,
         **options,
     )
+
+
+def _forget_the_last() -> None:
+    """Let another run of this process have a precision and a compiler of its own.
+
+    accelerate keeps one state a process, refuses another precision, and passes over another compiler. The devices and the
+    processes that know each other (its `PartialState`, and torch's process group) stay as they are.
+    """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        AcceleratorState._reset_state()
 
 
 def several_on_cpu() -> bool:

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from vitcore.train.recipe import Recipe
+from vitcore.train.runs import RunError
 
 PLACES = ("pos_embed", "cls_token")
 UNDECAYED = (*PLACES, "mask")
@@ -68,17 +70,29 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
         {"params": plain, "use_fallback": True, "weight_decay": 0.0, "times": recipe.adam_lr},
     ]
     groups = apart(groups, module, recipe)
-    if not fast_bf16():  # timm iterates in bf16; where that is emulated, fp32 is several times faster
-        muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=torch.float32)
+    # timm iterates in bf16; where that is emulated, fp32 is several times faster
+    quick = torch.bfloat16 if fast_bf16() else torch.float32
+    muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=quick)
     return Muon(groups, lr=recipe.lr_peak, momentum=recipe.momentum, nesterov=True, betas=(0.9, recipe.beta2))
 
 
 _newton_schulz = muon.zeropower_via_newtonschulz
 
 
-@functools.cache
 def fast_bf16() -> bool:
-    """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16."""
+    """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16.
+
+    `VITCORE_PRECISION=fp32` or `bf16` in the environment answers for the machine: a run, or all tests, are then as on the
+    other kind. Raises: RunError, when it says anything else.
+    """
+    said = os.environ.get("VITCORE_PRECISION", "")
+    if said not in ("", "fp32", "bf16"):
+        raise RunError(f"VITCORE_PRECISION is fp32 or bf16, not {said!r}.")
+    return said == "bf16" if said else _fast_bf16()
+
+
+@functools.cache
+def _fast_bf16() -> bool:
     if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported()
     checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
