@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import io
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from vitcore.assets import asset
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
 
-FILE = Path(__file__).parent.parent / "assets" / "first" / "picture.json"
+FILE = asset("first/picture.json")
 TALL_PX = 330  # charts whose height is their own choice
 
 

@@ -1,6 +1,7 @@
 """The entry point: page config, navigation, the photo and model pickers, and then the page."""
 
 import os
+import sys
 from pathlib import Path
 
 import streamlit as st
@@ -8,12 +9,17 @@ import streamlit as st
 # Threads that wait, sleep: with OpenMP's default a busy neighbour (a training run) makes a forward pass many times slower.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here would be fetched from outside
+HERE = Path(__file__).resolve().parent
+if str(HERE.parent) not in sys.path:  # where `app` is: in a checkout, or in the installed `inside_vit`
+    sys.path.insert(0, str(HERE.parent))
+
+ICON = HERE / "static" / "icon.svg"  # a material icon here would be fetched from outside
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
-from app import controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
+from app import collector, controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.catalog import GROUPS, PAGES  # noqa: E402
 
+collector.start()
 text = texts.prose("catalog")
 pages = {
     row.slug: st.Page(

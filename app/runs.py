@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.processes import LIVE, ROOT, folder, state
+from app.processes import LIVE, folder, state
+from vitcore.assets import asset
 from vitcore.cards import DEFAULT, ModelCard
 from vitcore.train import runs as files
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from vitcore.train.cost import Cost
     from vitcore.train.frames import Film
 
-RECORDINGS = ROOT / "assets" / "recordings"
+RECORDINGS = asset("recordings")
 UNCOUNTED = 1000  # classes assumed of a data set that is not counted before it is trained on
 
 RunError = files.RunError

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import runs, texts
+from vitcore.assets import asset
 from vitcore.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from vitcore.recording import Recording
     from vitcore.zoo import Vit
 
-ROOT = Path(__file__).parent
-SAMPLES = ROOT.parent / "assets" / "samples"
+SAMPLES = asset("samples")
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
@@ -35,7 +35,7 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 @st.cache_data(max_entries=8, show_spinner=False)
 def samples() -> list[dict[str, str]]:
     """The gallery's rows, from its credits file: id, title, alt, author, licence, source."""
-    return json.loads((SAMPLES / "credits.json").read_text())
+    return json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -93,6 +93,7 @@ def test_figures_see_arrays_and_a_grid(path):
 
 ROOMS = {
     "grid.py": (),
+    "assets.py": (),
     "words.py": (),
     "cards.py": ("vitcore.words",),
     "compat.py": (),
@@ -101,7 +102,7 @@ ROOMS = {
     "images.py": ("vitcore.grid", "vitcore.words"),
     "hub.py": ("vitcore.cards", "vitcore.compat", "vitcore.words"),
     "models/heads.py": (),
-    "own.py": ("vitcore.hub", "vitcore.models", "vitcore.words"),
+    "own.py": ("vitcore.assets", "vitcore.hub", "vitcore.models", "vitcore.words"),
     "zoo.py": (
         "vitcore.grid",
         "vitcore.images",

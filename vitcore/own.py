@@ -8,11 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from vitcore.assets import asset
 from vitcore.hub import ModelError
 from vitcore.models.heads import mlp_head
 from vitcore.words import say
 
-SHIPPED = Path(__file__).parent.parent / "assets" / "models"
+SHIPPED = asset("models")
 
 
 def find(name: str | Path) -> Path | None:
@@ -44,7 +45,7 @@ def facts(file: Path) -> dict[str, Any]:
     """What the card beside a weights file says. Raises: ModelError, when it is missing or no JSON object."""
     card = file.with_suffix(".json")
     try:
-        said = json.loads(card.read_text())
+        said = json.loads(card.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(
             say("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name)

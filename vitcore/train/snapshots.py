@@ -1,7 +1,6 @@
 """Taking a frame: run the model of a moment on a few photos and keep what `frames.py` describes."""
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from vitcore import zoo
+from vitcore.assets import asset
 from vitcore.images import Photo, open_photo
 from vitcore.recording import Recording, record, to_input
 from vitcore.train.frames import TOP, save_frame, save_still
@@ -17,7 +17,7 @@ from vitcore.train.masked import MaskedPatches, cells, corrupt
 from vitcore.train.runs import RunFolder, explained
 from vitcore.words import say
 
-SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+SAMPLES = asset("samples")
 WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from vitcore.assets import asset
 from vitcore.train import parquet
 from vitcore.train.photos import DataError, Photos, parted, require_classes
 from vitcore.words import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 
-SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+SAMPLES = asset("samples")
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")
 VALIDATION = ("val", "validation", "test")  # folder names, in this order of preference

@@ -1,0 +1,54 @@
+"""`inside-vit`: the app from any folder, in this project's dress; what follows is handed to `streamlit run`.
+
+    inside-vit --server.port 8600
+
+Streamlit reads `.streamlit/config.toml` where it is started, and that may be anywhere. So the file that comes with the app
+is given to it as flags would be; flags and variables of the environment that a person sets are heard first.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HOME = Path(__file__).resolve().parent.parent
+MAIN = HOME / "app" / "main.py"
+CONFIG = HOME / ".streamlit" / "config.toml"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Start the app and serve it until it is stopped."""
+    import click
+    from click.core import ParameterSource
+    from streamlit.web.cli import main_run
+
+    ours = dict(settings())
+
+    def run(**flags: Any) -> None:
+        context = click.get_current_context()
+        unsaid = {name for name in ours if context.get_parameter_source(name) in (None, ParameterSource.DEFAULT)}
+        main_run.callback(str(MAIN), **flags | {name: ours[name] for name in unsaid})  # type: ignore[misc]
+
+    about = "Look inside a Vision Transformer: the app, with the options of `streamlit run`."
+    options = [param for param in main_run.params if isinstance(param, click.Option)]
+    click.Command("inside-vit", callback=run, params=options, help=about).main(argv, prog_name="inside-vit")
+
+
+def settings() -> Iterator[tuple[str, Any]]:
+    """The app's settings by the names of `streamlit run`: `theme_light_primaryColor`; and no watching of files."""
+    yield "server_fileWatcherType", "none"
+    yield from _flat(tomllib.loads(CONFIG.read_text(encoding="utf-8")))
+
+
+def _flat(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}_")
+        else:
+            yield f"{before}{name}", value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""The files that come with the project, found beside a checkout and in an installed package alike.
+
+A checkout holds `assets/` beside `vitcore/`; the wheel carries it in `inside_vit/`, so that no folder of that name lies
+among everybody's packages.
+"""
+
+from pathlib import Path
+
+
+def asset(name: str) -> Path:
+    """Where a file or folder of `assets/` is: `asset("models")`."""
+    beside = Path(__file__).resolve().parent.parent
+    installed = beside / "inside_vit" / "assets"
+    return (installed if installed.is_dir() else beside / "assets") / name
