@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT, Popen
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import vitcore
 from vitcore.train import runs as files
 
 if TYPE_CHECKING:
     from vitcore.train.recipe import Recipe
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(vitcore.__file__).resolve().parents[1]  # where a new process finds vitcore
 NICER = 5  # a training yields to the pages
 LIVE = ("starting", "running", "stopping")
 OUTPUT = "output.txt"  # what the process printed, beside its log
@@ -82,19 +84,27 @@ def resume(run_id: str) -> str:
 def _begin(run: files.RunFolder) -> str:
     begun = _begun[run.id] = time.time()
     command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
+    found = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = os.environ | {"VITCORE_RUNS": str(run.path.parent), "PYTHONPATH": found, "PYTHONUTF8": "1"}
     try:
         with (run.path / OUTPUT).open("ab") as out:
-            process = Popen(
-                command, cwd=ROOT, env=os.environ | {"VITCORE_RUNS": str(run.path.parent)}, stdin=DEVNULL, stdout=out,
-                stderr=STDOUT, start_new_session=True,
-            )  # fmt: skip
+            # In the folder that the app works in: from there a person has named the photos.
+            process = Popen(command, cwd=Path.cwd(), env=env, stdin=DEVNULL, stdout=out, stderr=STDOUT, **_apart())
     except OSError as error:
         del _begun[run.id]
         return f"The training could not be started: {error.strerror}."
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
+    if sys.platform != "win32":  # there it was created so
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
     threading.Thread(target=_mind, args=(process, run, begun), daemon=True).start()
     return ""
+
+
+def _apart() -> dict[str, Any]:
+    """What lets a process outlive the server and the terminal it was started in."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
+    return {"start_new_session": True}
 
 
 def _mind(process: Popen[bytes], run: files.RunFolder, begun: float) -> None:
@@ -119,4 +129,7 @@ def stop(run_id: str) -> None:
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():
         _stopping.add(run.id)
         with suppress(OSError):
-            os.kill(pid, signal.SIGTERM)
+            if sys.platform == "win32":  # where that signal does not ask but ends
+                run.stop.touch()
+            else:
+                os.kill(pid, signal.SIGTERM)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +34,7 @@ class UsageError(ValueError):
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
+    _speak_utf8()
     args = _parser().parse_args(argv)
     try:
         args.run(args)
@@ -42,6 +45,13 @@ def main(argv: list[str] | None = None) -> int:
         print(f"vitcore: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
         return 2
     return 0
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 where output is piped, too: the code page that Windows would choose lacks half the words."""
+    for stream in (sys.stdout, sys.stderr) if os.name == "nt" else ():
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -54,6 +54,7 @@ def _last_word(folder: RunFolder, message: str) -> None:
 
 def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Callable[[dict[str, Any]], None]) -> str:
     if machine.is_main_process:
+        folder.stop.unlink(missing_ok=True)
         say(folder, "starting", 0)
     photos, held_out = photos_of(recipe, source_of(folder))
     run = loop.start(
@@ -69,6 +70,8 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Call
         for record in loop.train(run):
             record |= due(run, folder, judges)
             _tell(run, folder, record, show)
+            if folder.stop.exists():
+                asked.set()
             if stop_together(machine, asked):
                 break
     checkpoint.save(run, folder)
@@ -176,7 +179,7 @@ def _tell(
     if not run.accelerator.is_main_process:
         return
     with explained(folder, words.say("the log")):
-        with folder.log.open("a") as log:
+        with folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
         if time.monotonic() - run.told > SAY_EVERY_S:
             say(folder, "running", record["step"])

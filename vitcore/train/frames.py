@@ -86,7 +86,7 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
     files = sorted(folder.frames.glob("[0-9]*.safetensors"))
     try:
         still = load_file(folder.frames / "still.safetensors")
-        facts = json.loads((folder.frames / "still.json").read_text())
+        facts = json.loads((folder.frames / "still.json").read_text(encoding="utf-8"))
         frames = [load_file(file) for file in files]
     except (OSError, SafetensorError, ValueError) as error:
         raise RunError(say("the pictures of run {id} can't be read yet: {error}", id=folder.id, error=error)) from None
@@ -125,7 +125,7 @@ def thinned(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
 def open_film(file: Path) -> Film:
     """A film that `save_film` wrote. Raises: RunError."""
     try:
-        arrays, facts = load_file(file), json.loads(file.with_suffix(".json").read_text())
+        arrays, facts = load_file(file), json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     except (OSError, SafetensorError, ValueError) as error:
         raise RunError(say("the recording {name} can't be read: {error}", name=file.name, error=error)) from None
     still = {name.removeprefix("still."): arrays.pop(name) for name in list(arrays) if name.startswith("still.")}

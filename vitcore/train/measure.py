@@ -60,7 +60,7 @@ def squashing(vit: Vit) -> Vit:
 
 def masked(vit: Vit, folder: Path) -> Iterator[tuple[Recording, NDArray[np.bool_]]]:
     """Recordings of the photos of a manifest.csv (image, mask) with the mask cut as the transform cuts the photo."""
-    with (folder / "manifest.csv").open() as file:
+    with (folder / "manifest.csv").open(encoding="utf-8", newline="") as file:
         pairs = [(row["image"], row["mask"]) for row in csv.DictReader(file)]
     for image, mask in tqdm(pairs, desc="masks"):
         photo = open_photo(folder / image)
@@ -112,7 +112,7 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     for file in args.labelled:
         photos = rows([file], "val")
         if args.names and photos[0][1].isdigit():
-            names = dict(line.split("\t")[:2] for line in args.names.read_text().splitlines())
+            names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
         found = accuracy(vit, labelled(spread(photos, args.most), file.stem))
         facts[f"accuracy {file.stem}"] = {name: found[name] for name in ("photos", "top1", "top5")}

@@ -1,7 +1,8 @@
 """Runs as files: what `runs/<id>/` holds, written atomically, read by the app, the shell and a resumed run (no torch here).
 
 recipe.json, source.json (where the photos are), environment.json, log.jsonl (a record a line), status.json, checkpoint/
-and the one before it, model.safetensors with model.json (what `vitcore.load` opens), frames/ (Watch it learn), lock.
+and the one before it, model.safetensors with model.json (what `vitcore.load` opens), frames/ (Watch it learn), lock, and
+stop (somebody asks the run to save and stop).
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +26,9 @@ from vitcore import words
 from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
+    r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
+)
 PACKAGES = ("inside-vit", "torch", "timm", "accelerate", "numpy")
 
 
@@ -67,6 +71,11 @@ class RunFolder:
     def model(self) -> Path:
         """The weights that `vitcore.load` opens."""
         return self.path / "model.safetensors"
+
+    @property
+    def stop(self) -> Path:
+        """A file that asks the process training this run to save and stop, where no signal can."""
+        return self.path / "stop"
 
     @property
     def log(self) -> Path:
@@ -115,20 +124,20 @@ def all_runs(root: Path | None = None) -> list[RunFolder]:
 def recipe_of(folder: RunFolder) -> Recipe:
     """The recipe a run was started with. Raises: RunError, also for one of another version."""
     try:
-        return from_json((folder.path / "recipe.json").read_text())
+        return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, RecipeError) as error:
         raise RunError(words.say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)) from None
 
 
 def source_of(folder: RunFolder) -> str:
     """Where the run's photos are."""
-    return str(json.loads((folder.path / "source.json").read_text())["data"])
+    return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8"))["data"])
 
 
 def status(folder: RunFolder) -> dict[str, Any]:
     """What the run last said of itself: {"state", "step", "message", "pid", "problems"}; a dead "running" is "broken off"."""
     try:
-        said: dict[str, Any] = json.loads((folder.path / "status.json").read_text())
+        said: dict[str, Any] = json.loads((folder.path / "status.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         said = {"state": "starting", "step": 0, "message": ""}
     if said["state"] in ("running", "starting") and not held(folder):
@@ -148,7 +157,7 @@ def records(folder: RunFolder) -> list[dict[str, Any]]:
     """The log so far; a line that is being written is left out, and a step logged twice counts as last logged."""
     by_step: dict[int, dict[str, Any]] = {}
     with contextlib.suppress(FileNotFoundError):
-        for line in folder.log.read_text().splitlines():
+        for line in folder.log.read_text(encoding="utf-8").splitlines():
             with contextlib.suppress(ValueError):
                 record = json.loads(line)
                 by_step[record["step"]] = record
@@ -220,9 +229,19 @@ def replace(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
             with new.open("rb+") as written:
                 os.fsync(written.fileno())
         new.chmod(0o644)  # some writers make files only they can read
-        new.replace(file)
+        _put(new, file)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _put(new: Path, file: Path) -> None:
+    """Put a file in another's place; Windows refuses while that one is being read, which does not take long."""
+    for wait_s in (0.01, 0.1, 0.5, 1.0) if os.name == "nt" else ():
+        with contextlib.suppress(PermissionError):
+            new.replace(file)
+            return
+        time.sleep(wait_s)
+    new.replace(file)
 
 
 def environment() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from vitcore.train import frames, runs
 
 def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any]) -> None:
     """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured."""
-    facts = json.loads(folder.model.with_suffix(".json").read_text())
+    facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
     facts |= {"recipe": asdict(runs.recipe_of(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
@@ -38,7 +38,7 @@ def main() -> None:
     args = parser.parse_args()
     folder = runs.find(args.run)
     if args.to:
-        trained = json.loads(args.trained.read_text()) if args.trained else {}
+        trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         ship(folder, args.to, card, trained)
     if args.film:
