@@ -1,27 +1,58 @@
-"""What tests of the pages share: a server that has cached nothing, and models that need no download."""
+"""What tests of the pages share: a server that stays warm from test to test, and models that need no download."""
 
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import app_test, local_script_runner
 
+from app import budget
 from vitcore import zoo
 from vitcore.train import runs as files
 
 pytest.register_assert_rewrite("visitor")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_server():
+    """AppTest starts a server at every run: it compiles every page, and reads what every installed package says of itself.
+
+    Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
+    """
+    compiled = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda *_, **__: [])
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: compiled)
+        st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
+        yield
+
+
 @pytest.fixture(autouse=True)
-def nothing_is_cached(monkeypatch, tmp_path):
-    """Every test starts as a fresh server does, with no folder of models placed by hand and no runs."""
+def no_models_and_no_runs(monkeypatch, tmp_path):
+    """Every test starts with no folder of models placed by hand and no runs."""
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
     monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
-    st.cache_data.clear()
-    st.cache_resource.clear()
 
 
 @pytest.fixture
-def offer(monkeypatch):
+def nothing_is_cached():
+    """Every test that asks for it starts as a fresh server does; for the others the model that ships stays warm."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    budget.STORE.clear()
+
+
+@pytest.fixture(scope="session")
+def known() -> dict[str, object]:
+    """The modules that were ever offered, by name: what the app keeps of a model it keeps under its name."""
+    return {}
+
+
+@pytest.fixture
+def offer(monkeypatch, known):
     """`offer(name=vit)`: models the app can have by name, as if they had been downloaded; the hub has no others."""
     offered: dict[str, zoo.Vit] = {}
     load = zoo.load
@@ -35,7 +66,13 @@ def offer(monkeypatch):
 
     monkeypatch.setattr(zoo, "fetch", fetch)
     monkeypatch.setattr(zoo, "load", lambda name: offered[name] if name in offered else load(name))
-    return offered.update
+
+    def give(*models: dict[str, zoo.Vit], **named: zoo.Vit) -> None:
+        for name, vit in {**(models[0] if models else {}), **named}.items():
+            assert known.setdefault(name, vit.module) is vit.module, f"another test offers another model as {name}"
+            offered[name] = vit
+
+    return give
 
 
 @pytest.fixture(scope="session")

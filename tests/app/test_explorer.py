@@ -118,11 +118,11 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     import vitcore
 
     vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
-    offer({"tiny": vit})
+    offer(large=vit)
     session_limit = session.KEEP_MAPS_MB
     try:
         session.KEEP_MAPS_MB = 20
-        app = App("attention", model="tiny", photo="astronaut", token="700", second="3", block="1")
+        app = App("attention", model="large", photo="astronaut", token="700", second="3", block="1")
         data = given(app)
         rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
         spec = data["maps"][1]

@@ -201,7 +201,7 @@ def test_every_method_says_what_it_measures_what_it_cannot_tell_and_its_source(l
     assert text.keys() == texts.prose("rollout", "en").keys()
 
 
-def test_a_map_is_computed_once(monkeypatch):
+def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
     import vitcore.relevance as module
 
     asked, compute = [], module.relevance

@@ -100,12 +100,12 @@ def test_a_visitor_brings_a_photo_right_there():
     assert mine != App("overview").component("door_patches")
 
 
-@pytest.mark.parametrize(("door", "page"), [("door_story", "story"), ("door_learn", "learn")])
-def test_the_doors_open(door, page):
-    app = App("overview").fine()
-    app.at.get_by_key(door).click()
-    app.run().fine()
-    assert titles(app) == [texts.prose("catalog", "en")[page]]
+def test_the_doors_open(subtests):
+    app = App("overview")
+    for door, page in (("door_story", "story"), ("door_learn", "learn")):
+        with subtests.test(door):
+            app.go("overview").fine().at.get_by_key(door).click()
+            assert titles(app.run().fine()) == [texts.prose("catalog", "en")[page]]
 
 
 def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
@@ -116,22 +116,20 @@ def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
     assert app.values()["token"] == shipped.grid.prefix + 37
 
 
-@pytest.mark.parametrize("slug", ["patches", "attention", "positions", "filters", "distance", "answer"])
-def test_every_picture_has_words(slug):
+def test_every_picture_has_words(subtests):
     app = App("overview").fine()
-    spec = app.component(f"door_{slug}")
-    assert len(spec["alt"]) > 10 and spec["title"] and spec["traces"]
+    for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
+        with subtests.test(slug):
+            spec = app.component(f"door_{slug}")
+            assert len(spec["alt"]) > 10 and spec["title"] and spec["traces"]
 
 
 def test_pictures_of_photo_and_model_are_kept_apart(kinds, offer):
     """What is kept for one model, photo, theme or language is not shown for another."""
     offer(registers=kinds["registers"])
     one = App("overview").fine()
-    seen = {json.dumps(one.component("door_patches")), json.dumps(one.set(photo="cat").component("door_patches"))}
-    assert len(seen) == 2
-    assert one.component("door_positions") != one.set(model="registers").fine().component("door_positions")
-    assert App("overview", "dark").component("door_distance") != App("overview").component("door_distance")
-    assert (
-        App("overview", lang="zh-TW").component("door_distance")["title"]
-        != App("overview").component("door_distance")["title"]
-    )
+    before = {part: one.component(f"door_{part}") for part in ("patches", "positions", "distance")}
+    assert one.set(photo="cat").fine().component("door_patches") != before["patches"]
+    assert one.set(model="registers").fine().component("door_positions") != before["positions"]
+    dark = App("overview", "dark", lang="zh-TW").fine().component("door_distance")
+    assert dark["title"] != before["distance"]["title"] and dark["x"] != before["distance"]["x"], "words and colours"

@@ -17,15 +17,19 @@ def dressed(app: App) -> dict:
     return app.component("dress")
 
 
-@pytest.mark.parametrize("slug", [row.slug for row in PAGES])
-def test_every_page_can_be_a_lecture(slug):
-    app = App(slug).fine()
-    assert not dressed(app)["lecture"]
-    app.set(lecture=True).fine()
-    assert dressed(app)["lecture"] and dressed(app)["mode"] == "light"
-    app.at.get_by_key("leave").click()
-    app.run().fine()
-    assert not dressed(app)["lecture"] and app.values()["lecture"] is False
+def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests):
+    app = App("overview")
+    for place, row in enumerate(PAGES):
+        with subtests.test(row.slug):
+            assert not dressed(app.go(row.slug).fine())["lecture"]
+            app.set(lecture=True).fine()
+            assert dressed(app)["lecture"] and dressed(app)["mode"] == "light"
+            links = [link.label for link in app.at.get("page_link")]
+            for other in (place - 1, place + 1):
+                assert not 0 <= other < len(PAGES) or CATALOG[PAGES[other].slug] in links
+            app.at.get_by_key("leave").click()
+            app.run().fine()
+            assert not dressed(app)["lecture"] and app.values()["lecture"] is False
 
 
 def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
@@ -34,15 +38,6 @@ def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     for row in PAGES[1:]:
         assert dressed(app.go(row.slug).fine())["lecture"], row.slug
     assert app.controls["lecture"].proto.query_param_key == "lecture"
-
-
-@pytest.mark.parametrize(("place", "row"), enumerate(PAGES), ids=lambda x: getattr(x, "slug", ""))
-def test_the_pages_before_and_after_are_in_the_bar(place, row):
-    app = App(row.slug, lecture="true").fine()
-    links = [link.label for link in app.at.get("page_link")]
-    for other in (place - 1, place + 1):
-        if 0 <= other < len(PAGES):
-            assert CATALOG[PAGES[other].slug] in links
 
 
 def test_notes_are_for_the_presenter():

@@ -25,9 +25,9 @@ TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
 
 
 @pytest.fixture
-def tiny_app(offer, make_module):
+def tiny_app(offer, tiny):
     """An app whose model is small, so that everything is quick: `tiny_app("report", photo="cat")`."""
-    offer(tiny=zoo.wrap(make_module(), "tiny"))
+    offer(tiny=tiny)
     return lambda slug, **address: App(slug, model="tiny", **address)
 
 
