@@ -3,6 +3,7 @@
 import io
 import struct
 import zlib
+from functools import cache
 
 import numpy as np
 from PIL import Image, ImageCms
@@ -81,8 +82,9 @@ def swapped_primaries_profile() -> bytes:
 SVG = b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="50" height="50"><rect width="9"/></svg>'
 
 
+@cache
 def bad() -> dict[str, bytes]:
-    """File name to bytes: none of them can be shown."""
+    """File name to bytes: none of them can be shown. Made once: they are many, and one is large."""
     jpeg, png = saved(corners(), "JPEG"), saved(corners((400, 300)), "PNG")
     return {
         "empty.jpg": b"",

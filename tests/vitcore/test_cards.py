@@ -1,9 +1,11 @@
 """The table of models: true, and cheap to read."""
 
+import re
+
 import pytest
 import torch
 
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.cards import CARDS, DEFAULT, ModelCard
 from vitcore.zoo import available, wrap
 
 FROM_HUB = CARDS[1:]
@@ -15,11 +17,14 @@ def test_the_menu():
     assert available() == list(CARDS)
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
-def test_every_row_says_what_a_person_wants_to_know(card):
-    assert card.title and card.licence and card.good_for and card.params_m > 0
-    assert f"{card.params_m:.1f} M parameters" in card.line and card.licence in card.line
-    assert ("ships with the app" in card.line) == (card.name == DEFAULT)
+def test_every_row_says_what_a_person_wants_to_know(subtests):
+    assert CARDS[0].line == "5.6 M parameters · ships with the app · Apache-2.0"
+    assert FROM_HUB[2].line == "86.6 M parameters · 346 MB download · Apache-2.0"
+    assert ModelCard("a", "A", 12.34, 0, "", note="trained here").line == "12.3 M parameters · trained here"
+    for card in CARDS:
+        with subtests.test(card.name):
+            assert card.title and card.good_for and not card.note
+            assert re.fullmatch(r"\d+\.\d M parameters · (ships with the app|\d+ MB download) · [\w.-]+", card.line)
 
 
 @pytest.mark.parametrize("card", FROM_HUB, ids=lambda card: card.name)

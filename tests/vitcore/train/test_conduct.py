@@ -24,6 +24,7 @@ from vitcore.train.recipe import changed, to_json
 from vitcore.train.runs import RunError
 
 GOLDEN = Path(__file__).parent / "golden.json"
+KILLED_AT = random.Random(2010_11929).randint(4, 30)  # the same step every time: what fails, fails again
 
 
 def quiet(record):
@@ -113,7 +114,7 @@ def test_golden_losses(new_run):
         conduct(folder, quiet)
     finally:
         torch.set_num_threads(threads)
-    if not GOLDEN.exists():  # delete the file to write a new one, and say in the commit why the curve moved
+    if os.environ.get("WRITE_GOLDEN"):  # and say in the commit why the curve moved
         GOLDEN.write_text(json.dumps(losses(folder)))
     np.testing.assert_allclose(losses(folder), json.loads(GOLDEN.read_text()), rtol=0, atol=1e-4)
 
@@ -157,15 +158,14 @@ def same_weights(one, other):
 
 
 def test_sigkill_at_any_step_loses_nothing(tmp_path, digits):
-    """Killed at a random moment and resumed: bit-identical weights."""
+    """Killed at some moment after a step that nobody chose, and resumed: bit-identical weights."""
     more = flags(steps=40, snapshots=4, evaluate_every_steps=0, save_every_steps=3)
     train = ["-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), *more]
     done = shell(*train, "--id", "whole", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     process = shell(*train, "--id", "killed", cwd=tmp_path, wait=False)
     folder = runs.RunFolder(tmp_path / "runs" / "killed")
-    goal = random.randint(4, 30)
-    until(lambda: len(runs.records(folder)) >= goal, process)
+    until(lambda: len(runs.records(folder)) >= KILLED_AT, process)
     process.kill()
     process.communicate()
     assert runs.status(folder)["state"] == "broken off"
