@@ -58,37 +58,45 @@ def label(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def files(paths: list[Path]):
+def each(subtests: pytest.Subtests, paths: list[Path]):
+    """Every file with a case of its own: one that fails does not hide the next."""
     assert paths, "there is nothing to look at"
-    return pytest.mark.parametrize("path", paths, ids=label)
+    return [(path, subtests.test(label(path))) for path in paths]
 
 
 # Rooms
 
 
-@files(VITCORE)
-def test_the_package_knows_nothing_of_the_app(path):
-    assert inside(imports(path), "streamlit", "app") == set()
+def test_the_package_knows_nothing_of_the_app(subtests):
+    for path, case in each(subtests, VITCORE):
+        with case:
+            assert inside(imports(path), "streamlit", "app") == set()
 
 
-@files(ANALYSIS)
-def test_analysis_sees_arrays_and_a_grid(path):
+def test_analysis_sees_arrays_and_a_grid(subtests):
     """No model, no file, no picture."""
-    allowed = imports(path) - {"__future__"}
-    assert outside(allowed, *PURE, "numpy", "sklearn", "vitcore.grid", "vitcore.analysis") == set()
-    calls = {
-        node.func.id for node in ast.walk(tree(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert calls & {"open", "__import__", "exec", "eval"} == set()
-    reads = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
-    assert reads & {"load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"} == set()
+    for path, case in each(subtests, ANALYSIS):
+        with case:
+            allowed = imports(path) - {"__future__"}
+            assert outside(allowed, *PURE, "numpy", "sklearn", "vitcore.grid", "vitcore.analysis") == set()
+            calls = {
+                node.func.id
+                for node in ast.walk(tree(path))
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
+            assert calls & {"open", "__import__", "exec", "eval"} == set()
+            reads = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+            assert reads & {"load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"} == set()
 
 
-@files(FIGURES)
-def test_figures_see_arrays_and_a_grid(path):
-    names = imports(path)
-    assert inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
-    assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.words") == set()
+def test_figures_see_arrays_and_a_grid(subtests):
+    for path, case in each(subtests, FIGURES):
+        with case:
+            names = imports(path)
+            assert (
+                inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
+            )
+            assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.words") == set()
 
 
 ROOMS = {
@@ -100,7 +108,8 @@ ROOMS = {
     "tables.py": (),
     "tape.py": (),
     "images.py": ("vitcore.grid", "vitcore.words"),
-    "hub.py": ("vitcore.cards", "vitcore.compat", "vitcore.words"),
+    "hub.py": ("vitcore.cards", "vitcore.compat", "vitcore.plan", "vitcore.words"),
+    "plan.py": ("vitcore.compat", "vitcore.hub", "vitcore.tape", "vitcore.words"),
     "models/heads.py": (),
     "own.py": ("vitcore.assets", "vitcore.hub", "vitcore.models", "vitcore.words"),
     "zoo.py": (
@@ -110,6 +119,7 @@ ROOMS = {
         "vitcore.compat",
         "vitcore.hub",
         "vitcore.own",
+        "vitcore.plan",
         "vitcore.words",
     ),
     "many.py": (),
@@ -135,18 +145,20 @@ ROOMS = {
 }
 
 
-@pytest.mark.parametrize("name", ROOMS)
-def test_rooms_stand_on_those_below(name):
-    names = imports(ROOT / "vitcore" / name)
-    assert outside(inside(names, "vitcore"), *ROOMS[name]) == set()
-    if name in ("grid.py", "cards.py", "tables.py"):
-        assert inside(names, "torch", "timm", "plotly") == set()
+def test_rooms_stand_on_those_below(subtests):
+    for name, below in ROOMS.items():
+        with subtests.test(name):
+            names = imports(ROOT / "vitcore" / name)
+            assert outside(inside(names, "vitcore"), *below) == set()
+            if name in ("grid.py", "cards.py", "tables.py"):
+                assert inside(names, "torch", "timm", "plotly") == set()
 
 
-@files(VIEWS)
-def test_a_view_does_no_maths_and_builds_no_figure(path):
-    assert inside(imports(path), *HEAVY) == set()
-    assert inside(imports(path), "vitcore.zoo", "vitcore.recording", "vitcore.tape", "vitcore.train") == set()
+def test_a_view_does_no_maths_and_builds_no_figure(subtests):
+    for path, case in each(subtests, VIEWS):
+        with case:
+            assert inside(imports(path), *HEAVY) == set()
+            assert inside(imports(path), "vitcore.zoo", "vitcore.recording", "vitcore.tape", "vitcore.train") == set()
 
 
 # Caching
@@ -159,21 +171,36 @@ def caches(path: Path) -> list[str]:
     return [name for name in named if name.startswith(("cache_data", "cache_resource", "experimental_memo"))]
 
 
-CACHING = [ROOT / "app" / name for name in ("session.py", "runs.py", "texts.py", "insights.py", "takeaway.py")]
-CACHING = [path for path in CACHING if path.exists()]
+def keeps(path: Path) -> list[str]:
+    """Every function of a file that the one budget remembers."""
+    functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
+    return [f.name for f in functions if "budget.kept" in map(ast.unparse, f.decorator_list)]
 
 
-@files([path for path in APP if path not in CACHING])
-def test_only_the_session_and_the_runs_cache(path):
-    assert caches(path) == []
+CACHING = [ROOT / "app" / name for name in ("session.py", "runs.py", "texts.py")]  # small things, by their number
+KEEPING = [
+    ROOT / "app" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "takeaway.py")
+]  # by bytes
 
 
-@files(CACHING)
-def test_every_cache_is_bounded(path):
-    made = [n for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")]
-    assert made and len(made) == len(caches(path))
-    unbounded = [ast.unparse(n) for n in made if not {k.arg for k in n.keywords} & {"max_entries", "ttl"}]
-    assert unbounded == []
+def test_only_the_session_and_the_runs_cache(subtests):
+    for path, case in each(subtests, APP):
+        with case:
+            assert path in CACHING or caches(path) == []
+            assert (path in KEEPING) == bool(keeps(path))
+
+
+def test_every_cache_is_bounded(subtests):
+    for path, case in each(subtests, CACHING):
+        with case:
+            made = [
+                n
+                for n in ast.walk(tree(path))
+                if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")
+            ]
+            assert made and len(made) == len(caches(path))
+            unbounded = [ast.unparse(n) for n in made if not {k.arg for k in n.keywords} & {"max_entries", "ttl"}]
+            assert unbounded == []
 
 
 # What is loaded early
@@ -193,9 +220,16 @@ def test_nothing_heavy_is_loaded_before_it_is_used(module):
     assert done.stdout.split() == []
 
 
-@files([ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py", "runs.py", "texts.py")])
-def test_the_first_frame_needs_nothing_heavy(path):
-    assert inside(imports(path, early=True), *HEAVY, "vitcore.zoo", "vitcore.recording", "vitcore.figures") == set()
+def test_the_first_frame_needs_nothing_heavy(subtests):
+    for path, case in each(
+        subtests,
+        [ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py", "runs.py", "texts.py")],
+    ):
+        with case:
+            assert (
+                inside(imports(path, early=True), *HEAVY, "vitcore.zoo", "vitcore.recording", "vitcore.figures")
+                == set()
+            )
 
 
 def test_names_of_the_package_arrive_when_asked_for():
@@ -213,25 +247,30 @@ def length(node: ast.AST) -> int:
     return node.end_lineno - node.lineno + 1  # type: ignore[attr-defined]
 
 
-@files(VITCORE + APP)
-def test_nothing_grows_too_long(path):
-    lines = path.read_text(encoding="utf-8").count("\n")
-    assert lines <= (MOST_LINES_OF_A_VIEW if path in VIEWS else MOST_LINES)
-    functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [f"{f.name}: {length(f)}" for f in functions if length(f) > MOST_LINES_OF_A_FUNCTION] == []
+def test_nothing_grows_too_long(subtests):
+    for path, case in each(subtests, VITCORE + APP):
+        with case:
+            lines = path.read_text(encoding="utf-8").count("\n")
+            assert lines <= (MOST_LINES_OF_A_VIEW if path in VIEWS else MOST_LINES)
+            functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+            assert [f"{f.name}: {length(f)}" for f in functions if length(f) > MOST_LINES_OF_A_FUNCTION] == []
 
 
-@files(VITCORE + APP + sorted((ROOT / "tests").rglob("*.py")))
-def test_every_file_begins_by_saying_what_it_is(path):
-    said = ast.get_docstring(tree(path))
-    assert said and len(said.splitlines()[0]) > 15, "a file's first sentence says its idea"
-    first = next(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!"))
-    assert first.startswith('"""')
+def test_every_file_begins_by_saying_what_it_is(subtests):
+    for path, case in each(subtests, VITCORE + APP + sorted((ROOT / "tests").rglob("*.py"))):
+        with case:
+            said = ast.get_docstring(tree(path))
+            assert said and len(said.splitlines()[0]) > 15, "a file's first sentence says its idea"
+            first = next(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!"))
+            assert first.startswith('"""')
 
 
-@files(VITCORE)
-def test_public_functions_say_what_they_do(path):
-    public = [
-        n for n in tree(path).body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
-    ]
-    assert [n.name for n in public if not ast.get_docstring(n)] == []
+def test_public_functions_say_what_they_do(subtests):
+    for path, case in each(subtests, VITCORE):
+        with case:
+            public = [
+                n
+                for n in tree(path).body
+                if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
+            ]
+            assert [n.name for n in public if not ast.get_docstring(n)] == []
