@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import controls, insights, session, texts
+from app.components.choices import answered, hold
 from app.components.explorer import address, explorer
 from app.components.figure import downloads, explain
 
@@ -34,12 +35,14 @@ KEYS = ("arrows", "shift", "brackets", "digits", "zero", "c", "r", "space", "str
 @st.fragment
 def explore(vit: Vit, photo: Photo, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched."""
+    hold()
     grid = vit.grid
     state = _controls(vit, grid, text)
     rec = session.recording(vit, photo, state["block"])
     explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
     _take(rec, state, text)
+    answered()
 
 
 def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:

@@ -54,11 +54,8 @@ def _pickers(text: texts.Prose) -> None:
     model, photo = st.session_state.get("model"), st.session_state.get("photo")
     title = next((say(row["title"]) for row in rows if row["id"] == photo), text["own photo"])
     named = f"{title} · {cards[model].title if model in cards else model}"
-    box = st.popover(controls.verbatim(named), icon=":material/photo_library:", key="bar_open", help=text["bar help"],
-                     on_change="rerun")  # fmt: skip
-    if not box.open:
-        return
-    with box:
+    # Whether it is open is the browser's alone: what Python answers to an older touch would open what has been closed since.
+    with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=text["bar help"]):
         st.markdown(f"**{text['bar photo']}**")
         controls.photos(photo or "", key="bar_gallery")
         controls.uploader("bar_file")

@@ -18,6 +18,7 @@ st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
 from app import collector, controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.catalog import GROUPS, PAGES  # noqa: E402
+from app.components.choices import answered, hold  # noqa: E402
 
 collector.start()
 text = texts.prose("catalog")
@@ -32,6 +33,7 @@ page = st.navigation(
     {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS}
 )
 controls.sane_address()
+hold()
 row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
 around = texts.prose("lecture")
 head = st.container(horizontal=True, vertical_alignment="center")
@@ -43,6 +45,8 @@ with head:
     lecture.bar(around, page, list(pages.values()), row.looks)
     if not lecture.on():
         takeaway.share(row.slug)
+answered("photo", "lecture")  # here already: a page may stop before its end
 page.run()
 takeaway.remember(row.slug)
 lecture.notes(texts.prose(row.slug), around)
+answered()

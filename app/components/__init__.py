@@ -1,8 +1,34 @@
 """Components of the app: a typed Python wrapper beside its html, css and js (Streamlit components v2)."""
 
+from __future__ import annotations
+
+import html
+import re
+import zlib
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from streamlit.components.v2.types import ComponentRenderer
+
+HERE = Path(__file__).parent
 
 
 def source(name: str) -> str:
     """The text of a file of this folder."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=64)  # a few in each language
+def worded(name: str, js: str = "", **words: str) -> ComponentRenderer:
+    """The component of `<name>.html`, its `{blanks}` filled in; `js`: what its script is made of, if not of one file.
+
+    What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
+    """
+    scripts = [source(f"{part}.js") for part in (js or name).split()]
+    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), source(f"{name}.html"))
+    called = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
+    return st.components.v2.component(called, html=page, css=source(f"{name}.css"), js="\n".join(scripts))

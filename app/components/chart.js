@@ -30,6 +30,7 @@ function draw(root, s) {
   root.querySelector("b").textContent = title
   root.querySelector("figcaption span").textContent = about.replace(/<[^>]+>/g, " ")
   svg.setAttribute("aria-label", `${alt}. ${title}`)
+  svg.setAttribute("role", "img")
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
   const place = layout(s.wide, height, x, y)

@@ -9,12 +9,11 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
-from app.components import source
+from app.components import worded
+from app.components.choices import choose
 
-_PARTS = ("explorer_read.js", "explorer_words.js", "explorer_touch.js", "explorer.js")
-_EXPLORER = st.components.v2.component(
-    "inside_vit_explorer", html=source("explorer.html"), css=source("explorer.css"), js="\n".join(map(source, _PARTS))
-)
+PARTS = "explorer_read explorer_words explorer_touch explorer"
+NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys")
 
 # What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.
 CHOICES: dict[str, type] = {"token": int, "second": int, "block": int, "head": int, "column": bool, "rolled": bool}
@@ -40,9 +39,11 @@ def explorer(data: dict[str, Any], *, key: str, targets: dict[str, str], directi
             if choice not in given:
                 continue
             if choice == "column":
-                st.session_state[control] = directions[bool(given[choice])]
+                choose(control, directions[bool(given[choice])])
             else:
                 value = given[choice]
-                st.session_state[control] = None if value is None else CHOICES[choice](value)
+                choose(control, None if value is None else CHOICES[choice](value))
 
-    _EXPLORER(data=data | {"n": st.session_state.get(f"{key}_n", 0)}, key=key, on_chosen_change=chosen)
+    names = {name.replace(" ", "_"): data["words"][name] for name in NAMES}
+    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
+    worded("explorer", PARTS, **names)(data=sent, key=key, on_chosen_change=chosen)

@@ -61,25 +61,14 @@ function card(s, into, head) {
   return { button, maps, word, top, facts }
 }
 
-// The words that stay: names of groups, the legends of keys and of rules.
+// The words that stay, besides the names in the HTML: the legends of keys and of rules.
 function wording(s) {
   const { data, root } = s
   const { words } = data
   const q = q => root.querySelector(q)
   q("img").alt = words.photo
-  q(".hit").setAttribute("aria-label", words.canvas)
-  q(".tiles").setAttribute("aria-label", words.tokens)
-  q(".cards").setAttribute("aria-label", words.heads)
-  q(".atlas").setAttribute("aria-label", words.strip)
-  q(".scroll").setAttribute("aria-label", words.strip)
-  q(".compare").textContent = words.compare
-  q(".compare").title = words["compare help"]
-  q(".play").textContent = "▶ " + words.play
-  q(".strip h3").textContent = words.strip
   q(".coarse").textContent = data.coarse || ""
   q(".all .scale b").textContent = words.weight
-  q(".rules summary").textContent = words.rules
-  q(".keys summary").textContent = words.keys
   for (const [where, rows] of [[".rules dl", Object.values(data.rules)], [".keys dl", data.keys]]) {
     q(where).replaceChildren()
     for (const [name, text] of rows) {
@@ -151,6 +140,12 @@ function drawAtlas(s) {
   const { atlas, cards, shared, log, words } = s.data
   const bytes = fetched(s, atlas, () => drawAtlas(s))?.bytes
   s.root.querySelector(".strip p").textContent = fillIn(words["strip about"], { token: nameOf(s, s.data.state.token) })
+  for (const cell of s.atlas.flat()) {
+    const facts = cards[cell.block]?.[cell.head - 1]
+    const word = facts && headline(s, facts).word
+    cell.button.title = fillIn(cell.head ? words["one head"] : words["mean of one"], cell) + (word ? `: ${word}` : "")
+    cell.button.setAttribute("aria-label", cell.button.title)
+  }
   if (!bytes) return
   const cells = atlas.rows * atlas.cols
   const values = Float32Array.from(bytes, code => s.table[code])
@@ -160,11 +155,6 @@ function drawAtlas(s) {
     const part = values.subarray(i * cells, (i + 1) * cells)
     fill(s.thumb, part, 0, shared ? all : part[largest(part, 0)], log, s.colours.solid)
     s.thumbs.drawImage(s.thumb.canvas, cell.block * atlas.cols, cell.row * atlas.rows)
-    const facts = cards[cell.block]?.[cell.head - 1]
-    const word = facts && headline(s, facts).word
-    const text = fillIn(cell.head ? words["one head"] : words["mean of one"], cell) + (word ? `: ${word}` : "")
-    cell.button.setAttribute("aria-label", text)
-    cell.button.title = text
   })
 }
 

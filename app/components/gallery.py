@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.components import source
+from app.components.choices import choose
 
 _GALLERY = st.components.v2.component(
     "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=source("gallery.css"),
@@ -15,6 +16,6 @@ def gallery(rows: list[dict[str, str]], chosen: str, *, key: str, target: str, l
 
     def pick() -> None:
         if st.session_state[key].picked:
-            st.session_state[target] = st.session_state[key].picked
+            choose(target, st.session_state[key].picked)
 
     _GALLERY(data={"rows": rows, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)

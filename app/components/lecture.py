@@ -5,6 +5,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from app.components import source
+from app.components.choices import choose
 
 _LECTURE = st.components.v2.component(
     "inside_vit_lecture",
@@ -36,7 +37,7 @@ def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
 
     def left() -> None:
         if st.session_state[key].left:
-            st.session_state[leaves] = False
+            choose(leaves, False)
 
     data = {"lecture": lecture, "mode": mode} | size()._asdict()
     _LECTURE(data=data, key=key, on_size_change=told, on_left_change=left)

@@ -6,9 +6,6 @@ export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button")
   const output = parentElement.querySelector("output")
   const field = parentElement.querySelector("input")
-  parentElement.querySelector("button span").textContent = data.label
-  button.style.visibility = "" // it has a name now
-  field.setAttribute("aria-label", data.field)
   if (output.dataset.note !== data.note) { // another photo or model: what was said is old news
     output.textContent = ""
     field.hidden = true

@@ -16,7 +16,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.data = data
   // all of it fits on the screen: on a projector, a phone on its side
   parentElement.querySelector("figure").style.maxWidth = `max(260px, ${80 * (data.cols * data.cell[1]) / (data.rows * data.cell[0])}vh)`
+  // it has a name, so now it can be reached
   canvas.setAttribute("aria-label", data.label + ". " + data.words.keys)
+  canvas.setAttribute("role", "application")
+  canvas.tabIndex = 0
   for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
   for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.overlay) s.pictures.delete(old)
 

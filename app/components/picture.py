@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components import source
+from app.components.choices import choose
 
 _PICTURE = st.components.v2.component(
     "inside_vit_picture", html=source("picture.html"), css=source("picture.css"), js=source("picture.js")
@@ -33,8 +34,9 @@ def picture(
     def pick() -> None:
         chosen = st.session_state[key].picked
         if chosen is not None:
-            st.session_state[target] = int(chosen)
-            st.session_state.update([also] if also else [])
+            choose(target, int(chosen))
+            if also:
+                choose(*also)
 
     _PICTURE(data=data, key=key, on_picked_change=pick)
 

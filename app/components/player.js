@@ -38,7 +38,6 @@ function controls(s) {
   const { words, captions } = s.data
   const play = s.root.querySelector(".play"), slider = s.root.querySelector("input")
   slider.max = captions.length - 1
-  slider.setAttribute("aria-label", words.layer)
   slider.oninput = () => {
     stop(s)
     go(s, +slider.value)
@@ -49,7 +48,6 @@ function controls(s) {
 
 function thumbs(s) {
   const box = s.root.querySelector(".thumbs"), { captions, names, words } = s.data
-  box.setAttribute("aria-label", words.layers)
   while (box.childElementCount > captions.length) box.lastChild.remove()
   while (box.childElementCount < captions.length) {
     const button = document.createElement("button")
@@ -123,6 +121,7 @@ function paint(s) {
 function stage(s, part) {
   const canvas = s.root.querySelector(".stage canvas")
   canvas.setAttribute("aria-label", `${s.data.label}. ${s.data.captions[s.frame]}`)
+  canvas.setAttribute("role", "img")
   draw(canvas, s, part < 1 && s.fade ? [[s.fade.from, 1], [s.frame, part]] : [[s.frame, 1]])
 }
 

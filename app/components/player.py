@@ -1,12 +1,6 @@
 """A film of a few pictures over a photo: play, pause, a slider, and every picture small; it plays in the browser alone."""
 
-import streamlit as st
-
-from app.components import source
-
-_PLAYER = st.components.v2.component(
-    "inside_vit_player", html=source("player.html"), css=source("player.css"), js=source("player.js")
-)
+from app.components import worded
 
 
 def player(
@@ -17,7 +11,8 @@ def player(
 
     `names` and `captions` are of the frames; `words` are "play", "pause", "layer" and "layers", what the parts are called.
     """
-    _PLAYER(
+    named = {name: words[name] for name in ("play", "layer", "layers")}
+    worded("player", **named)(
         data={"image": image, "film": film, "names": names, "captions": captions, "ratio": ratio, "words": words, "label": label,
               "opacity": opacity},
         key=key,

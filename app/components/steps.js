@@ -11,7 +11,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const s = states.get(parentElement) || {}
   states.set(parentElement, s)
   s.step = data.step // what Python shows; while it is busy, keys count on from where they wanted to go
-  nav.setAttribute("aria-label", data.label)
   nav.style.setProperty("--count", data.names.length)
 
   const go = step => {
@@ -29,8 +28,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.title = name
     button.onclick = () => go(i + 1)
   })
-  turn(before, "‹", data.before, data.step === 1, () => go(s.step - 1))
-  turn(after, "›", data.after, data.step === data.names.length, () => go(s.step + 1))
+  turn(before, data.step === 1, () => go(s.step - 1))
+  turn(after, data.step === data.names.length, () => go(s.step + 1))
   mark(list, data.step)
   const said = nav.querySelector("p")
   if (said.textContent !== data.spoken[data.step - 1]) said.textContent = data.spoken[data.step - 1]
@@ -67,10 +66,7 @@ function mark(list, step) {
   })
 }
 
-function turn(button, sign, label, off, act) {
-  button.textContent = sign
-  button.setAttribute("aria-label", label)
-  button.title = label
+function turn(button, off, act) {
   button.disabled = off
   button.onclick = act
 }

@@ -2,11 +2,8 @@
 
 import streamlit as st
 
-from app.components import source
-
-_STEPS = st.components.v2.component(
-    "inside_vit_steps", html=source("steps.html"), css=source("steps.css"), js=source("steps.js")
-)
+from app.components import worded
+from app.components.choices import choose
 
 
 def steps(
@@ -21,10 +18,7 @@ def steps(
 
     def go() -> None:
         if st.session_state[key].to:
-            st.session_state[target] = int(st.session_state[key].to)
+            choose(target, int(st.session_state[key].to))
 
-    _STEPS(
-        data={"names": names, "spoken": spoken, "step": step, "label": label, "before": before, "after": after,
-              "clicker": clicker},
-        key=key, on_to_change=go,
-    )  # fmt: skip
+    data = {"names": names, "spoken": spoken, "step": step, "clicker": clicker}
+    worded("steps", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)

@@ -1,0 +1,105 @@
+"""The components of the app: what a person can use has its name before any script has run, and a choice is not undone."""
+
+from html.parser import HTMLParser
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from visitor import App
+
+from app.catalog import PAGES
+from app.components.choices import KEY
+
+VOID = {"input", "img", "path", "br"}
+
+
+class Nameless(HTMLParser):
+    """The elements of a piece of HTML that a person can use, or that are pictures, and that have no name."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[list] = []  # element, whether it needs a name, whether it has one
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        used = tag in ("button", "input", "select", "textarea", "summary", "a") or given.get("tabindex") == "0"
+        needs = (used or given.get("role") in ("img", "application", "slider")) and "hidden" not in given
+        self.open.append([tag, needs, bool(given.get("aria-label") or given.get("alt"))])
+        if tag in VOID:
+            self.handle_endtag(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element[2] |= bool(data.strip())
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open:
+            name, needs, has = self.open.pop()
+            if needs and not has:
+                self.found.append(name)
+            if name == tag:
+                return
+
+
+def test_what_has_no_name_is_found():
+    bad = "<p><button></button><b>x</b><input><summary> </summary><canvas role='application'></canvas></p>"
+    assert Nameless(bad).found == ["button", "input", "summary", "canvas"]
+    good = "<button><svg><path d=''/></svg><b>x</b></button><button aria-label='x'></button><canvas></canvas><input hidden>"
+    assert Nameless(good).found == []
+
+
+def test_everything_has_its_name_in_the_html_that_is_there_first(subtests):
+    app = App("overview")
+    for row in PAGES:
+        with subtests.test(row.slug):
+            pages = {
+                c.proto.component_name: c.proto.html_content for c in app.go(row.slug).fine().at.get("bidi_component")
+            }
+            assert pages and {name: found for name, page in pages.items() if (found := Nameless(page).found)} == {}
+            assert not [name for name, page in pages.items() if "{" in page], "a blank is not filled in"
+
+
+def script():
+    """A control that a component sets, and one that a person touches meanwhile."""
+    import streamlit as st
+
+    from app.components.choices import answered, hold
+
+    hold()
+    st.number_input("Token", 0, 300, 137, key="token")
+    st.toggle("Other", key="other")
+    if not st.session_state.get("broken off"):
+        answered()
+
+
+@pytest.fixture
+def chosen():
+    """Where a component has set the token to 74 and the run was broken off before it could tell the browser."""
+    at = AppTest.from_function(script).run()
+    at.session_state["broken off"] = True
+    at.session_state[KEY] = {"token": (137, 74)}  # what `choose` leaves
+    return at
+
+
+def test_a_choice_survives_a_run_that_is_broken_off(chosen):
+    chosen.get_by_key("other").set_value(True)
+    assert chosen.run().session_state["token"] == 74
+    chosen.session_state["broken off"] = False
+    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[KEY]
+
+
+def test_who_touches_the_control_itself_has_the_last_word(chosen):
+    chosen.get_by_key("token").set_value(80)
+    assert chosen.run().session_state["token"] == 80
+    chosen.session_state["broken off"] = False
+    chosen.run()
+    chosen.get_by_key("token").set_value(137)
+    assert chosen.run().session_state["token"] == 137, (
+        "once Python has answered, what it was before is a choice as any other"
+    )
