@@ -116,10 +116,32 @@ def test_make_lists_its_verbs():
     assert listed <= phony
 
 
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("make"), reason="make is not installed")
+@pytest.mark.parametrize("failing", ["", "not browser", "and browser", "not slow"])
+def test_make_test_runs_both_halves_and_tells_of_both(tmp_path, failing):
+    """In an environment whose python only notes what it is asked, and fails where `failing` is among the words."""
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    fails = f'case "$*" in *"{failing}"*) exit 1;; esac\n' if failing else ""
+    python.write_text(f'#!/bin/sh\necho "$*" >> "{tmp_path}/asked"\n{fails}', encoding="utf-8")
+    python.chmod(0o755)
+    for mark in (".app-ready", ".dev-ready"):
+        (tmp_path / mark).touch()
+    env = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}}
+    command = ["make", "test", f"VENV={tmp_path}", "--old-file=browser"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert ["not browser" in line for line in asked] == [True, False], done.stderr
+    assert all("--durations=10" in line and "--dist worksteal" in line for line in asked)
+    assert (done.returncode != 0) == bool(failing)
+
+
 def test_continuous_integration_runs_what_a_person_runs():
-    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+    assert os.name == "nt" or (ROOT / ".ci/run").stat().st_mode & 0o111
     assert read(".ci/run").rstrip().endswith("exec make test")
-    assert "run: .ci/run" in read(".github/workflows/ci.yml")
+    workflow = read(".github/workflows/ci.yml")
+    assert "run: .ci/run" in workflow
+    assert {"ubuntu", "macos", "windows"} <= set(re.findall(r"\b(\w+)-latest", workflow))
 
 
 # Licences
