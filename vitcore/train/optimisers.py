@@ -70,8 +70,8 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
         {"params": plain, "use_fallback": True, "weight_decay": 0.0, "times": recipe.adam_lr},
     ]
     groups = apart(groups, module, recipe)
-    # timm iterates in bf16; where that is emulated, fp32 is several times faster
-    quick = torch.bfloat16 if fast_bf16() else torch.float32
+    # timm iterates in bf16; where that is emulated, fp32 is several times faster, and a recipe may ask for it
+    quick = torch.bfloat16 if recipe.precision != "fp32" and fast_bf16() else torch.float32
     muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=quick)
     return Muon(groups, lr=recipe.lr_peak, momentum=recipe.momentum, nesterov=True, betas=(0.9, recipe.beta2))
 
