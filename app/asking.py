@@ -57,7 +57,7 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
     _likeliest(rec, target)
     if vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
-    seen, address = session.shown(vit.name, photo.digest, photo, rec)
+    seen, address = session.shown(vit.name, photo.key, photo, rec)
     asks = query if asks_patch else None
     return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, controls.theme(), seen, address), compare
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session, texts
+from app import budget, mode, models, session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
@@ -110,17 +110,17 @@ def _take(key: str) -> None:
 
 
 def _model_picker() -> None:
-    text, cards = texts.prose("common"), session.menu()
+    text, cards = texts.prose("common"), models.menu()
     name = st.selectbox(
         text["model"], list(cards), format_func=lambda n: cards[n].title if n in cards else n, key="model",
-        bind="query-params", accept_new_options=True, on_change=session.forget_model_errors,
-        help=text["model help"],
+        bind="query-params", accept_new_options=mode.allows("downloads"), on_change=session.forget_model_errors,
+        help=text["model help" if mode.allows("downloads") else "off downloads"],
     )  # fmt: skip
-    if card := cards.get(name):
+    if card := cards.get(name or ""):
         st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
 
 
-def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
+def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
     """The model, the photo and the recording the page shows; says on the page what went wrong and what was done."""
     waiting, text = st.empty(), texts.prose("common")
 
@@ -135,8 +135,12 @@ def current(block: int = 0) -> tuple[Vit, Photo, Recording]:
         st.button(text["try again"], on_click=session.forget_model_errors, icon=":material/refresh:")
     photo = session.photo()
     for note in photo.notes:
-        st.caption(f":material/info: {note}")
-    return vit, photo, session.recording(vit, photo, min(block, vit.blocks - 1))
+        st.caption(f":material/info: {verbatim(note)}")
+    try:
+        return vit, photo, session.recording(vit, photo, None if block is None else min(block, vit.blocks - 1))
+    except budget.NoRoomError:
+        st.warning(text["no room now"], icon=":material/memory:")
+        st.stop()
 
 
 def span(seconds: float) -> str:

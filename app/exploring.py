@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, insights, session, texts
+from app import controls, insights, models, session, texts
 from app.components.choices import answered, hold
 from app.components.explorer import address, explorer
 from app.components.figure import downloads, explain
@@ -33,8 +33,9 @@ KEYS = ("arrows", "shift", "brackets", "digits", "zero", "c", "r", "space", "str
 
 
 @st.fragment
-def explore(vit: Vit, photo: Photo, text: texts.Prose) -> None:
-    """The page below its first sentence; runs on its own when something on it is touched."""
+def explore(model: str, text: texts.Prose) -> None:
+    """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
+    vit, photo = models.loaded(model), session.photo()
     hold()
     grid = vit.grid
     state = _controls(vit, grid, text)
@@ -82,7 +83,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     from vitcore.analysis.coding import SPAN
     from vitcore.figures.theme import SEQUENTIAL, lut
 
-    grid, me = rec.grid, (vit.name, photo.digest)
+    grid, me = rec.grid, (vit.name, photo.key)
     names = _prefix_names(vit, text)
     has = _has(vit)
     uri = session.shown(*me, photo, rec)[1]
@@ -115,7 +116,7 @@ def _maps(
     vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None
 ) -> tuple[list[dict[str, Any] | None], int]:
     """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
-    me, mime = (vit.name, photo.digest), "application/octet-stream"
+    me, mime = (vit.name, photo.key), "application/octet-stream"
     places: list[dict[str, Any] | None] = [None] * vit.blocks
     if some is None and len(rec.maps) == vit.blocks:
         for block, data in insights.attention_bytes(*me, rec).items():
@@ -131,7 +132,7 @@ def _maps(
 def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
     data = insights.rollout_bytes(
-        vit.name, photo.digest, tuple(some) if some else None, state["column"] and bool(some), rec
+        vit.name, photo.key, tuple(some) if some else None, state["column"] and bool(some), rec
     )
     return {"url": address(data, "application/octet-stream", "rollout"), "queries": some}
 
@@ -184,12 +185,12 @@ def _take(rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     """The heads of the chosen layer as a figure to take along."""
     from vitcore import figures
 
-    maps = rec.maps[state["block"]]
+    maps, grid, shared = rec.maps[state["block"]], rec.grid, state["shared"]  # a download keeps these, no recording
     asked = maps[:, :, state["token"]] if state["column"] else maps[:, state["token"]]
-    shown = rec.grid.to_map(asked.astype("float32"))
+    shown, mode = grid.to_map(asked.astype("float32")), controls.theme()
     direction = text[f"direction.{DIRECTIONS[state['column']]}"]
     title = text["figure"].format(token=state["token"], block=state["block"], direction=direction)
     downloads(
-        lambda: figures.heads(shown, rec.grid, title, controls.theme(), state["shared"]), "heads", text["how"],
+        lambda: figures.heads(shown, grid, title, mode, shared), "heads", text["how"],
         attention=shown,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import processes, runs
+from app import mode, processes, runs
 from app.controls import verbatim
 from vitcore.train.presets import PRESETS
 from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
@@ -56,6 +56,16 @@ def about(name: str) -> dict[str, str]:
     first, *rest = re.split(r"\b(Expected|Cost|Command)(?: here)?:", text)
     parts = {"what": first} | dict(zip(rest[::2], rest[1::2], strict=True))
     return {part: say(" ".join(said.split())) for part, said in parts.items()}
+
+
+def told(name: str, text: dict[str, str]) -> None:
+    """What a preset is, in a frame."""
+    said = about(name)
+    with st.container(border=True):
+        st.markdown(verbatim(said.pop("what")))
+        for part, words in said.items():
+            shown = f"`{words}`" if part == "Command" else verbatim(words)
+            st.markdown(f"**{text[f'about {part.lower()}']}** {shown}")
 
 
 def fields(name: str, text: dict[str, str]) -> dict[str, Any]:
@@ -199,7 +209,10 @@ def _short(value: float) -> str:
 def _start(name: str, wanted: Recipe, photos: str, given: str) -> None:
     where = photos if ":" in photos or photos in SOURCES else _absolute(photos)
     run_id = given or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
-    problem = processes.start(run_id, wanted, where)
+    try:
+        problem = processes.start(run_id, wanted, where)
+    except mode.OffError as error:
+        problem = str(error)
     st.session_state.update({"_start_problem": problem} if problem else {"run": run_id, "run_name": ""})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import streamlit as st
+from app import budget
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,16 +44,16 @@ def _lattice(rec: Recording, step: int) -> set[int]:
     return {grid.prefix + grid.patch(r, c) for r in rows for c in cols}
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def attention_bytes(model: str, digest: str, _rec: Recording) -> dict[int, bytes]:
+@budget.kept
+def attention_bytes(model: str, key: str, _rec: Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
     from vitcore.analysis.coding import encode
 
     return {block: encode(maps).tobytes() for block, maps in _rec.maps.items()}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def attention_of(model: str, digest: str, block: int, tokens: tuple[int, ...], column: bool, _rec: Recording) -> bytes:
+@budget.kept
+def attention_of(model: str, key: str, block: int, tokens: tuple[int, ...], column: bool, _rec: Recording) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
     from vitcore.analysis.coding import encode
 
@@ -61,8 +61,8 @@ def attention_of(model: str, digest: str, block: int, tokens: tuple[int, ...], c
     return encode(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def heads_in_words(model: str, digest: str, blocks: tuple[int, ...], _rec: Recording) -> dict[int, list[Head]]:
+@budget.kept
+def heads_in_words(model: str, key: str, blocks: tuple[int, ...], _rec: Recording) -> dict[int, list[Head]]:
     """Every head's numbers and words, by block."""
     from vitcore.analysis.heads import describe
 
@@ -77,8 +77,8 @@ def atlas_shape(rec: Recording) -> tuple[int, int]:
     return min(rec.grid.rows, THUMB), min(rec.grid.cols, THUMB)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def atlas(model: str, digest: str, token: int, column: bool, _rec: Recording) -> bytes:
+@budget.kept
+def atlas(model: str, key: str, token: int, column: bool, _rec: Recording) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     import numpy as np
 
@@ -104,8 +104,8 @@ def _smaller(maps: NDArray, rows: int, cols: int) -> NDArray:
     return maps
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def rollout_bytes(model: str, digest: str, tokens: tuple[int, ...] | None, column: bool, _rec: Recording) -> bytes:
+@budget.kept
+def rollout_bytes(model: str, key: str, tokens: tuple[int, ...] | None, column: bool, _rec: Recording) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     import numpy as np
 
@@ -122,8 +122,8 @@ def rollout_bytes(model: str, digest: str, tokens: tuple[int, ...] | None, colum
     return encode(some).tobytes()
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def photo_bytes(model: str, digest: str, _address: str) -> bytes:
+@budget.kept
+def photo_bytes(model: str, key: str, _address: str) -> bytes:
     """The file inside a data address."""
     import base64
 
@@ -133,10 +133,10 @@ def photo_bytes(model: str, digest: str, _address: str) -> bytes:
 # The rollout lab.
 
 
-@st.cache_resource(max_entries=96, show_spinner=False)
+@budget.kept
 def relevance(
     model: str,
-    digest: str,
+    key: str,
     method: str,
     target: int,
     settings: tuple[tuple[str, float | str], ...],
@@ -144,15 +144,17 @@ def relevance(
     _rec: Recording,
 ) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
+    from app.models import shape
     from vitcore.relevance import relevance as compute
 
-    found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
+    with budget.STORE.room(shape(_vit).gradient_bytes):
+        found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
     found.maps.flags.writeable = False
     return found
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def grey_photo(model: str, digest: str, _seen: Image.Image) -> str:
+@budget.kept
+def grey_photo(model: str, key: str, _seen: Image.Image) -> str:
     """The photo in grey, as a data address: what lies under signed maps."""
     import numpy as np
 
@@ -165,16 +167,16 @@ def grey_photo(model: str, digest: str, _seen: Image.Image) -> str:
 # The lecture: what the head would say at every depth, and the numbers of one token on its way.
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def answers_by_depth(model: str, digest: str, _vit: Vit, _rec: Recording) -> NDArray[np.float64] | None:
+@budget.kept
+def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
     from vitcore.lens import lens, probabilities
 
     return probabilities(lens(_vit, _rec.seen.pixels)) if _vit.labels else None
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
-def token_in_block(model: str, digest: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
+@budget.kept
+def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
     from vitcore.inside import inside
     from vitcore.zoo import ModelError
@@ -185,16 +187,16 @@ def token_in_block(model: str, digest: str, block: int, token: int, _vit: Vit, _
         return None
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def projected(model: str, digest: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
+@budget.kept
+def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
     """How a patch became its embedding; None where patches are not read by one matrix."""
     from vitcore.inside import project
 
     return project(_vit, _rec.seen.pixels, patch)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def lit_by_depth(model: str, digest: str, _photo: Image.Image, _rec: Recording) -> list[str]:
+@budget.kept
+def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> list[str]:
     """For each block, the photo lit by the attention (mean of the heads) of where the answer is read: data addresses."""
     from vitcore.figures.story import lit
     from vitcore.figures.theme import data_uri

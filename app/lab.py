@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, insights, texts
+from app import budget, controls, insights, session, texts
 from app.asking import Asked
 from app.components.figure import downloads, explain
 from app.components.picture import picture
@@ -57,7 +57,11 @@ def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | 
     with box:
         settings = _settings(a, method, prefix)
     with above:
-        found = _found(a, method, settings)
+        try:
+            found = _found(a, method, settings)
+        except budget.NoRoomError:
+            st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+            return None
         _draw(a, found, prefix)
     with below:
         _words(a, found, prefix)
@@ -90,12 +94,12 @@ def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
     unit = a.text[f"unit.{method.name}"]
     if not method.asks_class:
         start = None if a.query is None else a.rec.grid.prefix + a.query
-        raw = a.rec.rollout(start, **settings)
+        raw = session.fused(a.vit, a.rec, settings["fusion"]).rollout(start, **settings)
         return Side(method, settings, raw, 100 * raw, unit, title.format(who=a.who))
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
         items = tuple(sorted(settings.items()))
-        found = insights.relevance(a.vit.name, a.photo.digest, method.name, a.target, items, a.vit, a.rec)
+        found = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
     shown = {"integrated_gradients": found.maps, "gradient_rollout": 100 * found.maps}.get(method.name)
     told = title.format(label=a.rec.labels[a.target])
     return Side(method, settings, found.maps, 100 * share(found.maps) if shown is None else shown, unit, told, found)
@@ -109,7 +113,7 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
 
     grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
     paper = a.style == "paper" and not signed
-    under = insights.grey_photo(a.vit.name, a.photo.digest, a.seen) if signed else a.address
+    under = insights.grey_photo(a.vit.name, a.photo.key, a.seen) if signed else a.address
     st.markdown(f"## {controls.verbatim(side.title)}")
     picture(
         data_uri(paper_drawing(side.raw, a.seen, grid), photo=True) if paper else under, grid.rows, grid.cols, grid.step_px,
@@ -129,15 +133,17 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
     from vitcore import figures
 
     text, name = a.text, side.method.name
+    grid, seen = a.rec.grid, a.seen  # downloads keep what they name, not all of `a`
     if side.found and side.found.gaps:
         st.caption(text["complete"].format(rise=side.found.rises[0], gap=side.found.gaps[0], total=side.raw.sum()))
     explain(text[f"how.{name}"], text[f"limits.{name}"])
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
     start = None if side.method.asks_class else a.query
+    style, opacity, mode = a.style, a.opacity, a.mode
     downloads(
         lambda: figures.relevance(
-            side.shown, a.seen, a.rec.grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=a.style,
-            opacity=a.opacity, mode=a.mode, about=side.title, start=start,
+            side.shown, seen, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
+            opacity=opacity, mode=mode, about=side.title, start=start,
         ),
         f"{prefix}{name}", text[f"how.{name}"], **{name: side.raw},
     )  # fmt: skip
@@ -157,11 +163,12 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
     title = text["difference"].format(**pair)
+    seen, opacity, mode = a.seen, a.opacity, a.mode
     one, two = st.columns(2, gap="large")
     with one:
         st.markdown(f"## {title}")
         picture(
-            insights.grey_photo(a.vit.name, a.photo.digest, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title,
+            insights.grey_photo(a.vit.name, a.photo.key, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title,
             target="query", also=("ask", True), overlay=data_uri(drawn(values, grid, True)), opacity=a.opacity,
             values=values.ravel().tolist(), unit=unit, lines=False,
         )  # fmt: skip
@@ -178,7 +185,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
             lambda: figures.relevance(
-                values, a.seen, grid, title, unit, signed=True, opacity=a.opacity, mode=a.mode
+                values, seen, grid, title, unit, signed=True, opacity=opacity, mode=mode
             ),
             "difference", text["difference how"].format(**pair), difference=values,
         )  # fmt: skip
@@ -194,7 +201,8 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     text, grid, rec = a.text, a.rec.grid, a.rec
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     start = rec.readout if a.query is None else grid.prefix + a.query
-    maps = grid.to_map(built(rec.fused[how.pop("fusion")], start, prefix=grid.prefix, **how))
+    fused = session.fused(a.vit, rec, fusion := how.pop("fusion")).fused[fusion]
+    maps = grid.to_map(built(fused, start, prefix=grid.prefix, **how))
     top, layers = film_top(maps), range(len(maps))
     caption = text["frame prefix"] if grid.prefix else text["frame"]
     film = frames(maps, grid, top)
@@ -207,8 +215,8 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
     controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
     explain(text["build-up how"], text["build-up limits"])
+    seen, opacity, mode = a.seen, a.opacity, a.mode
     downloads(
-        lambda: figures.build_up(maps, a.seen, grid, text["build-up title"], unit, opacity=a.opacity,
-                                 mode=a.mode),
+        lambda: figures.build_up(maps, seen, grid, text["build-up title"], unit, opacity=opacity, mode=mode),
         "build_up", text["build-up how"], build_up=maps,
     )  # fmt: skip

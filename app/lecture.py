@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, session, texts
+from app import controls, models, session, texts
 from app.components.lecture import dress
 from vitcore.words import say
 
@@ -50,7 +50,7 @@ def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
 
 
 def _pickers(text: texts.Prose) -> None:
-    cards, rows = session.menu(), session.samples()
+    cards, rows = models.menu(), session.samples()
     model, photo = st.session_state.get("model"), st.session_state.get("photo")
     title = next((say(row["title"]) for row in rows if row["id"] == photo), text["own photo"])
     named = f"{title} · {cards[model].title if model in cards else model}"

@@ -45,7 +45,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
     own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
     name = "" if own else photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
-        made = takeaway.handout(vit.name, photo.digest, asked, texts.language(), takeaway.address(asked),
+        made = takeaway.handout(vit.name, photo.key, asked, texts.language(), takeaway.address(asked),
                                 takeaway.lacking(text, slug), name, vit, rec)  # fmt: skip
     st.download_button(
         text["handout get"].format(size=size(text, len(made))), lambda: made, f"{takeaway.stem(photo.name)}-handout.html",
@@ -62,7 +62,7 @@ def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Setti
 
     st.markdown(f"### {text['film title']}")
     st.markdown(text["film about"])
-    key = vit.name, photo.digest, asked, texts.language()
+    key = vit.name, photo.key, asked, texts.language()
     with st.spinner(text["film making"], show_time=True):
         moving = takeaway.film(*key, "webp", vit, rec)
     plays = st.toggle(text["film play"], key="film_plays")
@@ -70,11 +70,14 @@ def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Setti
     st.image(shown, alt=text["film alt"].format(count=vit.blocks - asked.first_block), width=420)
     words = texts.table()
 
+    model, image, fusion = vit.name, photo.key, asked.fusion
+
     def gif() -> bytes:
+        """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
         from vitcore.report.animation import animation
 
-        with speaking(words):  # made when asked for, where no visitor's language is known
-            return animation(vit, rec, asked, "gif")
+        with speaking(words):
+            return animation(*session.again(model, image, fusion), asked, "gif")
 
     name = f"{takeaway.stem(photo.name)}-rollout"
     with st.container(horizontal=True):
@@ -98,7 +101,9 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     count = min(len(given), takeaway.MOST_PHOTOS)
     if one is None:
         st.button(text["begin"].format(count=count), key="begin", icon=":material/folder_zip:", type="primary",
-                  disabled=not given, on_click=takeaway.begin, args=(vit, given, asked, which == "samples"))  # fmt: skip
+                  disabled=not given, on_click=takeaway.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
+        if problem := st.session_state.pop("_batch_problem", None):
+            st.warning(problem, icon=":material/memory:")
         return
     if not one.finished and not one.stopped and one.done < one.total:
         _work(text, one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from subprocess import DEVNULL, STDOUT, Popen
 from typing import TYPE_CHECKING, Any
 
 import vitcore
+from app import mode, texts
 from vitcore.train import runs as files
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ def output(run_id: str, lines: int = 12) -> str:
 
 
 def start(run_id: str, recipe: Recipe, source: str) -> str:
-    """Make a run and its process; returns what went wrong, or nothing."""
+    """Make a run and its process; returns what went wrong, or nothing. Raises: OffError."""
+    mode.demand("trainings")
     try:
         run = files.create(run_id, recipe, source)
     except (files.RunError, OSError) as error:
@@ -74,11 +77,30 @@ def start(run_id: str, recipe: Recipe, source: str) -> str:
 
 
 def resume(run_id: str) -> str:
-    """Go on with a run where it stopped; returns what went wrong, or nothing."""
+    """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: OffError."""
+    mode.demand("trainings")
     run = folder(run_id)
     if run is None or run.id in _begun or files.held(run):
         return ""
     return _begin(run)
+
+
+def delete(run_id: str) -> str:
+    """Delete a run with all its files, unless a process is at it; returns what went wrong, or nothing. Raises: OffError."""
+    mode.demand("trainings")
+    run = folder(run_id)
+    if run is None:
+        return ""
+    if run.id in _begun or files.held(run):
+        return texts.prose("train")["delete busy"].format(run=run.id)
+    away = run.path.with_name(f".{run.id}.deleted")  # first out of sight, for taking it apart may take a while
+    try:
+        shutil.rmtree(away, ignore_errors=True)
+        run.path.rename(away)
+        shutil.rmtree(away)
+    except OSError as error:
+        return texts.prose("train")["delete failed"].format(run=run.id, reason=error.strerror)
+    return ""
 
 
 def _begin(run: files.RunFolder) -> str:
@@ -120,11 +142,12 @@ def _mind(process: Popen[bytes], run: files.RunFolder, begun: float) -> None:
     _begun.pop(run.id, None)
 
 
-def stop(run_id: str) -> None:
-    """Ask the process that holds the run to save and stop."""
+def stop(run_id: str) -> str:
+    """Ask the process that holds the run to save and stop; returns nothing. Raises: OffError."""
+    mode.demand("trainings")
     run = folder(run_id)
     if run is None or not files.held(run):
-        return
+        return ""
     pid = files.status(run).get("pid")
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():
         _stopping.add(run.id)
@@ -133,3 +156,4 @@ def stop(run_id: str) -> None:
                 run.stop.touch()
             else:
                 os.kill(pid, signal.SIGTERM)
+    return ""

@@ -6,13 +6,15 @@ Beside the session the only place that caches; what it keeps of a run it keeps u
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import texts
+from app import budget, mode, texts
 from app.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.cards import DEFAULT, ModelCard
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from vitcore.train.frames import Film
 
 RECORDINGS = asset("recordings")
+TAIL_BYTES = 4096  # of a log, in which its last record is
 UNCOUNTED = 1000  # classes assumed of a data set that is not counted before it is trained on
 
 RunError = files.RunError
@@ -102,9 +105,23 @@ def log(run: files.RunFolder) -> list[dict[str, Any]]:
     return _log(str(run.path), seen.st_size, seen.st_mtime_ns)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@budget.kept
 def _log(path: str, size: int, changed_ns: int) -> list[dict[str, Any]]:
     return files.records(files.RunFolder(Path(path)))
+
+
+def last_step(run: files.RunFolder) -> int | None:
+    """The last step in a run's log: the end of the file is read and no more, for the menu asks every run at every touch."""
+    try:
+        with run.log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        with suppress(ValueError, KeyError, TypeError):  # a line that is being written, or cut by the reading
+            return int(json.loads(line)["step"])
+    return None
 
 
 def cards() -> dict[str, ModelCard]:
@@ -116,7 +133,8 @@ def cards() -> dict[str, ModelCard]:
 def _card(run: files.RunFolder) -> ModelCard:
     params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
     text = texts.prose("train")
-    good_for = text["taught"].format(steps=log(run)[-1]["step"]) if log(run) else text["learned"]
+    step = last_step(run)
+    good_for = text["learned"] if step is None else text["taught"].format(steps=step)
     return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, text["trained here"])
 
 
@@ -150,6 +168,8 @@ class Photographs:
 def look_into(source: str, task: str) -> Photographs:
     """Count the photos of the samples or of a folder; data sets that would be downloaded are left for the run."""
     known, text = {"cifar10": 10, "cifar100": 100}, texts.prose("train")
+    if not mode.allows("paths") and source != "samples":
+        return Photographs(problem=mode.why("paths"))
     if task == "lessons" or source in known or source.startswith("hf:"):
         return Photographs(classes=known.get(source, UNCOUNTED))
     if not source.strip():
@@ -174,13 +194,20 @@ def _look_into(source: str, lang: str) -> Photographs:
 
 def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
     """Parameters of a recipe's model, and floating-point operations of a step; or why it can't be built."""
+    if not mode.allows("paths"):  # a recipe may name a teacher's file
+        return mode.why("trainings")
     return _shape(recipe_json, classes, texts.language())
 
 
 def measured(recipe_json: str, classes: int) -> Cost | str:
     """What a run costs on this machine, timed; or why that can't be said."""
+    if not mode.allows("trainings"):
+        return mode.why("trainings")
     with st.spinner(texts.prose("train")["measuring"]):
-        return _measured(recipe_json, classes, texts.language())
+        try:
+            return _measured(recipe_json, classes, texts.language())
+        except Exception as error:  # out of memory, most likely: not kept, for the next time there may be more
+            return _one_line(error)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -192,19 +219,20 @@ def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str
     try:
         params, forward = cost.shape(recipe, classes)
     except Exception as error:  # timm and torch each complain in their own way
-        return (str(error).splitlines() or [type(error).__name__])[0][:160]
+        return _one_line(error)
     return params, 3 * forward * recipe.batch
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _measured(recipe_json: str, classes: int, lang: str) -> Cost | str:
+def _measured(recipe_json: str, classes: int, lang: str) -> Cost:
     from vitcore.train.cost import cost
     from vitcore.train.recipe import from_json
 
-    try:
-        return cost(from_json(recipe_json), classes)
-    except Exception as error:  # out of memory, most likely
-        return (str(error).splitlines() or [type(error).__name__])[0][:160]
+    return cost(from_json(recipe_json), classes)
+
+
+def _one_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:160]
 
 
 # Films
@@ -246,27 +274,29 @@ def film(name: str) -> tuple[str, Film]:
         return key, _film(str(path), key)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@budget.kept
 def _film(path: str, key: str) -> Film:
     from vitcore.train import frames
 
     return frames.open_film(Path(path)) if path.endswith(".safetensors") else frames.of_run(path)
 
 
-@st.cache_resource(max_entries=192, show_spinner=False)
-def drawn(key: str, part: str, frame: int, photo: int, mode: str, lang: str, _film: Film) -> dict[str, Any]:
+@budget.kept
+def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
     """The pictures of one frame as `app.components.chart` takes them, by name: of the "weights", or of a "photo"."""
     from app import films
     from app.components.chart import plain
 
     make = films.weights if part == "weights" else films.photo
-    return {name: plain(fig) for name, fig in make(_film, frame, photo, mode).items()}
+    return {name: plain(fig) for name, fig in make(_film, frame, photo, theme).items()}
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def drawn_curves(key: str, records: int, last: int, mode: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
+@budget.kept
+def drawn_curves(
+    key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The curves of a film as `app.components.chart` takes them; the marker of the frame is added by `chart`."""
     from app import films
     from app.components.chart import plain
 
-    return {name: plain(fig) for name, fig in films.curves(_log, mode, last=last, log_steps=True).items()}
+    return {name: plain(fig) for name, fig in films.curves(_log, theme, last=last, log_steps=True).items()}

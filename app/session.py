@@ -1,10 +1,9 @@
-"""What is cached and remembered (the training runs are in runs.py): models, photos, recordings, prose, last good choices."""
+"""What is kept and remembered (the training runs are in runs.py): models, photos, recordings, last good choices."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import runs, texts
+from app import budget, models, runs, texts, visitors
 from vitcore.assets import asset
-from vitcore.cards import CARDS, DEFAULT, ModelCard
+from vitcore.cards import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 SAMPLES = asset("samples")
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -51,62 +49,75 @@ def thumbnail(sample: str, side_px: int = 112) -> str:
     return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-@st.cache_resource(max_entries=3, show_spinner=False)
-def _vit(name: str) -> Vit:
-    from vitcore import zoo
-
-    run, _, written = name.partition("@")
-    path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
-    vit = zoo.load(path or name)
-    return replace(vit, card=replace(vit.card, name=name)) if path else vit
-
-
 @st.cache_data(max_entries=64, show_spinner=False)
 def _sample_digest(name: str) -> str:
     return _digest((SAMPLES / f"{name}.jpg").read_bytes())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _photo(digest: str, name: str, lang: str, _data: bytes | Path) -> Photo:
+@budget.kept
+def _photo(digest: str, name: str, lang: str, whose: str, _data: bytes | Path) -> Photo:
     from vitcore.images import open_photo
 
-    return open_photo(_data, name)
+    return replace(open_photo(_data, name), whose=whose)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _recording(model: str, digest: str, block: int | None, _photo: Photo) -> Recording:
+@budget.kept
+def _recording(model: str, key: str, whole: bool, _photo: Photo) -> Recording:
+    """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
     from vitcore.recording import record
 
-    vit = _vit(model)
-    blocks = range(vit.blocks) if block is None else [block]
-    return record(vit, _photo, maps=blocks, fusions=("mean", "max", "min"))
+    vit = models.loaded(model)
+    if whole:
+        return record(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
+    with budget.STORE.room(models.shape(vit).pass_bytes):
+        return record(vit, _photo, lean=True)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@budget.kept
+def _heads(model: str, key: str, block: int, _rec: Recording) -> NDArray[np.float16]:
+    """The maps of one block of a large model."""
+    from vitcore.recording import heads_again, record
+
+    if _rec.asked:
+        return heads_again(_rec, block)
+    return record(models.loaded(model), _rec.photo, maps=[block], fusions=()).maps[block]
+
+
+@budget.kept
+def _fused(model: str, key: str, fusion: Any, _rec: Recording) -> NDArray[Any]:
+    """All blocks' heads of a large model, fused in another way than by their mean."""
+    from vitcore.recording import fused_again, record
+
+    if _rec.asked:
+        return fused_again(_rec, fusion)
+    return record(models.loaded(model), _rec.photo, fusions=(fusion,), lean=True).fused[fusion]
+
+
+@budget.kept
 def components(model: str) -> Components | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
     from vitcore import zoo
     from vitcore.analysis import filters
 
-    vit = _vit(model)
+    vit = models.loaded(model)
     kernel = zoo.first_kernel(vit)
     return None if kernel is None else filters.components(kernel)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@budget.kept
 def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
     from vitcore import zoo
     from vitcore.analysis import positions
 
-    vit = _vit(model)
+    vit = models.loaded(model)
     found = zoo.positions(vit)
     if found is None:
         return None
     return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else found)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@budget.kept
 def tiles_address(model: str) -> str:
     """The picture of all similarity tiles, as a data address."""
     from vitcore.figures.positions import tiles_picture
@@ -114,17 +125,17 @@ def tiles_address(model: str) -> str:
 
     cosine = similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return data_uri(tiles_picture(cosine, _vit(model).grid, gutter=False))
+    return data_uri(tiles_picture(cosine, models.loaded(model).grid, gutter=False))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def shuffled_answers(model: str, digest: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
+@budget.kept
+def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore import zoo
     from vitcore.analysis import patches
     from vitcore.recording import predict, top_classes
 
-    vit = _vit(model)
+    vit = models.loaded(model)
     order = patches.shuffled(vit.grid.patches, seed)
     mixed = patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid)
     answers = [_rec.logits, predict(vit, mixed)]
@@ -191,16 +202,16 @@ def sample_files() -> list[tuple[str, bytes]]:
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def embeddings(model: str, digest: str, _rec: Recording) -> NDArray[np.float32]:
+@budget.kept
+def embeddings(model: str, key: str, _rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
     from vitcore.recording import embed
 
-    return embed(_vit(model), _rec.seen.pixels)
+    return embed(models.loaded(model), _rec.seen.pixels)
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def shown(model: str, digest: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, str]:
+@budget.kept
+def shown(model: str, key: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, str]:
     """What the model sees at the photo's own sharpness: a picture, and the same as a data address."""
     from vitcore.figures.attention import fitted
     from vitcore.figures.theme import data_uri
@@ -210,8 +221,8 @@ def shown(model: str, digest: str, _photo: Photo, _rec: Recording) -> tuple[Imag
     return picture, data_uri(_array(picture), photo=True)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def kept(part: str, model: str, digest: str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
+@budget.kept
+def kept(part: str, model: str, key: str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
     """What `_make` made for this part of the landing page, model, photo, theme and language; nobody writes to it."""
     return _make()
 
@@ -226,37 +237,34 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def menu() -> dict[str, ModelCard]:
-    """The models of the menu, by name: those of the table, and those trained here."""
-    return {card.name: card for card in CARDS} | runs.cards()
-
-
 def choose_upload(data: bytes, name: str) -> str | None:
     """Try a photo someone brought; on success it becomes the photo, on failure the sentence that says why not."""
     from vitcore.images import PhotoError, printable
 
     name = printable(name)
     try:
-        _photo(_digest(data), name, texts.language(), data)
+        _photo(_digest(data), name, texts.language(), visitors.me(), data)
+        visitors.bring("upload", (data, name))
     except PhotoError as error:
         return str(error)
-    st.session_state["_upload"] = (data, name)
+    except budget.NoRoomError:
+        return texts.prose("common")["no room photo"].format(name=name)
     return None
 
 
 def upload() -> tuple[bytes, str] | None:
-    """The photo this visitor brought, if any."""
-    return st.session_state.get("_upload")
+    """The photo this visitor brought, if any; it is theirs alone, and gone when they leave."""
+    return visitors.brought("upload")
 
 
 def photo() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
     chosen, own = st.session_state.get("photo"), upload()
     if chosen == UPLOAD and own:
-        return _photo(_digest(own[0]), own[1], texts.language(), own[0])
+        return _photo(_digest(own[0]), own[1], texts.language(), visitors.me(), own[0])
     known = [row["id"] for row in samples()]
     name = chosen if chosen in known else known[0]
-    return _photo(_sample_digest(name), f"{name}.jpg", texts.language(), SAMPLES / f"{name}.jpg")
+    return _photo(_sample_digest(name), f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg")
 
 
 def vit(progress: Callable[[int, int], None]) -> Vit:
@@ -264,21 +272,17 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
     errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
-    from vitcore.zoo import ModelError, fetch
+    from vitcore.zoo import ModelError
 
     if name in errors:
         return _last_model()
     try:
-        if runs.model_of(name) is None and name not in (last, DEFAULT):
-            if not NAME.fullmatch(name):
-                raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
-            fetch(name, progress)
-        found = _vit(runs.version_of(name))
+        found = models.have(name, name in (last, DEFAULT), progress)
         if name != last:
             recording(found, photo())  # a model may load and still not attend over one grid of patches
-    except ModelError as error:
+    except (ModelError, budget.NoRoomError) as error:
         errors.clear()
-        errors[name] = str(error)
+        errors[name] = str(error) or texts.prose("common")["no room now"]
         return _last_model()
     st.session_state["_model"] = name
     return found
@@ -289,14 +293,14 @@ def _last_model() -> Vit:
     last = st.session_state.get("_model", DEFAULT)
     if last.startswith("runs/") and runs.model_of(last) is None:
         last = st.session_state["_model"] = DEFAULT
-    return _vit(runs.version_of(last))
+    return models.loaded(runs.version_of(last))
 
 
 def model_error() -> str | None:
     """Why the chosen model is not the one shown, and which one is."""
     message = st.session_state.get("_model_errors", {}).get(st.session_state.get("model"))
     last = st.session_state.get("_model", DEFAULT)
-    title = menu()[last].title if last in menu() else last
+    title = cards[last].title if last in (cards := models.menu()) else last
     return f"{message} " + texts.prose("common")["stays"].format(model=title) if message else None
 
 
@@ -305,7 +309,29 @@ def forget_model_errors() -> None:
     st.session_state["_model_errors"] = {}
 
 
-def recording(model: Vit, image: Photo, block: int = 0) -> Recording:
-    """What one forward pass left behind, with the maps of `block` among it."""
-    size = 2 * model.blocks * model.heads * model.grid.tokens**2 / 2**20
-    return _recording(model.name, image.digest, None if size <= KEEP_MAPS_MB else block, image)
+def recording(model: Vit, image: Photo, block: int | None = None) -> Recording:
+    """What one forward pass left behind; with the maps of `block` among it, where one is named."""
+    whole = 2 * model.blocks * model.heads * model.grid.tokens**2 <= KEEP_MAPS_MB * 2**20
+    rec = _recording(model.name, image.key, whole, image)
+    if whole or block is None:
+        return rec
+    return replace(rec, maps={block: _heads(model.name, image.key, block, rec)})
+
+
+def again(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
+    """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
+    found, whose = models.loaded(model), key.rpartition(" ")[2]
+    own = budget.STORE.peek(("upload", whose))
+    if own:
+        image = _photo(_digest(own[0]), own[1], texts.DEFAULT, whose, own[0])
+    else:
+        name = next(row["id"] for row in samples() if _sample_digest(row["id"]) == key)
+        image = _photo(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
+    return found, fused(found, recording(found, image), fusion)
+
+
+def fused(model: Vit, rec: Recording, fusion: str) -> Recording:
+    """The recording with its heads fused in this way, too."""
+    if fusion in rec.fused:
+        return rec
+    return replace(rec, fused=rec.fused | {fusion: _fused(model.name, rec.photo.key, fusion, rec)})

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import session, texts
+from app import budget, models, session, texts, visitors
 from app.components.link import link
 from vitcore.cards import DEFAULT
 
@@ -31,7 +31,7 @@ MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
 # One photo
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@budget.kept
 def model_side(model: str, _vit: Vit) -> ModelSide:
     """What reports say of a model whatever the photo."""
     from vitcore.report.model import look_at
@@ -39,10 +39,10 @@ def model_side(model: str, _vit: Vit) -> ModelSide:
     return look_at(_vit)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@budget.kept
 def handout(
     model: str,
-    digest: str,
+    key: str,
     settings: Settings,
     lang: str,
     address: str,
@@ -61,16 +61,16 @@ def handout(
     return made(_vit, _rec, settings, origin, model_side(model, _vit))
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def film(model: str, digest: str, settings: Settings, lang: str, kind: str, _vit: Vit, _rec: Recording) -> bytes:
+@budget.kept
+def film(model: str, key: str, settings: Settings, lang: str, kind: str, _vit: Vit, _rec: Recording) -> bytes:
     """Rollout through the layers as an animation, made once."""
     from vitcore.report.animation import animation
 
     return animation(_vit, _rec, settings, kind)  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=12, show_spinner=False)
-def still(model: str, digest: str, settings: Settings, lang: str, _vit: Vit, _rec: Recording) -> Any:
+@budget.kept
+def still(model: str, key: str, settings: Settings, lang: str, _vit: Vit, _rec: Recording) -> Any:
     """The animation's last frame, for who wants nothing to move."""
     from vitcore.report.animation import still as last
 
@@ -185,6 +185,7 @@ class Batch:
                 self.turn += 1
                 self.bundle.close()
                 self.size, self.photos = self.file.seek(0, 2), []
+                self.bundle.vit = None  # type: ignore[assignment]  # a file that is finished keeps no model from making way
 
     def data(self) -> bytes:
         """The finished file."""
@@ -198,20 +199,27 @@ def batch() -> Batch | None:
     return st.session_state.get("_batch")
 
 
-def begin(vit: Vit, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> None:
+def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> None:
     """Begin a ZIP file; the one there was is thrown away."""
     from vitcore.report.bundle import Bundle
     from vitcore.report.shelf import Zip
 
     discard()
+    vit = models.loaded(model)
+    some = photos[:MOST_PHOTOS]
+    try:
+        visitors.bring("batch", some)
+    except budget.NoRoomError:
+        st.session_state["_batch_problem"] = texts.prose("common")["no room photos"]
+        return
     file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
     bundle = Bundle(vit, Zip(file, MOST_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
-    some = photos[:MOST_PHOTOS]
     st.session_state["_batch"] = Batch(some, file, bundle, len(some), credited)
 
 
 def discard() -> None:
     """Throw this visitor's ZIP file away."""
+    visitors.take_back("batch")
     old = st.session_state.pop("_batch", None)
     if old:
         with old.lock:
@@ -248,3 +256,4 @@ def go_on(one: Batch) -> Iterator[int]:
             one.done = place
         yield place
     one.finish()
+    visitors.take_back("batch")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from app import controls, processes, runs, texts
+from app import controls, mode, processes, runs, texts
 from app.components.chart import chart, plain, steady
 from app.components.figure import explain
 from vitcore.words import retell
@@ -18,6 +20,7 @@ BADGES: dict[str, tuple[Any, str]] = {
     "broken off": ("red", ":material/link_off:"),
 }  # fmt: skip
 MOST_PROBLEMS = 8
+NEW = "a new one"  # no run can have this name, in any language
 
 
 def watched(run_id: str, text: dict[str, str]) -> None:
@@ -41,10 +44,14 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
         min(seen.step / max(seen.steps, 1), 1.0),
         text["progress"].format(step=seen.step, steps=seen.steps, about=_does(seen, text)),
     )
+    if problem := st.session_state.pop("_run_problem", None):
+        st.error(controls.verbatim(problem), icon=":material/error:")
     _numbers(seen, text)
+    if not mode.allows("paths"):  # what processes say may hold the names of folders
+        seen = replace(seen, message="", problems=())
     if seen.message:
         st.error(controls.verbatim(retell(seen.message)), icon=":material/error:")
-    if seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
+    if mode.allows("paths") and seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
         st.code(printed, language=None, wrap_lines=True)
     _curves(seen, text)
@@ -58,22 +65,57 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
 def _does(seen: runs.Watched, text: dict[str, str]) -> str:
     told = [
         text["task"].format(task=seen.task) if seen.task else "",
-        text["from"].format(source=seen.source) if seen.source else "",
+        text["from"].format(source=source) if (source := _source(seen)) else "",
     ]
     return controls.verbatim(" · ".join(word for word in told if word))
 
 
+def _source(seen: runs.Watched) -> str:
+    """Where a run's photos are; of a folder only in local mode."""
+    known = seen.source in ("samples", "cifar10", "cifar100") or seen.source.startswith("hf:")
+    return seen.source if known or mode.allows("paths") else ""
+
+
 def _buttons(seen: runs.Watched, text: dict[str, str]) -> None:
+    if not mode.allows("trainings"):
+        return
     if seen.live:
-        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=processes.stop, args=(seen.id,),
+        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, seen.id),
                   disabled=seen.state != "running", help=text["stop help"])  # fmt: skip
     elif seen.state != "finished" and seen.resumable:
-        st.button(text["resume"], icon=":material/play_arrow:", key="resume", on_click=_resume, args=(seen.id,))
+        st.button(
+            text["resume"], icon=":material/play_arrow:", key="resume", on_click=_ask, args=(processes.resume, seen.id)
+        )
+    if not seen.live and st.button(text["delete"], icon=":material/delete:", key="delete"):
+        _delete(seen.id, text)
 
 
-def _resume(run_id: str) -> None:
-    processes.resume(run_id)
-    st.rerun()
+def _ask(act: Callable[[str], str], run_id: str) -> None:
+    """Have something done with a run, and remember what went wrong."""
+    try:
+        problem = act(run_id)
+    except mode.OffError as error:
+        problem = str(error)
+    st.session_state["_run_problem"] = problem
+
+
+def _delete(run_id: str, text: dict[str, str]) -> None:
+    """Ask before a run is deleted."""
+
+    def gone() -> None:
+        _ask(processes.delete, run_id)
+        if not st.session_state["_run_problem"]:
+            st.session_state["run"] = NEW
+
+    def ask() -> None:
+        st.markdown(text["delete question"].format(run=controls.verbatim(run_id)))
+        with st.container(horizontal=True):
+            if st.button(text["delete yes"], icon=":material/delete:", key="delete_yes", type="primary", on_click=gone):
+                st.rerun()
+            if st.button(text["delete no"], key="delete_no"):
+                st.rerun()
+
+    st.dialog(text["delete title"])(ask)()
 
 
 def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
@@ -123,7 +165,7 @@ def table(text: dict[str, str]) -> None:
         "done": [run.step / max(run.steps, 1) for run in seen],
         "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in seen],
         "learns": [run.task for run in seen], "loss": [run.last("loss") for run in seen],
-        "right": [run.last("top1", "val_colours") for run in seen], "photos": [run.source for run in seen],
+        "right": [run.last("top1", "val_colours") for run in seen], "photos": [_source(run) for run in seen],
     }  # fmt: skip
     columns: dict[str, Any] = {name: text[f"column {name}"] for name in rows} | {
         "done": st.column_config.ProgressColumn(text["column done"], format="percent", min_value=0, max_value=1),

@@ -35,13 +35,16 @@ class UsageError(ValueError):
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
     _speak_utf8()
-    args = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    args = _parser().parse_args([word for word in given if word != "--debug"])  # before the verb or after it
     try:
         args.run(args)
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=sys.stderr)
         return 130
     except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
+        if "--debug" in given:
+            raise
         print(f"vitcore: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
         return 2
     return 0
@@ -63,6 +66,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
+    parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"

@@ -1,5 +1,6 @@
 """The hub: weights of timm's models as local files, placed by hand or downloaded through huggingface_hub."""
 
+import errno
 import io
 import os
 from collections.abc import Callable
@@ -28,7 +29,8 @@ def by_hand() -> Path:
 def fetch(name: str, progress: Progress | None = None) -> Path:
     """The weights of a hub model as a local file, downloaded if need be.
 
-    Raises: ModelError, when the hub does not have it or can't be reached; it says how to place the file by hand.
+    Raises: ModelError, when it is no plain ViT (nothing is downloaded then), when the hub does not have it or can't be
+    reached (it says how to place the file by hand), and when there is no room on the disk.
     """
     placed = by_hand() / f"{name}.safetensors"
     if placed.is_file():
@@ -53,6 +55,9 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     kept = try_to_load_from_cache(repo, "model.safetensors")
     if isinstance(kept, str):
         return Path(kept)
+    from vitcore.plan import plan
+
+    plan(name)  # before anything is downloaded
     try:
         get_hf_file_metadata(
             hf_hub_url(repo, "model.safetensors"), timeout=ANSWER_SECONDS
@@ -60,7 +65,9 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
     except RepositoryNotFoundError:
         raise ModelError(say("The hub has no model {repo}.", repo=repo)) from None
-    except Exception:  # the hub's client, its transports and the disk each raise their own
+    except Exception as error:  # the hub's client, its transports and the disk each raise their own
+        if _disk_is_full(error):
+            raise ModelError(say("{name} could not be downloaded: the disk is full.", name=name)) from None
         raise ModelError(
             say(
                 "{name} could not be downloaded: the hub can't be reached. Try again when online, or save model.safetensors "
@@ -70,6 +77,15 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
                 file=placed,
             )
         ) from None
+
+
+def _disk_is_full(error: BaseException | None) -> bool:
+    """Whether that is what went wrong, or what it came from."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _bar(progress: Progress | None) -> type:

@@ -32,12 +32,18 @@ class PhotoError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Photo:
-    """An upright sRGB picture, what was changed to get it, and a hash of the file that names it in caches."""
+    """An upright sRGB picture, what was changed to get it, and a hash of the file."""
 
     image: Image.Image
     name: str
     digest: str
     notes: tuple[str, ...] = ()
+    whose: str = ""  # whoever brought it, on a server that several people share; empty: it may be shown to anybody
+
+    @property
+    def key(self) -> str:
+        """What caches know it by: the same file that two people brought, or one under two names, is two photos."""
+        return f"{self.digest} {self.name} {self.whose}" if self.whose else self.digest
 
 
 def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -> Photo:

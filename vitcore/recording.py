@@ -6,7 +6,7 @@ unless asked for. Shapes: L blocks, H heads, T tokens = prefix + N patches.
 """
 
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -39,9 +39,10 @@ class Recording:
     labels: tuple[str, ...] = field(repr=False)
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
     distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
-    fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T)
+    fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T); a lean recording: float16
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
+    asked: tuple["Asked", ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""
@@ -65,6 +66,57 @@ class Recording:
         return self.grid.to_map(rollout(self.fused[fusion], begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a block's attention is made of, (H, T, d) each: softmax(queries · keysᵀ · factor) is its weights."""
+
+    queries: Tensor
+    keys: Tensor
+    factor: float
+
+
+def heads_again(rec: Recording, block: int) -> NDArray[np.float16]:
+    """The maps (H, T, T) of a block of a lean recording, without another forward pass.
+
+    Raises: KeyError, where queries and keys were not kept.
+    """
+    if not rec.asked:
+        raise KeyError(block)
+    heads, tokens = rec.asked[block].queries.shape[:2]
+    found = torch.empty(heads, tokens, tokens, dtype=torch.float16)
+    for place, p in enumerate(_weights_again(rec, block)):
+        found[place] = p
+    return _shared(found)
+
+
+def fused_again(rec: Recording, fusion: Fusion) -> NDArray[np.float16]:
+    """All blocks' heads fused, (L, T, T), of a lean recording, without another forward pass.
+
+    Raises: KeyError, where queries and keys were not kept.
+    """
+    if not rec.asked:
+        raise KeyError(fusion)
+    found = torch.empty(len(rec.asked), rec.grid.tokens, rec.grid.tokens, dtype=torch.float16)
+    for block, asked in enumerate(rec.asked):
+        heads = _weights_again(rec, block)
+        total = next(heads).clone()
+        for p in heads:
+            if fusion == "mean":
+                total += p
+            else:
+                (torch.maximum if fusion == "max" else torch.minimum)(total, p, out=total)
+        found[block] = total / len(asked.queries) if fusion == "mean" else total
+    return _shared(found)
+
+
+def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
+    """The weights (T, T) of one head after another, in one buffer."""
+    asked = rec.asked[block]
+    for q, k in zip(asked.queries, asked.keys, strict=True):
+        scores = q @ k.T
+        yield torch.softmax(scores.mul_(asked.factor), -1, out=scores)
+
+
 def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:
     """(label, softmax probability) of the likeliest classes."""
     if not labels:
@@ -77,16 +129,19 @@ def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> lis
 def record(
     vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
     maps: Collection[int] = (), fusions: Iterable[Fusion] = ("mean",), fused_kernel: bool = False,
+    lean: bool = False,
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
     `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
     model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
-    without it the weights are computed once and used for both, which is faster (logits within 1e-5).
+    without it the weights are computed once and used for both, which is faster (logits within 1e-5). A `lean` recording
+    holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead
+    of L·H·T², from which `heads_again` and `fused_again` make the rest.
     """
     photo = as_photo(image)
     seen = see(photo.image, vit.transform, vit.grid)
-    reader = _Reader(vit, frozenset(maps), tuple(fusions), fused_kernel)
+    reader = _Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
     with torch.inference_mode(), Tape(reader):
         logits = vit.module(to_input(vit, seen.pixels))
     reader.check()
@@ -94,6 +149,7 @@ def record(
         vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
         _shared(reader.renormalised), {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
+        reader.asked if len(reader.asked) == vit.blocks else (),
     )  # fmt: skip
 
 
@@ -160,7 +216,9 @@ def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.f
 class _Reader:
     """The watcher that reduces each block's attention as it streams by."""
 
-    def __init__(self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool) -> None:
+    def __init__(
+        self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool, lean: bool
+    ) -> None:
         grid, shape = vit.grid, (vit.blocks, vit.heads)
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
         self.block = 0
@@ -168,7 +226,11 @@ class _Reader:
         self.distance, self.renormalised = torch.zeros(shape), torch.zeros(shape)
         tokens = grid.tokens
         start = {"mean": 0.0, "max": 0.0, "min": 1.0}
-        self.fused = {name: torch.full((vit.blocks, tokens, tokens), start[name]) for name in fusions}
+        kind = torch.float16 if lean else torch.float32
+        self.fused = {name: torch.empty((vit.blocks, tokens, tokens), dtype=kind) for name in fusions}
+        self.fusing = {name: torch.full((tokens, tokens), start[name]) for name in fusions}  # of the block at hand
+        self.start, self.lean = start, lean
+        self.asked: tuple[Asked, ...] = ()
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
         self.far = _far(grid)
@@ -180,7 +242,7 @@ class _Reader:
             if call.result.shape[-2:] == self.buffer.shape[-2:]:
                 self._expect(call.result.shape[1])
                 self._reduce(call.result[0].float(), slice(0, self.heads))
-                self.block += 1
+                self._next()
             elif call.result.shape[-2] != self.grid.tokens:
                 self.pool = call.weights().float().mean((0, 1, 2))
             return None
@@ -207,7 +269,10 @@ class _Reader:
             self._reduce(p, heads)
             if out is not None:
                 out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)
-        self.block += 1
+        if self.lean and mask is None:
+            q, k = (part[0].float().clone() for part in (call.q, call.k))
+            self.asked += (Asked(q, k, call.factor),)
+        self._next()
         return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
 
     def _expect(self, heads: int) -> None:
@@ -231,14 +296,21 @@ class _Reader:
             left = patches.sum(-1)
         self.distance[block, heads] = walked.mean(-1)
         self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
-        for name, into in self.fused.items():
+        for name, into in self.fusing.items():
             if name == "mean":
-                into[block].add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
+                into.add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
             else:
                 most = (torch.amax if name == "max" else torch.amin)(p, 0)
-                (torch.maximum if name == "max" else torch.minimum)(into[block], most, out=into[block])
+                (torch.maximum if name == "max" else torch.minimum)(into, most, out=into)
         if block in self.keep:
             self.maps.setdefault(block, torch.empty(self.heads, *p.shape[1:], dtype=torch.float16))[heads] = p
+
+    def _next(self) -> None:
+        """Put the block's fused heads away; the next block begins."""
+        for name, into in self.fusing.items():
+            self.fused[name][self.block] = into
+            into.fill_(self.start[name])
+        self.block += 1
 
     def readout(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""

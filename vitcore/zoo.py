@@ -21,6 +21,7 @@ from vitcore.grid import Grid
 from vitcore.hub import ModelError as ModelError
 from vitcore.hub import Progress
 from vitcore.hub import fetch as fetch
+from vitcore.plan import check
 from vitcore.words import say
 
 declare_torchvision_ops()
@@ -151,16 +152,8 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
 def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
     from timm.data import create_transform
 
-    embed: Any = getattr(module, "patch_embed", None)
-    first = next(iter(getattr(module, "blocks", ())), None)
-    if not (hasattr(embed, "grid_size") and hasattr(first, "attn") and hasattr(module, "num_prefix_tokens")):
-        raise ModelError(
-            say(
-                "{name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
-                "so these pictures are not defined for it.",
-                name=card.name,
-            )
-        )
+    check(card.name, module)
+    embed: Any = module.patch_embed
     rows, cols = embed.grid_size
     high, wide = getattr(embed, "img_size", None) or config["input_size"][1:]
     grid = Grid(rows, cols, high // rows, module.num_prefix_tokens, 0 if high // rows == wide // cols else wide // cols)

@@ -40,7 +40,7 @@ class Scene:
     @property
     def ids(self) -> tuple[str, str]:
         """What caches know model and photo by."""
-        return self.vit.name, self.photo.digest
+        return self.vit.name, self.photo.key
 
     @cached_property
     def address(self) -> str:

@@ -7,5 +7,5 @@ from app.exploring import explore
 
 text = texts.prose("attention")
 st.markdown(text["intro"])
-vit, photo, _ = controls.current(st.session_state.get("block", 0))
-explore(vit, photo, text)
+vit, *_ = controls.current()
+explore(vit.name, text)

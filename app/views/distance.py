@@ -31,7 +31,7 @@ else:
         st.stop()
     images, px = average.images, average.px[["drop", "renormalise"].index(cls)]
     for problem in average.problems[:5]:
-        st.caption(f":material/broken_image: {problem}")
+        st.caption(f":material/broken_image: {controls.verbatim(problem)}")
 near, far = px[0].argmin(), px[0].argmax()
 if near != far:
     st.markdown(text["first layer"].format(near=near + 1, near_px=f"{px[0, near]:.1f}", far=far + 1,

@@ -58,10 +58,10 @@ with look if not ready else st.container(), st.skeleton(height=560), said:
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention.py", query_params={"token": str(token)})
-    place, lang = (vit.name, photo.digest, mode), texts.language()
+    place, lang = (vit.name, photo.key, mode), texts.language()
     if not ready:
-        seen = session.shown(vit.name, photo.digest, photo, rec)[0]
-        ready = session.kept("first", *place, lang, lambda: first.picture_of(rec, photo.digest, vit.readout, seen))
+        seen = session.shown(vit.name, photo.key, photo, rec)[0]
+        ready = session.kept("first", *place, lang, lambda: first.picture_of(rec, photo.key, vit.readout, seen))
         with look:
             paint(ready)
     drawn = session.kept("photo", *place, lang, lambda: first.doors_of_photo(vit, rec, mode))

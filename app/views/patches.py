@@ -1,5 +1,7 @@
 """Patches: the photo cut into its grid; one patch followed from pixels to its place in the sequence; the shuffle."""
 
+from functools import partial
+
 import streamlit as st
 
 from app import controls, session, texts
@@ -16,8 +18,8 @@ from vitcore.images import outlined  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 high, wide = grid.image_px
-cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.digest, rec)
-_, address = session.shown(vit.name, photo.digest, photo, rec)
+cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.key, rec)
+_, address = session.shown(vit.name, photo.key, photo, rec)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140)
@@ -26,7 +28,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 order = patches.shuffled(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:
     titles = (text["in order"], text["positions stay"], text["positions move"])
-    answers = session.shuffled_answers(vit.name, photo.digest, seed, rec)
+    answers = session.shuffled_answers(vit.name, photo.key, seed, rec)
     best = [(title, *answer[0]) for title, answer in zip(titles, answers, strict=False)]
     said = [text["answer"].format(title=title, label=label, percent=f"{100 * p:.1f} %") for title, label, p in best]
     st.markdown("  \n".join(said))  # beside the switch: the charts are below the fold
@@ -41,7 +43,7 @@ with left:
     )  # fmt: skip
     explain(text["how"])
     downloads(
-        lambda: figures.patches(rec.seen.pixels, grid, gutter, mode), "patches", text["how"],
+        partial(figures.patches, rec.seen.pixels, grid, gutter, mode), "patches", text["how"],
         patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:

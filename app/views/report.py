@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import controls, packing, takeaway, texts
+from app import controls, packing, session, takeaway, texts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
@@ -10,6 +10,7 @@ vit, photo, rec = controls.current(controls.LAST)
 
 st.markdown(f"## {text['one title']}")
 asked = packing.settings(text, vit)
+rec = session.fused(vit, rec, asked.fusion)
 left, right = st.columns(2, gap="large")
 with left:
     packing.handout(text, vit, photo, rec, asked, "report")

@@ -2,16 +2,22 @@
 
 import streamlit as st
 
-from app import controls, form, runs, texts, watching
-
-NEW = "a new one"  # no run can have this name, in any language
+from app import controls, form, mode, runs, texts, watching
 
 text = texts.prose("train")
 st.markdown(text["intro"])
-names = {NEW: text["new"]} | {name: name for name in runs.ids()}
+names = {watching.NEW: text["new"]} | {name: name for name in runs.ids()}
 chosen = controls.named(text["run"], names, "run", help=text["run help"], width=420)
-if chosen != NEW:
+if chosen != watching.NEW:
     watching.watched(chosen, text)
+    st.stop()
+
+if not mode.allows("trainings"):
+    st.info(f"{mode.why('trainings')} {text['at home']}", icon=":material/lock:")
+    form.told(form.preset(text), text)
+    if runs.ids():
+        st.markdown(f"## {text['runs title']}")
+        watching.table(text)
     st.stop()
 
 left, right = st.columns([3, 2], gap="large")
@@ -22,14 +28,7 @@ with left:
         photos = form.source(text)
     with two:
         preset = form.preset(text)
-    said = form.about(preset)
-    with st.container(border=True):
-        st.markdown(controls.verbatim(said.pop("what")))
-        for part, words in said.items():
-            st.markdown(
-                f"**{text[f'about {part.lower()}']}** "
-                + (f"`{words}`" if part == "Command" else controls.verbatim(words))
-            )
+    form.told(preset, text)
     values = form.fields(preset, text)
 with right, st.container(border=True):
     st.markdown(f"## {text['before title']}")

@@ -190,10 +190,9 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
 def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
     """Two runs of the page at once: the older one, in the middle of a photo, finds that it is no longer the newest."""
     app = tiny_app("report").fine()
-    vit = zoo.load("tiny")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(takeaway.st, "session_state", {})
-        takeaway.begin(vit, session.sample_files(), takeaway_settings(), True)
+        takeaway.begin("tiny", session.sample_files(), takeaway_settings(), True)
         one = takeaway.batch()
     old = takeaway.go_on(one)
     assert next(old) == 1

@@ -13,7 +13,7 @@ from PIL import Image
 from trained import a_run, give_model
 from visitor import App
 
-from app import form, processes, runs
+from app import form, processes, runs, watching
 from vitcore import cli
 from vitcore.train import runs as files
 from vitcore.train import verbs
@@ -123,6 +123,25 @@ def test_what_it_costs_is_measured_when_asked(monkeypatch):
     assert len(app.at.metric) == 2 and measured == [18], "another recipe, another measurement"
 
 
+def test_a_measurement_that_failed_is_tried_again(monkeypatch):
+    from vitcore.train import cost
+
+    answers = [MemoryError("out of memory"), Cost(1, 2.0, 0.5, 180.0)]
+
+    def measure(recipe, classes):
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(cost, "cost", measure)
+    app = filled(App("train"), steps=313)
+    press(app, "Measure the time on this machine")
+    assert "out of memory" in app.sentences("caption")
+    app.run().fine()
+    assert {m.label: m.value for m in app.at.metric}["The whole run"] == "3 min"
+
+
 # The photos
 
 
@@ -213,6 +232,52 @@ def test_resume_goes_on(asked):
     app = App("train", run="demo").fine()
     press(app, "Resume")
     assert asked[0][0][-2:] == ["--resume", "demo"]
+
+
+def test_what_went_wrong_with_resuming_is_said(monkeypatch):
+    a_run(state="stopped")
+    app = App("train", run="demo").fine()
+    (files.find("demo").path / "checkpoint").mkdir(exist_ok=True)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(processes, "Popen", full)
+    press(app.run(), "Resume")
+    assert app.sentences("error") == ["The training could not be started: No space left on device."]
+
+
+def test_a_run_is_deleted_after_a_question():
+    for name in ("demo", "other"):
+        a_run(name)
+    app = App("train", run="demo").fine()
+    press(app, "Delete")
+    assert any("all its files" in said for said in app.sentences("markdown")) and runs.ids() != ["other"]
+    press(app, "Keep it")
+    assert sorted(runs.ids()) == ["demo", "other"]
+    press(app, "Delete")
+    press(app, "Delete it")
+    assert runs.ids() == ["other"] and [path.name for path in files.RUNS.iterdir()] == ["other"]
+    assert app.values()["run"] == watching.NEW
+
+
+def test_a_run_that_is_trained_is_not_deleted():
+    run = a_run(state="running")
+    with FileLock(run.path / "lock"):
+        assert "is being trained" in processes.delete("demo")
+    assert processes.delete("../demo") == processes.delete("nothing") == ""
+    assert runs.ids() == ["demo"]
+
+
+def test_the_last_step_is_read_from_the_end_of_the_log():
+    run = a_run()
+    with run.log.open("a") as log:
+        log.write("".join(f'{{"step": {step}, "loss": 1}}\n' for step in range(41, 5000)) + '{"step": 50')
+    assert runs.last_step(run) == 4999
+    run.log.write_text("")
+    assert runs.last_step(run) is None
+    run.log.unlink()
+    assert runs.last_step(run) is None
 
 
 def test_a_process_that_could_not_speak_is_spoken_for():

@@ -101,7 +101,7 @@ def pages(runs: int) -> None:
     """A page's whole script after one control changed; and after a photo was chosen for the first time."""
     from streamlit.testing.v1 import AppTest
 
-    from app import session
+    from app import budget, session
     from app.catalog import PAGES
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
@@ -124,7 +124,7 @@ def pages(runs: int) -> None:
     names = [row["id"] for row in session.samples()][1:]
     for row in PAGES:
         at.switch_page(f"views/{row.slug}.py").run()
-        session._recording.clear()
+        budget.STORE.drop(lambda key: key[0].endswith("_recording"))
         for name in [names[-1], *names[:runs]]:
             at.get_by_key("photo").set_value(name)
             rows.setdefault(row.slug, []).append(ms(at.run))

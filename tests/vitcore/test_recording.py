@@ -13,7 +13,7 @@ from vitcore import zoo
 from vitcore.analysis.patches import cut, join, shuffled
 from vitcore.analysis.rollout import rollout
 from vitcore.images import Photo
-from vitcore.recording import embed, predict, record, to_input, top_classes
+from vitcore.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 
 KINDS = {
     "class token": {},
@@ -331,3 +331,51 @@ def test_a_recording_cannot_be_changed_by_accident(rec):
 def test_photo_digests_tell_pillow_images_apart(tiny, noise):
     one, same, other = (record(tiny, noise(seed), fusions=()).photo for seed in (1, 1, 2))
     assert isinstance(one, Photo) and one.digest == same.digest != other.digest
+
+
+# Lean recordings
+
+
+def test_a_lean_recording_makes_the_rest_again(make_vit, noise):
+    """Any block's maps, and any fusion, as the whole recording has them, without the model."""
+    vit = make_vit(reg_tokens=4)
+    image = noise(5, (64, 64))
+    whole = record(vit, image, maps=range(vit.blocks), fusions=("mean", "max", "min"))
+    lean = record(vit, image, lean=True)
+    assert lean.maps == {} and lean.fused["mean"].dtype == np.float16
+    np.testing.assert_array_equal(lean.logits, whole.logits)
+    np.testing.assert_array_equal(lean.distance_px, whole.distance_px)
+    np.testing.assert_allclose(lean.fused["mean"], whole.fused["mean"], atol=3e-4)
+    np.testing.assert_allclose(lean.rollout(), whole.rollout(), atol=1e-4)
+    for block in range(vit.blocks):
+        again = heads_again(lean, block)
+        np.testing.assert_allclose(again.astype(np.float32), whole.maps[block].astype(np.float32), atol=5e-4)
+        assert again.dtype == np.float16 and not again.flags.writeable
+    for fusion in ("mean", "max", "min"):
+        np.testing.assert_allclose(fused_again(lean, fusion), whole.fused[fusion], atol=5e-4)
+
+
+def test_a_lean_recording_is_small(make_vit, noise):
+    vit = make_vit(img_size=128, patch_size=4)  # 1,025 tokens
+    image = noise(5, (128, 128))
+    whole = record(vit, image, maps=range(vit.blocks), fusions=("mean", "max", "min"))
+    lean = record(vit, image, lean=True)
+
+    def held(rec):
+        asked = sum(a.queries.nbytes + a.keys.nbytes for a in rec.asked)
+        return asked + sum(a.nbytes for a in [*rec.fused.values(), *rec.maps.values()])
+
+    assert held(lean) < held(whole) / 6
+
+
+def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
+    """A model that adds a bias to its scores: another forward pass is needed."""
+    import timm
+
+    vit = zoo.wrap(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
+    lean = record(vit, noise(1, (224, 224)), lean=True)
+    assert lean.asked == () and "mean" in lean.fused
+    with pytest.raises(KeyError):
+        heads_again(lean, 0)
+    with pytest.raises(KeyError):
+        fused_again(lean, "max")

@@ -1,0 +1,250 @@
+"""One budget of memory for all that is kept to be quick: models, photos, recordings, films, pictures; the oldest go first.
+
+`@kept` remembers what a function made by its arguments (those whose names begin with `_` don't count), for all visitors,
+counted in bytes and not in entries. What somebody uses at this moment is not thrown away. Two who ask for the same thing
+at once wait for one computation. INSIDE_VIT_MEMORY_GB sets the budget; a quarter of the machine's memory without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import inspect
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from app.weight import weigh
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Key = tuple[Any, ...]
+GB = 2**30
+UNKNOWN_GB = 8  # of memory, where the system does not say
+HELD_SHARE = 0.5  # of the budget, at most, for what must stay: visitors' own photos, work in progress
+SWEEP_S = 2  # between two collections, each a third of a second
+PATIENCE_S = 20  # for room that others use now
+ENTRY = 500  # bytes of a key and its place
+FREED = 64 * 2**20  # after so many bytes thrown away the allocator is asked to give memory back
+
+
+class NoRoomError(RuntimeError):
+    """It does not fit into the budget, whatever else is thrown away."""
+
+
+def limit() -> int:
+    """The budget in bytes."""
+    try:
+        return int(float(os.environ["INSIDE_VIT_MEMORY_GB"]) * GB)
+    except (KeyError, ValueError):
+        return machine() // 4
+
+
+@functools.lru_cache(maxsize=1)
+def machine() -> int:
+    """Memory of this machine, or what its container may use of it, in bytes."""
+    found = [UNKNOWN_GB * GB]
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(int(Path(file).read_text(encoding="utf-8")))
+    return min(found)
+
+
+class _Entry:
+    __slots__ = ("held", "parts", "value")
+
+    def __init__(self, value: Any, parts: dict[int, int], held: bool) -> None:
+        self.value, self.parts, self.held = value, parts, held
+
+    def idle(self) -> bool:
+        """Whether nobody but the store has it (the store's reference, and the one that counting makes)."""
+        return not self.held and (len(self.parts) == 1 or sys.getrefcount(self.value) <= 2)
+
+
+class Store:
+    """Values by key, in the order they were last asked for; what two values share is counted once."""
+
+    def __init__(self, most: Callable[[], int] = limit) -> None:
+        self.most, self.bytes, self.reserved = most, 0, 0
+        self._lock = threading.RLock()
+        self._room = threading.Condition(self._lock)
+        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._parts: dict[int, tuple[int, int]] = {}  # id of a buffer -> its bytes, and in how many values it is
+        self._making: dict[Key, list[Any]] = {}  # a lock for each key that is being computed, and how many want it
+        self._freed, self._sweep = 0, 0.0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def keys(self) -> list[Key]:
+        """What is kept, the oldest first."""
+        with self._lock:
+            return list(self._entries)
+
+    def get(self, key: Key, make: Callable[[], Any]) -> Any:
+        """What is kept under the key, made if it isn't there."""
+        found = self._find(key)
+        if found is not None:
+            return found.value
+        with self._one_at_a_time(key):
+            found = self._find(key)
+            if found is not None:
+                return found.value
+            value = make()
+            self.put(key, value)
+            return value
+
+    def peek(self, key: Key) -> Any:
+        """What is kept under the key, or None."""
+        found = self._find(key)
+        return None if found is None else found.value
+
+    def _find(self, key: Key) -> _Entry | None:
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    @contextlib.contextmanager
+    def _one_at_a_time(self, key: Key) -> Iterator[None]:
+        with self._lock:
+            waiting = self._making.setdefault(key, [threading.RLock(), 0])
+            waiting[1] += 1
+        try:
+            with waiting[0]:
+                yield
+        finally:
+            with self._lock:
+                waiting[1] -= 1
+                if not waiting[1]:
+                    self._making.pop(key, None)
+
+    def put(self, key: Key, value: Any, held: bool = False) -> None:
+        """Keep a value; one that is `held` stays until it is dropped. Raises: NoRoomError, when too much is held."""
+        entry = _Entry(value, weigh(value), held)
+        entry.parts[id(entry)] = ENTRY  # small things in great numbers count, too
+        with self._lock:
+            if held:
+                mine = sum(sum(e.parts.values()) for k, e in self._entries.items() if e.held and k != key)
+                if mine + sum(entry.parts.values()) > HELD_SHARE * self.most():
+                    raise NoRoomError
+            self._drop(key)
+            self._entries[key] = entry
+            for part, size in entry.parts.items():
+                _, count = self._parts.get(part, (0, 0))
+                self._parts[part] = size, count + 1
+                self.bytes += 0 if count else size
+            self._make_room(0, spare=key)
+
+    def _make_room(self, need: int, spare: Key | None = None) -> bool:
+        """Throw away what nobody uses, the oldest first, until `need` more bytes fit."""
+        most = self.most()
+        while self.bytes + self.reserved + need > most:
+            idle = next((k for k, entry in self._entries.items() if k != spare and entry.idle()), None)
+            if idle is None and self._swept():
+                continue
+            if idle is None:
+                return False
+            self._drop(idle)
+        return True
+
+    def _swept(self) -> bool:
+        """Whether what only waits for Python's collector (a page that has ended) was collected just now."""
+        if time.monotonic() - self._sweep < SWEEP_S:
+            return False
+        gc.collect()
+        self._sweep = time.monotonic()
+        return True
+
+    def _drop(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        for part, size in entry.parts.items():
+            _, count = self._parts[part]
+            if count > 1:
+                self._parts[part] = size, count - 1
+            else:
+                del self._parts[part]
+                self.bytes -= size
+                self._freed += size
+        del entry
+        self._room.notify_all()
+        if self._freed >= FREED:
+            self._freed = 0
+            give_back()
+
+    @contextlib.contextmanager
+    def room(self, need: int, wait_s: float = PATIENCE_S) -> Iterator[None]:
+        """Work that takes `need` bytes while it lasts; it waits for others'. Raises: NoRoomError, when it does not fit."""
+        until = time.monotonic() + wait_s
+        with self._lock:
+            while need > self.most() or not self._make_room(need):
+                if need > self.most() or time.monotonic() > until:
+                    raise NoRoomError
+                self._room.wait(0.1)  # nobody tells when a value is no longer used
+            self.reserved += need
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.reserved -= need
+                self._room.notify_all()
+
+    def drop(self, which: Callable[[Key], bool]) -> None:
+        """Throw away what is kept under keys that are meant, used or not."""
+        with self._lock:
+            for key in [key for key in self._entries if which(key)]:
+                self._drop(key)
+
+    def clear(self) -> None:
+        """Throw everything away."""
+        self.drop(lambda key: True)
+
+
+STORE = Store()
+
+
+def kept(make: Callable[P, T]) -> Callable[P, T]:
+    """Remember what a function makes by its arguments; those whose names begin with `_` are no part of the key."""
+    signature = inspect.signature(make)
+    names = list(signature.parameters)
+    counted = [place for place, name in enumerate(names) if not name.startswith("_")]
+    whole = f"{make.__module__}.{make.__qualname__}"
+
+    @functools.wraps(make)
+    def remembered(*args: P.args, **kwargs: P.kwargs) -> T:
+        given: tuple[Any, ...] = args
+        if kwargs or len(given) < len(names):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = tuple(bound.arguments[name] for name in names)
+        found: T = STORE.get((whole, *(given[place] for place in counted)), lambda: make(*given))  # type: ignore[call-arg]
+        return found
+
+    return remembered
+
+
+@functools.lru_cache(maxsize=1)
+def _trim() -> Callable[[int], int] | None:
+    """glibc's way to give freed memory back; other systems do so by themselves."""
+    try:
+        return ctypes.CDLL("libc.so.6").malloc_trim
+    except (OSError, AttributeError):
+        return None
+
+
+def give_back() -> None:
+    """Let the system have what was freed; else it stays with this process, in pieces."""
+    if trim := _trim():
+        threading.Thread(target=trim, args=(0,), daemon=True).start()

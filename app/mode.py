@@ -1,0 +1,46 @@
+"""Local or public: what visitors may make this server do, decided here for every control that asks.
+
+Public when INSIDE_VIT_PUBLIC is 1, local when it is 0. Unset, the server's own address tells: one that only this machine
+reaches (127.0.0.1, as `.streamlit/config.toml` has it) is local; a server that others reach is public.
+"""
+
+from __future__ import annotations
+
+import os
+
+from streamlit import config, runtime
+
+from app import texts
+
+OFF = ("trainings", "paths", "downloads")  # in public: processes, folders of the server, models outside the menu
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class OffError(RuntimeError):
+    """What was asked for is off here; the message is a sentence for the visitor."""
+
+
+def public() -> bool:
+    """Whether strangers are expected."""
+    said = os.environ.get("INSIDE_VIT_PUBLIC", "").strip().lower()
+    if said:
+        return said not in ("0", "false", "no", "off")
+    address = config.get_option("server.address") or ""
+    return runtime.exists() and address not in LOOPBACK and not address.startswith("unix:")
+
+
+def allows(what: str) -> bool:
+    """Whether this server does that for a visitor: one of OFF, which are off in public."""
+    assert what in OFF, what
+    return not public()
+
+
+def why(what: str) -> str:
+    """The sentence that says what is off, and why."""
+    return texts.prose("common")[f"off {what}"]
+
+
+def demand(what: str) -> None:
+    """Go on only where it is allowed; a page that hides a button does not stop a message made by hand. Raises: OffError."""
+    if not allows(what):
+        raise OffError(why(what))

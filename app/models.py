@@ -1,0 +1,89 @@
+"""The models that can be chosen, and having one: known, allowed here, small enough, fetched and loaded, in this order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app import budget, mode, runs, texts
+from vitcore.cards import CARDS, DEFAULT, ModelCard
+
+if TYPE_CHECKING:
+    from vitcore.plan import Plan
+    from vitcore.zoo import Vit
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
+
+
+def menu() -> dict[str, ModelCard]:
+    """The models of the menu, by name: those of the table, and those trained here."""
+    return {card.name: card for card in CARDS} | runs.cards()
+
+
+def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
+    """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
+    from vitcore.zoo import ModelError, fetch
+
+    if runs.model_of(name) is None and not is_here:
+        if not NAME.fullmatch(name):
+            raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
+        if name not in menu() and not mode.allows("downloads"):
+            raise ModelError(mode.why("downloads"))
+        fetch(name, progress)
+    version = runs.version_of(name)
+    found: Vit | None = budget.STORE.peek(_key(version))
+    if found is None and version == name != DEFAULT:
+        _make_room(name)
+    return found or loaded(version)
+
+
+@budget.kept
+def loaded(name: str) -> Vit:
+    """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written."""
+    from vitcore import zoo
+
+    run, _, written = name.partition("@")
+    path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
+    vit = zoo.load(path or name)
+    return replace(vit, card=replace(vit.card, name=name)) if path else vit
+
+
+def _key(version: str) -> budget.Key:
+    return f"{__name__}.loaded", version
+
+
+def _make_room(name: str) -> None:
+    """Room for a model that is to be loaded, and for one photo through it; what nobody uses makes way.
+
+    Raises: ModelError, where there can't be so much.
+    """
+    from vitcore.plan import plan
+    from vitcore.zoo import ModelError
+
+    try:
+        found = plan(name)
+    except ModelError:  # it may be a file with a name of timm's; what is wrong with it, loading it says
+        found = None
+    if found is None:
+        return
+    need = found.weights_bytes + found.pass_bytes
+    loading = min(need + found.weights_bytes, budget.limit())  # for a moment, the file and the model
+    try:
+        with budget.STORE.room(max(need, loading)):
+            pass
+    except budget.NoRoomError:
+        raise ModelError(_too_large(name, need)) from None
+
+
+def _too_large(name: str, need: int) -> str:
+    said = texts.prose("common")["no room model"]
+    return said.format(name=name, need=need / budget.GB, limit=budget.limit() / budget.GB)
+
+
+def shape(vit: Vit) -> Plan:
+    """What a model that is here takes."""
+    from vitcore.plan import of_module
+
+    return of_module(vit.module, vit.grid.tokens)

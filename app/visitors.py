@@ -1,0 +1,99 @@
+"""Visitors: each has a name nobody else knows, and what they bring lives with them, gone when they leave.
+
+A photo that somebody brought is kept in the one store of `app.budget`, and whatever is made of it under keys that hold
+the visitor's name. A watchman looks round: two minutes after a visitor's page is closed (a laptop may have blinked), or
+after half an hour without a sign of life where Streamlit can't say, all of it is thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from typing import Any
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from app import budget
+
+GRACE_S = 120  # Streamlit lets a page that lost its connection come back to the same visit for as long
+SILENT_S = 30 * 60
+ROUND_S = 20
+
+_seen: dict[str, tuple[str, float]] = {}  # visitor -> Streamlit's session, and when it was last there
+_watch = threading.Lock()
+_watchman: threading.Thread | None = None
+
+
+def me() -> str:
+    """This visitor's name."""
+    name: str = st.session_state.setdefault("_visitor", secrets.token_hex(8))
+    context = get_script_run_ctx()
+    _seen[name] = (context.session_id if context else "", time.monotonic())
+    _look_round()
+    return name
+
+
+def bring(what: str, thing: Any) -> None:
+    """Keep something of this visitor's until they leave; it takes the place of what was there. Raises: NoRoomError."""
+    budget.STORE.put((what, me()), thing, held=True)
+
+
+def brought(what: str) -> Any:
+    """What this visitor brought, or None."""
+    name = st.session_state.get("_visitor")
+    return budget.STORE.peek((what, name)) if name else None
+
+
+def take_back(what: str) -> None:
+    """Throw away what this visitor brought."""
+    mine = (what, st.session_state.get("_visitor"))
+    budget.STORE.drop(lambda key: key == mine)
+
+
+def forget(name: str) -> None:
+    """Throw away all that is kept of a visitor."""
+    _seen.pop(name, None)
+    budget.STORE.drop(lambda key: any(isinstance(part, str) and name in part for part in key))
+
+
+def gone(now: float) -> list[str]:
+    """Those who have left."""
+    left = []
+    for name, (session, seen) in list(_seen.items()):
+        if runtime.exists() and session and runtime.get_instance().is_active_session(session):
+            _seen[name] = session, now
+        elif now - seen > (GRACE_S if runtime.exists() else SILENT_S):
+            left.append(name)
+    return left
+
+
+def _look_round() -> None:
+    """Have a watchman while there are visitors."""
+    global _watchman
+    with _watch:
+        if _watchman is None or not _watchman.is_alive():
+            _watchman = threading.Thread(target=_rounds, name="visitors", daemon=True)
+            _watchman.start()
+
+
+def _rounds() -> None:
+    while _seen:
+        time.sleep(ROUND_S)
+        for name in gone(time.monotonic()):
+            forget(name)
+        _streamlit_forgets()
+
+
+def _streamlit_forgets() -> None:
+    """Streamlit drops a closed page's session, its uploads among it, when the next page opens; a quiet server is asked to.
+
+    The names are Streamlit's own and not promised; without them it drops them later.
+    """
+    with contextlib.suppress(AttributeError, RuntimeError):
+        server: Any = runtime.get_instance()
+        stored = server._session_mgr._session_storage._cache
+        server._async_objs.eventloop.call_soon_threadsafe(stored.expire)

@@ -1,0 +1,191 @@
+"""One budget in bytes: what is shared counts once, the oldest goes first, what is in use or held stays, nothing is made twice."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from app import budget
+from app.weight import weigh
+
+KB = 1000
+
+
+def block(kilobytes: int = 100) -> np.ndarray:
+    return np.zeros(kilobytes * KB, np.uint8)
+
+
+@pytest.fixture
+def store() -> budget.Store:
+    return budget.Store(lambda: 1000 * KB)
+
+
+def fill(store: budget.Store, *names: str) -> None:
+    for name in names:
+        store.get((name,), block)
+
+
+def names(store: budget.Store) -> str:
+    return "".join(key[0] for key in store.keys())
+
+
+# What things weigh
+
+
+@dataclass
+class Pair:
+    one: object
+    other: object
+
+
+def test_what_things_weigh():
+    array = np.zeros((100, 100), np.float32)
+    module = torch.nn.Linear(100, 50)
+    assert sum(weigh(array).values()) == 40_000
+    assert sum(weigh(array[:10]).values()) == 40_000, "a part keeps the whole alive"
+    assert sum(weigh(Pair(array, array.T)).values()) == 40_000, "once"
+    assert sum(weigh(module).values()) == 4 * (100 * 50 + 50)
+    assert sum(weigh([module, module.weight]).values()) == pytest.approx(20_200, abs=100)
+    assert sum(weigh(Image.new("RGB", (100, 50))).values()) == 4 * 100 * 50
+    assert sum(weigh({"a": b"x" * 5000, "b": [b"y" * 5000]}).values()) == pytest.approx(10_000, rel=0.05)
+    assert sum(weigh(None).values()) == sum(weigh(3.5).values()) == 0
+
+
+def test_a_recording_weighs_what_its_arrays_do(rec):
+    arrays = [*rec.fused.values(), *rec.maps.values()]
+    assert sum(a.nbytes for a in arrays) < sum(weigh(rec).values()) < sum(a.nbytes for a in arrays) * 1.5
+
+
+# The store
+
+
+def test_the_oldest_goes_first(store):
+    fill(store, *"abcdefghi")
+    assert (names(store), store.bytes > 900 * KB) == ("abcdefghi", True)
+    store.get(("a",), block)  # asked for again
+    fill(store, "j", "k")
+    assert names(store) == "defghiajk" and store.bytes < 1000 * KB
+
+
+def test_what_is_in_use_stays_and_is_counted(store):
+    used = store.get(("a",), block)
+    fill(store, *"bcdefghijk")
+    assert names(store)[0] == "a"
+    used = store.get(("a",), lambda: pytest.fail("it was here")) is used
+    fill(store, *"lmnopqrstu")
+    assert "a" not in names(store), "nobody uses it any more"
+
+
+def test_what_two_values_share_is_counted_once(store):
+    shared = block(400)
+    store.put(("a",), [shared])
+    store.put(("b",), [shared])
+    assert 400 * KB < store.bytes < 410 * KB
+    store.drop(lambda key: key == ("a",))
+    assert 400 * KB < store.bytes < 410 * KB
+    store.clear()
+    assert (store.bytes, len(store)) == (0, 0)
+
+
+def test_nothings_are_bounded_too():
+    small = budget.Store(lambda: 100 * KB)
+    for number in range(10_000):
+        small.get((number,), lambda: None)
+    assert len(small) <= 100 * KB / budget.ENTRY and small.get((9_999,), lambda: 1) is None
+
+
+def test_two_who_ask_at_once_wait_for_one_computation(store):
+    made, found = [], []
+
+    def make() -> np.ndarray:
+        made.append(1)
+        time.sleep(0.2)
+        return block()
+
+    asking = [threading.Thread(target=lambda: found.append(store.get(("slow",), make))) for _ in range(8)]
+    for thread in asking:
+        thread.start()
+    begun = time.monotonic()
+    store.get(("other",), block)
+    assert time.monotonic() - begun < 0.15, "who asks for something else does not wait"
+    for thread in asking:
+        thread.join()
+    assert made == [1] and len(found) == 8 and all(one is found[0] for one in found)
+
+
+def test_what_fails_is_made_again(store):
+    with pytest.raises(ZeroDivisionError):
+        store.get(("a",), lambda: 1 / 0)
+    assert store.get(("a",), lambda: 5) == 5
+
+
+def test_what_is_held_stays_and_has_a_limit(store):
+    store.put(("own",), block(400), held=True)
+    fill(store, *"abcdefghijkl")
+    assert store.peek(("own",)) is not None and store.bytes < 1000 * KB
+    with pytest.raises(budget.NoRoomError):
+        store.put(("more",), block(200), held=True)
+    store.put(("own",), block(450), held=True)  # in its place
+    assert store.peek(("more",)) is None
+
+
+def test_room_is_made_before_it_is_needed(store):
+    fill(store, *"abcdefgh")
+    with store.room(500 * KB):
+        assert store.bytes <= 500 * KB
+        with pytest.raises(budget.NoRoomError), store.room(600 * KB, wait_s=0.2):
+            pass
+    with store.room(900 * KB):
+        assert store.bytes <= 100 * KB
+    with pytest.raises(budget.NoRoomError), store.room(2000 * KB):
+        pass
+    assert store.reserved == 0
+
+
+def test_who_needs_room_waits_for_others(store):
+    used = [store.get(("a",), lambda: block(700))]
+    threading.Timer(0.3, used.clear).start()
+    with store.room(600 * KB, wait_s=5):
+        assert "a" not in names(store)
+
+
+def test_a_hit_costs_microseconds(monkeypatch):
+    monkeypatch.setattr(budget, "STORE", budget.Store(lambda: 100 * KB * KB))
+
+    @budget.kept
+    def made(name: str, number: int, _data: object) -> object:
+        return object()
+
+    def cost(count: int = 2000) -> float:
+        begun = time.perf_counter()
+        for _ in range(count):
+            made("a", 1, None)
+        return (time.perf_counter() - begun) / count
+
+    made("a", 1, None)
+    assert min(cost() for _ in range(10)) < 50e-6
+
+
+def test_arguments_with_an_underscore_are_no_part_of_the_key(monkeypatch):
+    monkeypatch.setattr(budget, "STORE", budget.Store(lambda: 100 * KB))
+    asked = []
+
+    @budget.kept
+    def made(name: str, side: int = 3, _photo: object = None) -> list:
+        asked.append((name, side))
+        return [name]
+
+    assert made("a") is made("a", 3) is made("a", side=3, _photo=object()) is not made("a", 4)
+    assert asked == [("a", 3), ("a", 4)]
+
+
+@pytest.mark.parametrize(("said", "bytes_"), [("2", 2 * 2**30), ("0.5", 2**29), (None, None), ("much", None)])
+def test_the_budget_is_a_setting(monkeypatch, said, bytes_):
+    monkeypatch.delenv("INSIDE_VIT_MEMORY_GB", raising=False)
+    if said:
+        monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", said)
+    assert budget.limit() == (bytes_ or budget.machine() // 4) > 2**28

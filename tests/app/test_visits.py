@@ -1,0 +1,98 @@
+"""What a visitor brings is the visitor's alone, and gone when they leave: two visits to one server, and a look inside."""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+from files import corners, saved
+from PIL import Image
+from served import Visit, served
+from streamlit.runtime import Runtime
+
+from app import budget, visitors
+from vitcore.images import Photo
+
+MINE = saved(corners((300, 200)), "PNG")
+
+
+@pytest.fixture(scope="module")
+def server():
+    with served() as address:
+        yield address
+
+
+@pytest.fixture
+def hurry(monkeypatch):
+    """Two minutes in a moment."""
+    monkeypatch.setattr(visitors, "GRACE_S", 0.5)
+    monkeypatch.setattr(visitors, "ROUND_S", 0.2)
+    monkeypatch.setattr(Runtime.instance()._session_mgr._session_storage._cache, "_ttl", 0.5)
+
+
+def mine(part: str) -> list[tuple]:
+    return [key for key in budget.STORE.keys() if any(part in str(word) for word in key)]
+
+
+def wait_for(what, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not what() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert what()
+
+
+def test_two_visits_with_the_same_photo(server, hurry):
+    one, two = Visit(server).open("patches"), Visit(server).open("patches")
+    one.upload("file", "my-secret-diary.png", MINE)
+    assert "my-secret-diary.png" in one.text
+    two.upload("file", "holiday.png", MINE)
+    assert "holiday.png" in two.text and "diary" not in two.text, "the same bytes, and a name of one's own"
+    for visit in (one, two):
+        visit.open("report")
+    assert "diary" not in two.text and "holiday" not in one.text
+    assert mine("my-secret-diary") and mine("holiday")
+    names = {photo.name for photo in gc.get_objects() if isinstance(photo, Photo)}
+    assert {"my-secret-diary.png", "holiday.png"} <= names
+
+    one.close()
+    wait_for(lambda: not mine("my-secret-diary"))
+    wait_for(lambda: Runtime.instance().uploaded_file_mgr.get_files(one.session, ["file-my-secret-diary.png"]) == [])
+    gc.collect()
+    assert "my-secret-diary.png" not in {p.name for p in gc.get_objects() if isinstance(p, Photo)}
+    assert mine("holiday"), "who is still there keeps theirs"
+    two.open("patches")
+    assert "holiday.png" in two.text
+    two.close()
+    wait_for(lambda: not mine("holiday"))
+
+
+def test_nothing_of_a_visitor_is_left_anywhere(server, hurry):
+    """Pictures made of the photo and not only the photo: its pixels are one colour that nothing else has."""
+    colour = (13, 237, 101)
+    one = Visit(server).open("patches")
+    one.upload("file", "green.png", saved(Image.new("RGB", (128, 128), colour), "PNG"))
+    for page in ("", "attention", "distance", "rollout", "report"):
+        one.open(page)
+
+    def traces() -> int:
+        held = [o for o in gc.get_objects() if isinstance(o, np.ndarray | Image.Image)]
+        arrays = [np.asarray(o) for o in held]
+        whole = [a for a in arrays if a.ndim == 3 and a.shape[-1] == 3 and a.dtype == np.uint8 and a.size > 10_000]
+        return sum(bool((a == colour).all()) for a in whole)
+
+    assert len(mine("green.png")) > 5
+    one.close()
+    wait_for(lambda: not mine("green.png"))
+    wait_for(lambda: gc.collect() >= 0 and traces() == 0, 20)
+
+
+def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):
+    """No server, no sign of life."""
+    budget.STORE.put(("upload", "somebody"), b"x" * 1000, held=True)
+    monkeypatch.setattr(visitors, "_seen", {"somebody": ("", time.monotonic())})
+    monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
+    now = time.monotonic()
+    assert visitors.gone(now + visitors.SILENT_S - 1) == []
+    assert visitors.gone(now + visitors.SILENT_S + 1) == ["somebody"] and visitors.SILENT_S <= 30 * 60
+    visitors.forget("somebody")
+    assert budget.STORE.peek(("upload", "somebody")) is None

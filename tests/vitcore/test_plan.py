@@ -1,0 +1,61 @@
+"""A model's shape before its weights are here: what is no plain ViT is refused before anything is downloaded."""
+
+import errno
+
+import pytest
+import timm
+
+from vitcore import hub, zoo
+from vitcore.plan import of_module, plan
+
+
+@pytest.fixture
+def downloads(monkeypatch, tmp_path) -> list[str]:
+    """An empty disk, and a hub that only notes what it is asked for."""
+    import huggingface_hub
+
+    asked = []
+    monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "by-hand"))
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *a: None)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url, **k: asked.append(url))
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda repo, file, **k: asked.append(repo) or "there")
+    return asked
+
+
+def test_the_shape_is_that_of_the_model(tiny):
+    name = "vit_tiny_patch16_224"
+    module = timm.create_model(name)
+    assert plan(name) == of_module(module, 197)
+    assert (plan(name).blocks, plan(name).heads, plan(name).width) == (12, 3, 192)
+    assert plan(name).weights_bytes == sum(p.nbytes for p in module.parameters())
+    assert of_module(tiny.module, tiny.grid.tokens).tokens == 17
+
+
+@pytest.mark.parametrize("name", ["resnet18.a1_in1k", "swin_tiny_patch4_window7_224.ms_in1k", "cait_xxs24_224.fb_dist_in1k",
+                                  "convit_tiny.fb_in1k"])  # fmt: skip
+def test_what_is_no_plain_vit_is_refused_before_it_is_downloaded(downloads, name):
+    with pytest.raises(zoo.ModelError, match=rf"^{name} "):
+        hub.fetch(name)
+    assert downloads == []
+
+
+@pytest.mark.parametrize("name", ["vit_small_patch14_dinov2.lvd142m", "vit_small_r26_s32_224.augreg_in21k_ft_in1k",
+                                  "deit_tiny_distilled_patch16_224.fb_in1k"])  # fmt: skip
+def test_what_is_one_is_downloaded(downloads, name):
+    assert str(hub.fetch(name)) == "there"
+    assert downloads[-1] == f"timm/{name}"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_called_a_full_disk(downloads, monkeypatch, number):
+    import huggingface_hub
+
+    def full(*_, **__):
+        try:
+            raise OSError(number, "no space")
+        except OSError as error:
+            raise RuntimeError("the download broke off") from error
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
+    with pytest.raises(zoo.ModelError, match=r"^vit_tiny\S* could not be downloaded: the disk is full\.$"):
+        hub.fetch("vit_tiny_patch16_224.augreg_in21k_ft_in1k")
