@@ -32,7 +32,7 @@ def main(argv: list[str] | None = None) -> None:
         main_run.callback(str(MAIN), **flags | {name: ours[name] for name in unsaid})  # type: ignore[misc]
 
     about = "Look inside a Vision Transformer: the app, with the options of `streamlit run`."
-    options = [param for param in main_run.params if isinstance(param, click.Option)]
+    options: list[click.Parameter] = [param for param in main_run.params if isinstance(param, click.Option)]
     click.Command("inside-vit", callback=run, params=options, help=about).main(argv, prog_name="inside-vit")
 
 
