@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, mode, models, session, texts
+from app import budget, mode, model_card, models, session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
@@ -118,6 +118,8 @@ def _model_picker() -> None:
     )  # fmt: skip
     if card := cards.get(name or ""):
         st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
+        with st.popover(text["about model"], icon=":material/info:", width="stretch"):
+            model_card.show(card)
 
 
 def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:

@@ -57,6 +57,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     frame, mode = steps.index(step), controls.theme()
     specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
+    _findings(film, frame, text)
     for row in ROWS:
         names = [one for one in row if one in shown]
         for place, one in zip(st.columns(3) if names else [], names, strict=False):
@@ -72,6 +73,25 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     if ended:
         st.session_state["_playing"] = False
         st.rerun()
+
+
+def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
+    """What is there at this snapshot, and what is not, in sentences."""
+    from vitcore.analysis.training import appeared
+
+    found = appeared(film.arrays, frame, film.grid)
+    facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
+        ("filters", found.filters, found.smooth, {"smooth": found.smooth}),
+        ("positions", found.positions, found.correlation, {"correlation": found.correlation}),
+        ("heads", found.heads, found.near, {"near": found.near, "far": found.far}),
+    ]
+    lines = []
+    for name, there, known, numbers in facts:
+        if known is not None:
+            mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
+            told = text[f"{name} yes" if there else f"{name} no"]
+            lines.append(f"{mark} {told.format(**numbers)}")
+    st.markdown("  \n".join(lines))
 
 
 def _turn(steps: list[int]) -> bool:

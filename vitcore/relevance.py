@@ -28,6 +28,9 @@ from vitcore.zoo import ModelError, Vit
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
 STEPS, MOST_STEPS = 24, 512
 AT_ONCE = 4  # images of the path from the baseline that are differentiated together
+MOST_NUMBERS = (
+    2**23
+)  # that the blocks of one image hand on (L·T·D); of larger models one image is differentiated at a time
 
 Found = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
@@ -179,8 +182,10 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     from_ = _plain(vit, x, BASELINES[baseline])
     with torch.no_grad():
         rise = float(vit.module(x)[0, target] - vit.module(from_)[0, target])
+    large = vit.blocks * vit.grid.tokens * vit.module.embed_dim > MOST_NUMBERS
+    at_once = 1 if large else AT_ONCE
     attributed = IntegratedGradients(vit.module).attribute(
-        x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(AT_ONCE, steps)
+        x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
     found = arithmetic.to_patches(attributed[0].detach().double().sum(0).numpy(), vit.grid)
     return found, (rise, float(found.sum()) - rise)

@@ -73,7 +73,9 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(others.argmax())
     (row, col), (here, there) = grid.row_col(most), grid.row_col(scene.patch)
     near = max(abs(row - here), abs(col - there)) <= 2
-    return {"most": most, "alike": others[most], "most_row": row, "most_col": col}, 0 if near else 1
+    origin = scene.text["origin taught" if scene.vit.card.teacher else "origin learned"]
+    found = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
+    return found, 0 if near else 1
 
 
 def _sequence(scene: Scene) -> None:

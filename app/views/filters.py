@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from app import controls, session, texts
+from app import controls, model_card, session, texts
 from app.components.figure import figure
 
 text = texts.prose("filters")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
+model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402

@@ -29,7 +29,9 @@ order = patches.shuffled(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:
     titles = (text["in order"], text["positions stay"], text["positions move"])
     answers = session.shuffled_answers(vit.name, photo.key, seed, rec)
-    best = [(title, *answer[0]) for title, answer in zip(titles, answers, strict=False)]
+    best = [
+        (title, controls.verbatim(answer[0][0]), answer[0][1]) for title, answer in zip(titles, answers, strict=False)
+    ]
     said = [text["answer"].format(title=title, label=label, percent=f"{100 * p:.1f} %") for title, label, p in best]
     st.markdown("  \n".join(said))  # beside the switch: the charts are below the fold
 

@@ -4,13 +4,14 @@ from functools import partial
 
 import streamlit as st
 
-from app import controls, session, texts
+from app import controls, model_card, session, texts
 from app.components.figure import downloads, explain, figure, plot
 from app.components.picture import picture
 
 text = texts.prose("positions")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
+model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.positions import correlation_with_distance  # noqa: E402

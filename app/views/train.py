@@ -5,7 +5,8 @@ import streamlit as st
 from app import controls, form, mode, runs, texts, watching
 
 text = texts.prose("train")
-st.markdown(text["intro"])
+if mode.allows("trainings"):
+    st.markdown(text["intro"])
 names = {watching.NEW: text["new"]} | {name: name for name in runs.ids()}
 chosen = controls.named(text["run"], names, "run", help=text["run help"], width=420)
 if chosen != watching.NEW:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app import form, session
 from app.runs import RECORDINGS
+from vitcore import own
 from vitcore.cards import CARDS
 from vitcore.train.presets import PRESETS
 from vitcore.train.recipe import knobs
@@ -49,6 +50,9 @@ def data() -> Iterator[str]:
         yield from (row["title"], row["alt"])
     for card in CARDS:
         yield from filter(None, (card.good_for, card.note))
+    for file in own.SHIPPED.glob("*.json"):
+        trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
+        yield from (trained[part] for part in ("data", "limits"))
     for field in knobs():
         yield from filter(
             None, (form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))

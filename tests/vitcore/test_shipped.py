@@ -1,34 +1,70 @@
-"""The shipped model shows what the paper shows: positions know the grid, and the first block looks both near and far."""
+"""The shipped model: it names what it sees, its positions know the grid, and its card says what was measured and who taught it."""
 
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import vitcore
 from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.cards import CARDS, DEFAULT
+from vitcore.train import measure
 
 ROOT = Path(__file__).parent.parent.parent
-SAMPLES = sorted((ROOT / "assets" / "samples").glob("*.jpg"))
+SAMPLES = ROOT / "assets" / "samples"
+CREDITS = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def card() -> dict:
-    return json.loads((ROOT / "assets" / "models" / f"{DEFAULT}.json").read_text())
+    return json.loads((ROOT / "assets" / "models" / f"{DEFAULT}.json").read_text(encoding="utf-8"))
 
 
 def test_near_positions_are_alike(shipped):
     assert correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid) <= -0.5
 
 
-def test_the_first_block_has_heads_near_and_far(shipped):
-    far = np.mean([vitcore.record(shipped, photo, fusions=()).distance_px[0] for photo in SAMPLES], 0)
-    share = far / shipped.grid.image_px[1]
-    assert share.min() < 0.2
-    assert share.max() > 0.45
+@pytest.fixture(scope="module")
+def looked(shipped) -> dict:
+    return measure.gallery(shipped)
+
+
+def test_it_names_the_gallery(looked):
+    """Of the 18 photos that ship; what is no ImageNet class counts with its nearest ones, which the credits name."""
+    assert looked["photos"] == 18
+    assert looked["among_five"] >= 15 and looked["first"] >= 11, looked
+    assert not {"red-panda", "cat"} & set(looked["missed"])
+
+
+@pytest.mark.parametrize("photo", ["red-panda", "cat"])
+def test_the_first_photos_are_named_at_the_first_guess(shipped, photo):
+    row = next(row for row in CREDITS if row["id"] == photo)
+    ids = zoo.wordnet_ids(shipped)
+    assert ids[int(vitcore.record(shipped, SAMPLES / f"{photo}.jpg").logits.argmax())] in row["classes"]
+
+
+def test_no_patch_is_looked_at_by_everyone(looked):
+    assert looked["largest_patch"] <= 0.03
+
+
+def test_every_photo_that_ships_has_its_classes(shipped):
+    """WordNet ids that the model knows; where they are only the nearest there are, the credits say so."""
+    ids = set(zoo.wordnet_ids(shipped))
+    assert all(row["classes"] and set(row["classes"]) <= ids for row in CREDITS)
+    assert {row["id"] for row in CREDITS if "nearest" in row} == {
+        "dahlia", "astronaut", "crab", "pagoda", "rocket", "biplane",
+    }  # fmt: skip
+    told = (SAMPLES / "CREDITS.md").read_text(encoding="utf-8")
+    assert "nearest" in told and "classes" in told
+
+
+def test_the_card_says_who_taught_it(card, shipped):
+    assert shipped.card.teacher == CARDS[0].teacher == card["card"]["teacher"] != ""
+    assert shipped.card.looker == CARDS[0].looker == card["card"]["looker"]
+    measured = card["trained"]["measured"]
+    assert measured["hidden_states"]["mean"] <= 0.1
+    assert card["recipe"]["task"] == "layers"
 
 
 def test_it_is_small():

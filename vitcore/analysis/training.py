@@ -1,12 +1,15 @@
 """What a training leaves to look at: its log as curves, and masked patches painted into the photo they were taken from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.patches import cut, join
+from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.grid import Grid
 
 UNTOUCHED, MASKED, REPLACED, KEPT = 0, 1, 2, 3  # what happened to a patch (arXiv 2010.11929 App. B.1.2)
@@ -29,6 +32,55 @@ def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) 
     held = count > 0
     means = [np.bincount(which, v, minlength=most)[held] / count[held] for v in (steps, values)]
     return means[0], means[1]
+
+
+@dataclass(frozen=True)
+class Appeared:
+    """What is there at a moment of a training, each None where the model has no such thing.
+
+    `smooth`: share of the filters' energy in the lowest quarter of spatial frequencies (white noise: 0.25);
+    `correlation`: of positions' cosine with distance; `near`, `far`: reach of block 0's heads, even attention being 1.
+    """
+
+    smooth: float | None
+    correlation: float | None
+    near: float
+    far: float
+
+    @property
+    def filters(self) -> bool:
+        """Whether filters are mostly smooth patterns."""
+        return self.smooth is not None and self.smooth > 0.5
+
+    @property
+    def positions(self) -> bool:
+        """Whether near positions are alike."""
+        return self.correlation is not None and self.correlation <= -0.4
+
+    @property
+    def heads(self) -> bool:
+        """Whether one head of the first block stays within half of even attention's reach while another does not."""
+        return self.near < 0.5 and self.far > 0.75
+
+
+def appeared(arrays: Mapping[str, NDArray], frame: int, grid: Grid) -> Appeared:
+    """What is there in one frame of a film's `arrays`: kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H)."""
+    kernel, table = arrays.get("kernel"), arrays.get("positions")
+    correlation = None
+    if table is not None:
+        patches = table[frame].astype(np.float64)[-grid.patches :]
+        correlation = correlation_with_distance(similarity(patches), grid) if np.ptp(patches) else 0.0
+    reach = arrays["distance_px"][frame][0].astype(np.float64) / uniform_distance_px(grid)
+    smooth = None if kernel is None else low_share(kernel[frame])
+    return Appeared(smooth, correlation, float(reach.min()), float(reach.max()))
+
+
+def low_share(kernel: NDArray) -> float:
+    """The share of the energy of filters (D, C, P, P) in the quarter of spatial frequencies that are lowest."""
+    power = (np.abs(np.fft.fft2(kernel.astype(np.float64))) ** 2).sum((0, 1))
+    high, wide = (np.fft.fftfreq(n) for n in power.shape)
+    lowest = np.argsort(np.hypot(high[:, None], wide), axis=None, kind="stable")[: power.size // 4]
+    return float(power.ravel()[lowest].sum() / max(power.sum(), 1e-12))
 
 
 def scale(shares: NDArray) -> float:

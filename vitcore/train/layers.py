@@ -7,7 +7,7 @@ Shapes: B photos, T tokens, n patches kept of N, D width, H heads.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -284,7 +284,7 @@ def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def hidden_errors(objective: LayerByLayer, batches: Iterator[Tensor]) -> list[float]:
+def hidden_errors(objective: LayerByLayer, batches: Iterable[Tensor]) -> list[float]:
     """‖student − teacher‖² / ‖teacher‖² of the hidden states after each block, over all tokens of batches (B, 3, px, px)."""
     objective.eval()
     top = torch.zeros(len(objective.spans))

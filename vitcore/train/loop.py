@@ -19,7 +19,7 @@ from accelerate.utils import DistributedType
 from torch import Tensor
 
 from vitcore.train.objectives import classes_of, objective
-from vitcore.train.optimisers import averaged, fast_bf16, learning_rate, optimiser
+from vitcore.train.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
 from vitcore.train.recipe import Recipe
 from vitcore.train.runs import RunError
 from vitcore.words import say
@@ -170,6 +170,8 @@ def advance(run: Training) -> dict[str, Tensor]:
     """One optimiser step; the means of its losses, still on the device."""
     recipe, machine = run.recipe, run.accelerator
     run.module.train()
+    if recipe.task == "layers" and run.step == free_from(recipe):
+        run.optimiser.optimizer.state.clear()  # what gradients were worth while each part had its own task misleads from here on
     for group in run.optimiser.param_groups:
         group["lr"] = group.get("times", 1.0) * learning_rate(recipe, run.step)
     total: dict[str, Tensor] = {}

@@ -1,10 +1,12 @@
 """`python -m vitcore.train.measure MODEL …`: the facts a model's card states, measured on photos of yours.
 
 Accuracy is over all classes of the model, for photos labelled with WordNet ids or its names; "finds the object" is the
-pixel AUC of a map, bilinear to 224 px, against a foreground mask, beside the centre prior, which needs no model.
+pixel AUC of a map, bilinear to 224 px, against a foreground mask, beside the centre prior, which needs no model. Cats and
+dogs are counted as right when the first answer is the name of any cat or of any dog.
 """
 
 import argparse
+import copy
 import csv
 import json
 from collections.abc import Iterator
@@ -20,14 +22,18 @@ from timm.data import create_transform
 from tqdm import tqdm
 
 from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.images import open_photo
-from vitcore.recording import Recording, record
+from vitcore.images import open_photo, see
+from vitcore.recording import Recording, record, to_input
 from vitcore.train.evaluate import accuracy
+from vitcore.train.layers import LayerByLayer, hidden_errors
 from vitcore.train.parquet import rows
 from vitcore.train.photos import Photos
-from vitcore.zoo import Vit, load, positions
+from vitcore.train.recipe import Recipe
+from vitcore.train.snapshots import SAMPLES
+from vitcore.zoo import Vit, load, positions, wordnet_ids
 
 MASK_PX = 224
+KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index
 
 
 def labelled(photos: list[tuple[bytes, str]], name: str) -> Photos:
@@ -98,6 +104,49 @@ def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     }
 
 
+def gallery(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
+    """How often an ImageNet model names the photos that ship (credits.json says their WordNet ids), and rollout's largest share.
+
+    {"photos", "first", "among_five", "missed", "largest_patch": mean over the photos of rollout's brightest patch}.
+    """
+    known = {name: i for i, name in enumerate(wordnet_ids(vit))}
+    first, five, missed, largest = 0, 0, [], []
+    listed = json.loads((folder / "credits.json").read_text(encoding="utf-8"))
+    for row in listed:
+        rec = record(vit, folder / f"{row['id']}.jpg")
+        top = np.argsort(-rec.logits)[:5].tolist()
+        right = {known[name] for name in row["classes"]}
+        first, five = first + (top[0] in right), five + bool(right & set(top))
+        missed += [] if right & set(top) else [row["id"]]
+        largest.append(float(rec.rollout().max() / rec.rollout().sum()))
+    return {"photos": len(listed), "first": first, "among_five": five, "missed": missed,
+            "largest_patch": round(float(np.mean(largest)), 4)}  # fmt: skip
+
+
+def kinds(vit: Vit, photos: list[tuple[bytes, str]]) -> dict[str, Any]:
+    """Of photos of cats (dogs) by WordNet id: how many there are, and % whose first answer is some cat (some dog)."""
+    ids, found = wordnet_ids(vit), {}
+    for kind, indices in KINDS.items():
+        names = {ids[i] for i in indices}
+        some = [open_photo(photo) for photo, name in photos if name in names]
+        right = [int(np.argmax(record(vit, photo, fusions=()).logits)) in indices for photo in tqdm(some, desc=kind)]
+        if right:
+            found[kind] = {"photos": len(right), "called_so": round(100 * float(np.mean(right)), 1)}
+    return found
+
+
+def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
+    """‖student − teacher‖² / ‖teacher‖² of hidden states after each block, and their mean over blocks."""
+    module: Any = copy.copy(vit.module)
+    module.pretrained_cfg = {"mean": vit.mean, "std": vit.std}
+    side = vit.grid.image_px[0]
+    recipe = Recipe(task="layers", teacher=teacher, image_px=side, patch_px=vit.grid.patch_px, width=module.embed_dim,
+                    blocks=vit.blocks, heads=vit.heads)  # fmt: skip
+    seen = (to_input(vit, see(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos))
+    errors = hidden_errors(LayerByLayer(module, recipe), seen)
+    return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
+
+
 def spread(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:
     """At most `most` of the photos, evenly spaced."""
     return photos[:: max(1, len(photos) // most)][:most]
@@ -116,7 +165,13 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
             photos = [(photo, names[label]) for photo, label in photos]
         found = accuracy(vit, labelled(spread(photos, args.most), file.stem))
         facts[f"accuracy {file.stem}"] = {name: found[name] for name in ("photos", "top1", "top5")}
-        facts.setdefault("block_0_distance", reach(vit, [photo for photo, _ in spread(photos, 128)]))
+        facts |= {f"{kind} {file.stem}": said for kind, said in kinds(vit, spread(photos, args.most)).items()}
+        some = [photo for photo, _ in spread(photos, 128)]
+        facts.setdefault("block_0_distance", reach(vit, some))
+        if args.teacher and "hidden_states" not in facts:
+            facts["hidden_states"] = followed(vit, args.teacher, some)
+    if wordnet_ids(vit):
+        facts["gallery"] = gallery(vit)
     if args.masks:
         facts["localisation"] = localisation(vit, args.masks)
     return facts
@@ -129,6 +184,7 @@ def main() -> None:
     parser.add_argument("--labelled", nargs="*", type=Path, default=[], help="Parquet files of photos and WordNet ids")
     parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")
     parser.add_argument("--masks", type=Path, help="folder with manifest.csv, photos and foreground masks")
+    parser.add_argument("--teacher", default="", help="the model whose hidden states it learned to have")
     parser.add_argument("--most", type=int, default=10**6, help="photos of each file, evenly spaced")
     args = parser.parse_args()
     torch.set_num_threads(2)

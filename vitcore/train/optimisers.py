@@ -26,7 +26,7 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     """
     steps, peak = recipe.steps, recipe.lr_peak
     if recipe.task == "layers":
-        forced = math.ceil(recipe.forced * steps)
+        forced = free_from(recipe)
         steps, step, peak = (
             (forced, step, peak) if step < forced else (steps - forced, step - forced, peak * recipe.free_lr)
         )
@@ -36,6 +36,11 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     p = min(1.0, max(0.0, (step - start) / max(1, steps - start)))
     fall = {"cosine": 0.5 * (1 + math.cos(math.pi * p)), "linear": 1 - p, "constant": 1.0}
     return peak * fall[recipe.decay]
+
+
+def free_from(recipe: Recipe) -> int:
+    """The step from which a layer-by-layer student goes its own way."""
+    return math.ceil(recipe.forced * recipe.steps)
 
 
 def optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:

@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 from vitcore.train import frames, runs
 
 
-def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any]) -> None:
+def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int) -> None:
     """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured."""
     facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
-    facts |= {"recipe": asdict(runs.recipe_of(folder)), "trained": trained}
+    facts |= {"version": version, "recipe": asdict(runs.recipe_of(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -33,6 +33,9 @@ def main() -> None:
     parser.add_argument("--title", required=True)
     parser.add_argument("--command", default="", help="what made the run, for those who want to make it again")
     parser.add_argument("--good-for", default="")
+    parser.add_argument("--version", type=int, default=1, help="which training of this name it is")
+    parser.add_argument("--teacher", default="", help="who taught its layers, as people call it")
+    parser.add_argument("--looker", default="", help="who taught its last class attention, as people call it")
     parser.add_argument("--licence", default="Apache-2.0")
     parser.add_argument("--trained", type=Path, help="JSON of what it was trained on and what was measured")
     args = parser.parse_args()
@@ -40,7 +43,8 @@ def main() -> None:
     if args.to:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
-        ship(folder, args.to, card, trained)
+        card |= {"teacher": args.teacher, "looker": args.looker}
+        ship(folder, args.to, card, trained, args.version)
     if args.film:
         frames.save_film(replace(frames.of_run(folder.path, args.title), command=args.command), args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")

@@ -1,8 +1,11 @@
 """Curves of a log and masked patches, against numbers worked out by hand."""
 
 import numpy as np
+import pytest
 
 from vitcore.analysis import training
+from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.training import appeared, low_share
 from vitcore.grid import Grid
 
 GRID = Grid(2, 2, 2, 1)
@@ -56,3 +59,44 @@ def test_the_error_is_of_corrupted_patches():
     true[0] = 255  # was not asked for
     assert training.colour_error(said, true, FATE) == 30
     assert training.colour_error(said, true, np.zeros(4)) == 0
+
+
+def test_noise_has_its_share_of_low_frequencies_and_a_gradient_all():
+    rng = np.random.default_rng(0)
+    noise, ramp = rng.normal(size=(400, 3, 8, 8)), np.cos(np.arange(8) * np.pi / 4)
+    assert low_share(noise) == pytest.approx(0.25, abs=0.01)
+    assert low_share(np.broadcast_to(ramp, (4, 3, 8, 8))) > 0.99  # one wave across the patch
+    assert low_share(np.broadcast_to((-1.0) ** np.arange(8), (4, 3, 8, 8))) < 0.01  # a wave of two pixels
+
+
+def film_arrays(table, distance_px, kernel=None):
+    arrays = {"positions": table[None], "distance_px": np.array([[distance_px]], np.float32)}
+    return arrays if kernel is None else arrays | {"kernel": kernel[None]}
+
+
+def test_what_has_appeared_is_what_there_is():
+    grid = Grid(4, 4, 8, 1)
+    row, col = np.divmod(np.arange(16), 4)
+    place = np.stack([np.cos(row), np.sin(row), np.cos(col), np.sin(col)], 1)
+    even = uniform_distance_px(grid)
+    flat = np.ones((2, 3, 8, 8)) + np.random.default_rng(0).normal(size=(2, 3, 8, 8)) * 0.1
+    found = appeared(film_arrays(place, [0.3 * even, 0.9 * even], flat), 0, grid)
+    assert found.filters and found.positions and found.heads
+    assert (found.near, found.far) == pytest.approx((0.3, 0.9))
+
+
+def test_noise_has_nothing():
+    grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
+    even = uniform_distance_px(grid)
+    arrays = film_arrays(rng.normal(size=(16, 64)), [0.98 * even, 1.02 * even], rng.normal(size=(8, 3, 8, 8)))
+    found = appeared(arrays, 0, grid)
+    assert not (found.filters or found.positions or found.heads)
+    assert appeared(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0  # nothing is like nothing
+
+
+def test_a_class_token_in_the_table_is_left_out():
+    grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
+    table = rng.normal(size=(16, 8))
+    with_class = np.concatenate([np.full((1, 8), 9.0), table])
+    one, other = (appeared(film_arrays(t, [1.0]), 0, grid).correlation for t in (table, with_class))
+    assert one == other

@@ -1,12 +1,28 @@
 """What a card states: localisation of maps that are known, over whole photos or as the model crops them."""
 
 import csv
+import io
+import json
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 
-from vitcore.train.measure import centre_prior, labelled, localisation, masked, pixel_auc, squashing
+from tests.models import model_file
+from vitcore import zoo
+from vitcore.train.measure import (
+    centre_prior,
+    followed,
+    gallery,
+    kinds,
+    labelled,
+    localisation,
+    masked,
+    pixel_auc,
+    squashing,
+)
 
 
 @pytest.fixture
@@ -51,3 +67,51 @@ def test_maps_that_are_known():
 def test_pairs_as_photos():
     some = labelled([(b"x", "b"), (b"y", "a"), (b"z", "b")], "pairs")
     assert some.classes == ("a", "b") and some.labels.tolist() == [1, 0, 1] and some.items == [b"x", b"y", b"z"]
+
+
+def encoded(image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def imagenet(tmp_path_factory):
+    """A random ViT with ImageNet's 1000 classes that calls everything a tabby (281), then a German shepherd (235)."""
+    file = tmp_path_factory.mktemp("model") / "tabby.safetensors"
+    module = model_file(file, num_classes=1000)
+    with torch.no_grad():
+        module.head.weight.zero_()
+        module.head.bias.zero_()
+        module.head.bias[281], module.head.bias[235] = 2, 1
+    save_file({k: v.contiguous() for k, v in module.state_dict().items()}, file)
+    return file
+
+
+def test_cats_are_called_cats_and_dogs_are_not_called_dogs(imagenet, noise):
+    photos = [(encoded(noise(i)), name) for i, name in enumerate(["n02123394", "n02124075", "n02106662", "n04592741"])]
+    found = kinds(zoo.load(imagenet), photos)
+    assert found == {"cats": {"photos": 2, "called_so": 100.0}, "dogs": {"photos": 1, "called_so": 0.0}}
+
+
+def test_the_gallery_counts_first_and_fifth(imagenet, noise, tmp_path):
+    rows = [
+        {"id": "a", "classes": ["n02123045"]},
+        {"id": "b", "classes": ["n04592741", "n02106662"]},
+        {"id": "c", "classes": ["n04592741"]},
+    ]
+    (tmp_path / "credits.json").write_text(json.dumps(rows), encoding="utf-8")
+    for i, row in enumerate(rows):
+        noise(i).save(tmp_path / f"{row['id']}.jpg")
+    found = gallery(zoo.load(imagenet), tmp_path)
+    assert (found["photos"], found["first"], found["among_five"], found["missed"]) == (3, 1, 2, ["c"])
+    assert 1 / 16 < found["largest_patch"] < 1
+
+
+def test_a_model_follows_itself_and_nobody_else(imagenet, noise, tmp_path):
+    photos, other = [encoded(noise(i)) for i in range(2)], tmp_path / "other.safetensors"
+    model_file(other, seed=4, num_classes=1000)
+    vit = zoo.load(imagenet)
+    itself, another = (followed(vit, str(file), photos) for file in (imagenet, other))
+    assert itself["photos"] == 2 and len(itself["blocks"]) == vit.blocks
+    assert itself["mean"] < 1e-6 < 0.1 < another["mean"]

@@ -1,0 +1,56 @@
+"""The card of a model: who taught it what, on which photos, and how well it does; what is measured says on what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from vitcore import own
+from vitcore.cards import ModelCard
+from vitcore.hub import ModelError
+from vitcore.words import say
+
+if TYPE_CHECKING:
+    from vitcore.zoo import Vit
+
+
+def show(card: ModelCard) -> None:
+    """Everything the model's own card says, in sentences."""
+    text, trained = texts.prose("common"), _trained(card.name)
+    if card.teacher:
+        st.markdown(text["about taught"].format(teacher=card.teacher))
+    if card.looker:
+        st.markdown(text["taught looker"].format(looker=card.looker))
+    if data := trained.get("data"):
+        st.markdown(text["about data"].format(data=say(data)))
+    judged, teacher = (_judged(trained.get(key, {})) for key in ("measured", "teacher_measured_alike"))
+    if judged and teacher:
+        st.markdown(text["about good"].format(**judged, teacher1=teacher["top1"], teacher5=teacher["top5"]))
+    if limits := trained.get("limits"):
+        st.markdown(say(limits))
+    if not (card.teacher or trained):
+        st.markdown(text["about none"])
+
+
+def taught(vit: Vit) -> None:
+    """Say so, where a picture shows what the model was made to imitate."""
+    if vit.card.teacher:
+        told = texts.prose("common")["taught"].format(teacher=vit.card.teacher)
+        st.caption(f":material/school: {told}")
+
+
+def _trained(name: str) -> dict[str, Any]:
+    """What the card beside a model's weights says of its training; nothing for models of the hub."""
+    try:
+        file = own.find(name)
+        found = own.facts(file).get("trained", {}) if file else {}
+    except ModelError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _judged(measured: dict[str, Any]) -> dict[str, float]:
+    """The first accuracy that was measured: {"photos", "top1", "top5"}."""
+    return next((value for key, value in measured.items() if key.startswith("accuracy")), {})
