@@ -1,4 +1,4 @@
-"""A server, a real Chromium, and a page that minds what it asks for: no other host, no error in the console."""
+"""One server, one Chromium, and pages that mind what they ask for: no other host, no error in the console."""
 
 import contextlib
 import os
@@ -14,13 +14,15 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from looking import LISTEN
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
+expect.set_options(timeout=60_000)  # a machine may be busy; what is there sooner is seen sooner
 
 
 def pytest_collection_modifyitems(items):
@@ -49,13 +51,18 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[str]:
-    """The app as people start it, on a free port; its address. What it printed must hold no traceback."""
+@pytest.fixture(scope="session")
+def home(tmp_path_factory) -> Path:
+    """Where the server keeps its log, its runs, and the models it has downloaded: none."""
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="session")
+def server(home) -> Iterator[str]:
+    """The app as people start it, on a free port, for all tests of this worker; its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    home = tmp_path_factory.mktemp("server")
     env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
                         "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
@@ -69,8 +76,6 @@ def server(tmp_path_factory) -> Iterator[str]:
             yield f"http://localhost:{port}"
         finally:
             process.terminate()
-    said = (home / "log").read_text()
-    assert "Traceback" not in said, said[-3000:]
 
 
 def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
@@ -84,10 +89,14 @@ def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> N
 
 
 @pytest.fixture
-def visit(chromium, server) -> Iterator:
-    """`visit("patches?patch=3", width=390, theme="dark")`: a new visitor's page; what it did wrong fails the test."""
+def visit(chromium, server, home) -> Iterator:
+    """`visit("patches?patch=3", width=390, theme="dark")`: a new visitor's page; what it did wrong fails the test.
+
+    `options` are the browser context's: `locale`, `has_touch` and the like.
+    """
     contexts: list[BrowserContext] = []
     wrong: list[str] = []
+    heard = (home / "log").stat().st_size
 
     def minded(page: Page) -> None:
         page.on("request", lambda r: _foreign(r.url) and wrong.append(f"asked for {r.url}"))
@@ -98,14 +107,15 @@ def visit(chromium, server) -> Iterator:
             lambda m: m.type == "error" and not _expected(m) and wrong.append(f"console: {m.text} {m.location}"),
         )
 
-    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light") -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light", **options) -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
         context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
+        context.add_init_script(LISTEN)
         contexts.append(context)
         page = context.new_page()
         minded(page)
-        page.goto(path if path.startswith("http") else f"{server}/{path}")
+        page.goto(path if path.startswith(("http:", "about:")) else f"{server}/{path}")
         return page
 
     yield go
@@ -114,7 +124,8 @@ def visit(chromium, server) -> Iterator:
             if page.locator("[data-testid=stException]").count():
                 wrong.append(f"an exception is shown on {page.url}")
         context.close()
-    assert wrong == []
+    said = (home / "log").read_text()[heard:]
+    assert wrong == [] and "Traceback" not in said, (wrong, said[-3000:])
 
 
 def _foreign(url: str) -> bool:

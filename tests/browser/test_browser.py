@@ -1,6 +1,5 @@
 """The app in a real browser: what only a person with a pointer, a keyboard, a phone or a screen reader would find."""
 
-import base64
 import io
 import json
 import re
@@ -8,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from files import SVG, corners, saved
+from looking import at_rest, canvas, changed, drawn, serious, too_wide
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
@@ -23,52 +22,8 @@ SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is 
 NAMES = texts.prose("catalog", "en")
 TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}
 PICTURES = {"patches", "positions", "rollout"}  # the pages with a picture to point at
-
-
-def canvas(page: Page) -> Locator:
-    return page.locator("canvas[role=application]").first  # the rollout lab has several
-
-
-def drawn(page: Page) -> np.ndarray:
-    """The canvas's pixels."""
-    address = canvas(page).evaluate("c => c.toDataURL('image/png')")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
-
-
-def at_rest(page: Page) -> Page:
-    """Wait until the server has nothing more to say and the picture, where there is one, is painted."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_function(DRAWN)
-    if any(f"/{slug}" in page.url for slug in PICTURES):
-        page.wait_for_function(PAINTED)
-    page.wait_for_timeout(300)  # what was touched last may have started another run
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    return page
-
-
-DRAWN = """() => {
-  const drawn = "[data-testid=stPlotlyChart] .main-svg, svg[role=img] *, canvas, [data-testid=stImage] img"
-  const find = root => root.querySelector(drawn) ||
-    [...root.querySelectorAll("*")].some(e => e.shadowRoot && find(e.shadowRoot))
-  return Boolean(find(document.querySelector("[data-testid=stMain]")))
-}"""
-PAINTED = """() => {
-  const find = root => root.querySelector("canvas[role=application]") ||
-    [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean)
-  const c = find(document)
-  return c && c.width > 10 && c.getContext("2d").getImageData(c.width / 2 - 5, c.height / 2 - 5, 10, 10).data.some(v => v)
-}"""
-
-
-def changed(page: Page, before: np.ndarray) -> np.ndarray:
-    """The canvas's pixels, once they differ."""
-    for _ in range(100):
-        now = drawn(page)
-        if now.shape != before.shape or not np.array_equal(now, before):
-            at_rest(page)
-            return drawn(page)
-        page.wait_for_timeout(100)
-    raise AssertionError("the picture did not change")
+OTHERS = {"", "story", "attention", "rollout", "report"}  # whose files here ask axe themselves
+NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]"
 
 
 def touch(page: Page, row: int, col: int, rows: int = 16, cols: int = 16, *, click: bool = True) -> None:
@@ -148,11 +103,9 @@ def test_a_snapshot_of_the_camera(visit):
     before = drawn(page)
     page.get_by_role("tab", name="Camera").click()
     page.get_by_label("Use the camera").click(force=True)
-    for _ in range(20):  # the button is there before the camera has warmed up
-        page.get_by_role("button", name="Take Photo").click()
-        page.wait_for_timeout(500)
-        if page.get_by_role("button", name="Clear photo").count():
-            break
+    page.wait_for_function("document.querySelector('video')?.readyState === 4")  # the camera has warmed up
+    page.get_by_role("button", name="Take Photo").click()
+    expect(page.get_by_role("button", name="Clear photo")).to_be_visible()
     changed(page, before)
     expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
 
@@ -285,56 +238,35 @@ def test_downloads_arrive_and_open(visit):
     own.close()
 
 
-# What axe-core finds in Streamlit's own elements and we can't change: (rule, part of the selector), each with its reason.
-NOT_OURS: list[tuple[str, str]] = []
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(visit, theme):
-    found = []
-    page = visit(theme=theme)
-    root = page.url.rstrip("/")
-    for slug in SLUGS:
-        page.goto(f"{root}/{slug}?ask=true&shuffle=true")
-        at_rest(page)
-        for tab in ("Upload", "Camera", "Gallery"):
-            page.get_by_role("tab", name=tab).click()
-            found += [(slug, tab, *v) for v in serious(page)] if slug == "patches" or tab == "Gallery" else []
-        if page.get_by_role("button", name="Download").count():
+def test_axe_finds_nothing_serious(visit, server, theme, subtests):
+    """The pages that have no file of their own here, the sidebar's tabs and a figure's downloads among them."""
+    page = visit("about:blank", theme=theme)
+    for slug in [slug for slug in SLUGS if slug not in OTHERS]:
+        with subtests.test(slug):
+            page.goto(f"{server}/{slug}?shuffle=true")
+            at_rest(page)
+            found = []
+            for tab in ("Upload", "Camera", "Gallery") if slug == "patches" else ():
+                page.get_by_role("tab", name=tab).click()
+                found += [(tab, *hit) for hit in serious(at_rest(page), "[data-testid=stSidebar]")]
             page.get_by_role("button", name="Download").first.click()
             expect(page.get_by_role("button", name="Numbers, CSV").first).to_be_visible()
-            found += [(slug, "Download", *v) for v in serious(page)]
-            page.keyboard.press("Escape")
-        names = page.locator("[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]").evaluate_all(
-            "all => all.map(e => e.getAttribute('aria-label') || e.alt || '')"
-        )
-        assert names and all(len(name) > 4 for name in names), f"{slug}: a chart or picture without words: {names}"
-    assert found == [], json.dumps(found, indent=1)
+            found += serious(at_rest(page))
+            assert found == [], json.dumps(found, indent=1)
+            names = page.locator(NAMED).evaluate_all("all => all.map(e => e.getAttribute('aria-label') || e.alt || '')")
+            assert names and all(len(name) > 4 for name in names), f"a chart or picture without words: {names}"
 
 
-def serious(page: Page) -> list[tuple[str, str, str]]:
-    """axe-core's serious and critical violations: rule, selector, element."""
-    report = Axe().run(page, options={"resultTypes": ["violations"]}).response
-    hits = [
-        (rule["id"], " ".join(map(str, node["target"])), node["html"][:200])
-        for rule in report["violations"] if rule["impact"] in ("serious", "critical") for node in rule["nodes"]
-    ]  # fmt: skip
-    return [hit for hit in hits if not any(hit[0] == rule and part in hit[1] for rule, part in NOT_OURS)]
-
-
-def test_a_phone_never_scrolls_sideways(visit):
-    page = visit(width=390, height=844)
-    root = page.url.rstrip("/")
+def test_a_phone_never_scrolls_sideways(visit, server, subtests):
+    page = visit("about:blank", width=390, height=844)
     for slug in SLUGS:
-        page.goto(f"{root}/{slug}?ask=true")
-        at_rest(page)
-        wide = page.evaluate(
-            "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
-        )
-        assert max(wide) <= page.evaluate("innerWidth") + 1, f"{slug} is {wide} px wide"
-        if slug in PICTURES:
-            touch(page, 3, 3)
-            expect(number(page, "Position" if slug == "positions" else "Patch")).to_have_value("51")
+        with subtests.test(slug):
+            page.goto(f"{server}/{slug}?ask=true")
+            assert too_wide(at_rest(page)) <= 1
+            if slug in PICTURES:
+                touch(page, 3, 3)
+                expect(number(page, "Position" if slug == "positions" else "Patch")).to_have_value("51")
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("combobox", name="Model").scroll_into_view_if_needed()
     assert page.evaluate("document.documentElement.scrollWidth") <= 391

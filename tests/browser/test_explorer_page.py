@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looking import LONG_MS, at_rest, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -22,8 +22,8 @@ def rec() -> vitcore.Recording:
 
 def ready(page: Page) -> Page:
     """Wait until the server rests and the heads are painted."""
-    hit(page).wait_for(timeout=120_000)  # the first visitor waits for torch to be loaded
-    rest(page)
+    hit(page).wait_for(timeout=LONG_MS)  # the first visitor waits for torch to be loaded
+    at_rest(page)
     page.wait_for_function("""() => {
       const find = root => root.querySelector("figure .hit") ? root.querySelector("figure") :
         [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean)
@@ -31,12 +31,6 @@ def ready(page: Page) -> Page:
       return f && !f.classList.contains("waiting") && f.querySelector(".most").textContent
     }""")
     return page
-
-
-def rest(page: Page) -> None:
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_timeout(500)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
 
 
 def hit(page: Page) -> Locator:
@@ -93,7 +87,7 @@ def test_by_mouse(visit, rec):
     page.mouse.click(*place(page, 3, 5))
     expect(control(page, "Token")).to_have_value(str(1 + 3 * SIDE + 5))
     expect(page).to_have_url(re.compile("token=54"))
-    rest(page)
+    at_rest(page)
     said = [frame for frame in sent[quiet:] if b"chosen" in frame]
     assert len(said) == 1, "a click reaches Python once"
     page.mouse.move(5, 5)
@@ -103,14 +97,14 @@ def test_by_mouse(visit, rec):
     page.mouse.click(*place(page, 9, 9))
     page.keyboard.up("Shift")
     expect(control(page, "Compare with")).to_have_value(str(1 + 9 * SIDE + 9))
-    rest(page)
+    at_rest(page)
     page.mouse.move(5, 5)
     first, second = pixels(page), pixels(page, "canvas.map1")
     assert page.locator("canvas.map1").first.is_visible() and first != second
 
     page.get_by_role("radio", name="Who attends to it").click()
     expect(title(page)).to_contain_text("Who attends to patch 53")
-    rest(page)
+    at_rest(page)
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
     expect(control(page, "Token")).to_have_value("0")
@@ -145,16 +139,16 @@ def test_by_keys(visit):
         page.keyboard.press(key)
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
     expect(control(page, "Token")).to_have_value("119")
-    rest(page)
+    at_rest(page)
     page.keyboard.press("Shift+ArrowDown")
     expect(control(page, "Compare with")).to_have_value("135")
-    rest(page)
+    at_rest(page)
     page.keyboard.press("]")
     expect(title(page)).to_contain_text("layer 7")
     page.keyboard.press("[")
     page.keyboard.press("[")
     expect(title(page)).to_contain_text("layer 5")
-    rest(page)
+    at_rest(page)
     assert layer(page) == "5"
     page.keyboard.press("3")
     expect(control(page, "Head")).to_have_value("3")
@@ -162,18 +156,18 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("layer 5, head 3")
     page.keyboard.press("Escape")
     expect(control(page, "Head")).to_have_value("0")
-    rest(page)
+    at_rest(page)
     page.keyboard.press("c")
     expect(control(page, "Token")).to_have_value("0")
     expect(title(page)).to_contain_text("What class token attends to")
-    rest(page)
+    at_rest(page)
     page.keyboard.press("r")
     expect(title(page)).to_contain_text("What class token gathered · through all layers")
     expect(page).to_have_url(re.compile("rolled=true"))
-    rest(page)
+    at_rest(page)
     page.keyboard.press("r")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
-    rest(page)
+    at_rest(page)
     expect(page.get_by_role("status").filter(has_text="What class token attends to")).to_have_count(1)
 
 
@@ -188,13 +182,13 @@ def test_space_plays_through_the_layers(visit):
     for block in (10, 11):
         expect(title(page)).to_contain_text(f"layer {block}, head 1")
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
-    rest(page)
+    at_rest(page)
     assert layer(page) == "11"
     assert len([frame for frame in sent[quiet:] if b"chosen" in frame]) == 1, "the server hears of the last one"
     page.keyboard.press("Space")
     expect(title(page)).to_contain_text("layer 1, head 1")
     page.keyboard.press("Space")
-    rest(page)
+    at_rest(page)
     assert layer(page) in ("1", "2")
 
 
@@ -205,7 +199,7 @@ def test_the_strip_leads_into_a_head(visit):
     expect(title(page)).to_contain_text("layer 2, head 3")
     expect(control(page, "Head")).to_have_value("3")
     expect(cell).to_have_attribute("aria-pressed", "true")
-    rest(page)
+    at_rest(page)
     assert layer(page) == "2"
     cell.focus()
     page.keyboard.press("ArrowRight")
@@ -215,21 +209,18 @@ def test_the_strip_leads_into_a_head(visit):
     expect(page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
 
 
-def test_by_touch(chromium, server):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    page = context.new_page()
-    page.goto(f"{server}/attention")
-    ready(page)
+def test_by_touch(visit):
+    page = ready(visit("attention", width=390, height=844, has_touch=True, is_mobile=True))
     hit(page).scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, 2, 3))
     expect(control(page, "Token")).to_have_value(str(1 + 2 * SIDE + 3))
-    rest(page)
+    at_rest(page)
     page.get_by_role("button", name="Compare", exact=True).tap()
     page.touchscreen.tap(*place(page, 12, 12))
     expect(control(page, "Compare with")).to_have_value(str(1 + 12 * SIDE + 12))
-    rest(page)
+    at_rest(page)
     hit(page).scroll_into_view_if_needed()
-    finger = context.new_cdp_session(page)
+    finger = page.context.new_cdp_session(page)
 
     def drag(*points: tuple[float, float]) -> None:
         for kind, where in zip(["touchStart", *["touchMove"] * (len(points) - 1)], points, strict=True):
@@ -245,24 +236,22 @@ def test_by_touch(chromium, server):
     x, y = place(page, 14, 8)
     drag(*[(x, y - 25 * i) for i in range(10)])
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_timeout(300)
-    assert page.evaluate(scrolled) > before + 100, "a finger that moves up or down scrolls the page"
-    context.close()
+    page.wait_for_function(f"{scrolled} > {before} + 100")  # a finger that moves up or down scrolls the page
 
 
 def test_a_link_opens_the_same_view(visit):
     page = ready(visit("attention"))
     page.mouse.click(*place(page, 4, 9))
-    rest(page)  # Streamlit loses a parameter of the address when the next run begins before the last has written it
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 11, 2))
     page.keyboard.up("Shift")
-    rest(page)
     page.get_by_role("button", name=re.compile(r"^layer 8, head 2: ")).click()
-    rest(page)
-    page.wait_for_timeout(1500)  # as above: this run is the longest, and a person looks at what came
-    page.get_by_role("radio", name="Who attends to it").click()
-    rest(page)
+    page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
+    at_rest(page)
+    expect(control(page, "Token")).to_have_value("74")
+    expect(control(page, "Compare with")).to_have_value("179")
+    expect(control(page, "Head")).to_have_value("2")
+    assert layer(page) == "8"
     page.mouse.move(5, 5)
     ready(page)
     for part in ("token=74", "second=179", "block=8", "head=2", "direction="):
@@ -283,7 +272,7 @@ def test_clicks_in_quick_succession_all_count(visit):
     expect(control(page, "Token")).to_have_value("74")
     expect(control(page, "Compare with")).to_have_value("179")
     expect(control(page, "Head")).to_have_value("2")
-    rest(page)
+    at_rest(page)
     assert layer(page) == "7"
     expect(title(page)).to_contain_text("layer 7, head 2")
 
@@ -294,12 +283,12 @@ def test_scales_and_drawings(visit):
     page.get_by_role("button", name="Drawing").click()
     for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):
         page.get_by_role("switch", name=label).click(force=True)
-        rest(page)
+        at_rest(page)
         ready(page)
         seen.append(pixels(page, "canvas.lit") + pixels(page))
         assert seen[-1] != seen[-2], label
     page.get_by_role("radio", name="darkness").click()
-    rest(page)
+    at_rest(page)
     assert pixels(page, "canvas.lit") != seen[-1][:1]
 
 
@@ -308,21 +297,12 @@ def test_axe_finds_nothing_serious(visit, theme):
     page = ready(visit("attention?second=40", theme=theme))
     for summary in ("How heads get their words", "Keys"):
         page.locator("summary", has_text=summary).click()
-    report = Axe().run(page, options={"resultTypes": ["violations"]}).response
-    found = [
-        (rule["id"], node["target"], node["html"][:150])
-        for rule in report["violations"] if rule["impact"] in ("serious", "critical") for node in rule["nodes"]
-        if "stSidebar" not in node["html"] + str(node["target"])  # Streamlit's own menu; tests/browser/test_browser.py's matter
-    ]  # fmt: skip
-    assert found == []
+    assert serious(at_rest(page)) == []
 
 
 def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):
     page = ready(visit("attention?second=40", width=390, height=844))
-    wide = page.evaluate(
-        "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
-    )
-    assert max(wide) <= 391
+    assert too_wide(page) <= 1
     sizes = page.locator("figure button, figure summary").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
     )

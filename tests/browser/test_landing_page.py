@@ -5,21 +5,16 @@ import re
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from files import saved
+from looking import at_rest, canvas, changed, drawn, serious, too_wide
 from PIL import Image
-from playwright.sync_api import Page, expect
-from test_browser import at_rest, canvas, changed, drawn, serious
+from playwright.sync_api import expect
 
 MOST_BYTES = 1_500_000
 
 
 def a_photo() -> bytes:
     return saved(Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300, 3), np.uint8)), "JPEG")
-
-
-def beside_the_sidebar(page: Page) -> int:
-    return page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
@@ -34,11 +29,10 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     )
 
 
-def test_what_a_first_visit_carries(chromium, server):
+def test_what_a_first_visit_carries(visit, server):
     """Beyond Streamlit's own bundle: what came over the line and the websocket."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    wire, urls, carried = context.new_cdp_session(page), {}, []
+    page = visit("about:blank")
+    wire, urls, carried = page.context.new_cdp_session(page), {}, []
     wire.send("Network.enable")
     wire.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
     wire.on("Network.loadingFinished", lambda e: carried.append((urls.get(e["requestId"], ""), e["encodedDataLength"])))
@@ -53,7 +47,6 @@ def test_what_a_first_visit_carries(chromium, server):
     assert not [url for url, _ in carried if "plotly" in url.lower()], (
         "the page draws its charts without Plotly's megabytes"
     )
-    context.close()
 
 
 def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
@@ -65,7 +58,7 @@ def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
     mine = changed(page, before)
     assert not np.array_equal(mine, before)
     expect(page.get_by_role("button", name=re.compile("Your photo"))).to_be_visible()
-    assert beside_the_sidebar(page) <= 1
+    assert too_wide(page) <= 1
 
 
 def test_photo_and_model_are_chosen_on_a_phone(visit):
@@ -79,7 +72,7 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     changed(page, before)
     expect(page).to_have_url(re.compile("photo=espresso"))
     expect(page.get_by_role("button", name=re.compile("Espresso ·"))).to_be_visible()
-    assert beside_the_sidebar(page) <= 1
+    assert too_wide(page) <= 1
 
 
 def test_the_bar_is_only_seen_where_the_sidebar_is_closed(visit):
@@ -103,9 +96,7 @@ def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
 @pytest.mark.parametrize("width", [1440, 390])
 def test_axe_finds_nothing_serious_and_headings_in_order(visit, theme, width):
     page = at_rest(visit(theme=theme, width=width, height=900))
-    assert serious(page) == []
-    rules = {rule["id"] for rule in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]}
-    assert "heading-order" not in rules
+    assert serious(page, also=("heading-order",)) == []
 
 
 def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
@@ -117,6 +108,6 @@ def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
     page.get_by_role("button", name="Red panda").first.click()
     at_rest(page)
     page.mouse.move(5, 5)
-    page.wait_for_timeout(500)
+    at_rest(page)
     again = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB")).astype(int)
     assert again.shape == shipped.shape and np.abs(again - shipped).mean() < 3

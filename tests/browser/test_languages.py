@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from looking import LONG_MS, at_rest
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -44,15 +45,6 @@ NAMES = re.compile(
 )
 
 
-def shown(page: Page) -> Page:
-    """The page when it has been drawn."""
-    expect(page.locator("h1").first).to_be_visible(timeout=60_000)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=60_000)
-    page.wait_for_function("!document.querySelector('[data-testid=stStatusWidget]')", timeout=60_000)
-    page.wait_for_timeout(800)
-    return page
-
-
 def labels() -> set[str]:
     """ImageNet's classes, whose names stay English: they are the data of the model that ships."""
     from timm.data import ImageNetInfo
@@ -77,30 +69,27 @@ def every_other_is_slow():
 
 @pytest.mark.parametrize(("slug", "lang"), every_other_is_slow())
 def test_no_page_says_a_word_of_english(visit, slug, lang):
-    page = shown(visit(f"{slug}?lang={lang}"))
+    page = at_rest(visit(f"{slug}?lang={lang}"))
     assert page.locator("h1").first.inner_text().strip().endswith(TITLES[lang][slug or "overview"])
     assert page.evaluate("document.documentElement.lang") == lang
     assert english(page) == []
 
 
 def test_english_is_found(visit):
-    assert "Photo" in english(shown(visit("patches?lang=en")))
+    assert "Photo" in english(at_rest(visit("patches?lang=en")))
 
 
-def test_the_browser_chooses_the_language(chromium, server):
+def test_the_browser_chooses_the_language(visit):
     for locale, lang in (("zh-TW", "zh-TW"), ("zh-CN", "zh-CN"), ("de-DE", "en")):
-        context = chromium.new_context(locale=locale)
-        page = context.new_page()
-        page.goto(f"{server}/patches")
-        expect(page.locator("h1").first).to_have_text(TITLES[lang]["patches"], timeout=60_000)
-        context.close()
+        page = visit("patches", locale=locale)
+        expect(page.locator("h1").first).to_have_text(TITLES[lang]["patches"], timeout=LONG_MS)
 
 
 def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
-    page = shown(visit("patches?patch=7"))
+    page = at_rest(visit("patches?patch=7"))
     menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
     menu.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # a list that has just opened closes when the page still scrolls
+    at_rest(page)  # a list that has just opened closes when the page still scrolls
     menu.click()
     page.get_by_role("option", name="繁體中文").click()
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["patches"])
@@ -109,7 +98,7 @@ def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
     page.get_by_role("link", name=TITLES["zh-TW"]["filters"]).first.click()
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"])
     page.reload()
-    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"], timeout=60_000)
+    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"], timeout=LONG_MS)
 
 
 def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit):
@@ -121,7 +110,7 @@ def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit):
         page = visit(f"distance?lang={lang}")
         page.on("requestfinished", lambda request: asked.append(request.url))
         page.reload()
-        shown(page)
+        at_rest(page)
         fonts = {url.rpartition("/")[2] for url in asked if "chinese" in url} - {"noto-sans-chinese-menu.woff2"}
         assert fonts == expected
         asked.clear()

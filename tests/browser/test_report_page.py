@@ -8,25 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import corners, saved
+from looking import LONG_MS, at_rest, serious, too_wide
 from playwright.sync_api import Page, expect
-from test_browser import serious
 
 from app import texts
 
 TEXT = texts.prose("report", "en")
-LONG = 120_000
-
-
-def at_rest(page: Page) -> Page:
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=LONG)
-    page.wait_for_timeout(300)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=LONG)
-    return page
 
 
 def taken(page: Page, key: str, folder: Path) -> Path:
     """Download a file."""
-    with page.expect_download(timeout=LONG) as waiting:
+    with page.expect_download(timeout=LONG_MS) as waiting:
         page.locator(f".st-key-{key} button").click()
     file = folder / waiting.value.suggested_filename
     waiting.value.save_as(file)
@@ -107,20 +99,20 @@ def test_the_film_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
 def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     page = at_rest(visit("report"))
     page.get_by_role("button", name="Make the ZIP of 18 photos").click()
-    expect(page.get_by_text("1 of 18 photos")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("1 of 18 photos")).to_be_visible(timeout=LONG_MS)
     page.locator(".st-key-stop_batch button").click()
-    expect(page.get_by_role("button", name="Go on")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Go on")).to_be_visible(timeout=LONG_MS)
     finish = page.get_by_role("button", name=re.compile(r"^Finish with \d+$"))
     count = int(finish.inner_text().split()[-1])
     assert 1 <= count < 18
     finish.click()
-    expect(page.get_by_text(f"{count} photos are ready.")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text(f"{count} photos are ready.")).to_be_visible(timeout=LONG_MS)
     assert serious(page) == []
     with zipfile.ZipFile(taken(page, "zip", tmp_path)) as archive:
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.endswith("handout.html")]) == count
     page.get_by_role("button", name="Begin anew").click()
-    expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 
 def copied(page: Page) -> str:
@@ -144,7 +136,7 @@ def test_a_link_brings_back_the_view(visit):
 def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
     page = at_rest(visit("rollout?photo=castle&discard=40&first=2"))
     page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Take it away", timeout=LONG)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Take it away", timeout=LONG_MS)
     at_rest(page)
     frame = page.frame_locator("iframe")
     expect(frame.get_by_role("heading", level=1)).to_have_text(re.compile("astle"))
@@ -159,14 +151,14 @@ def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
     page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
         {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": saved(corners((200, 160)), "JPEG")}
     )
-    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo", timeout=LONG)
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo", timeout=LONG_MS)
     address = copied(at_rest(page))
     expect(page.locator("output")).to_contain_text(TEXT["lacks photo"])
     assert serious(page) == []
     again = at_rest(visit(address))
     expect(again.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
     page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
-    expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG)
+    expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG_MS)
 
 
 def test_where_there_is_no_clipboard_the_address_can_be_copied_by_hand(visit):
@@ -185,5 +177,5 @@ def test_the_page_is_accessible_and_fits_a_phone(visit, theme):
     assert serious(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     at_rest(page)
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+    assert too_wide(page) <= 1
     expect(page.get_by_role("button", name="Copy link")).to_be_visible()

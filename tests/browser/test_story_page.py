@@ -5,7 +5,7 @@ import re
 import statistics
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looking import at_rest, serious, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -18,21 +18,13 @@ FOCUSED = """() => {
 }"""
 
 
-def quiet(page: Page) -> Page:
-    """Wait until the server has nothing more to say."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
-    page.wait_for_timeout(250)  # what was touched last may have started another run
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    return page
-
-
 def at(page: Page, step: int, text: dict[str, str]) -> None:
     """The page is at this step: heading, stepper and address say so."""
     expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {text[f'{STEPS[step - 1]} name']}")
     spoken = text["spoken"].format(step=step, count=9, name=text[f"{STEPS[step - 1]} name"])
     expect(page.get_by_role("button", name=spoken, exact=True)).to_have_attribute("aria-current", "step")
     expect(page).to_have_url(re.compile(rf"step={step}\b") if step > 1 else re.compile(r"^(?!.*step=[2-9])"))
-    quiet(page)
+    at_rest(page)
 
 
 def tab_to(page: Page, words: str, tag: str = "", most: int = 90) -> None:
@@ -51,7 +43,7 @@ def tab_to(page: Page, words: str, tag: str = "", most: int = 90) -> None:
 def test_the_story_by_keys_alone(visit, lang):
     """All nine steps, every answer opened, with no pointer."""
     text = texts.prose("story", lang)
-    page = quiet(visit(f"story?lang={lang}"))
+    page = at_rest(visit(f"story?lang={lang}"))
     at(page, 1, text)
     for step, name in enumerate(STEPS, 1):
         answer = page.get_by_test_id("stExpander").filter(has_text=text["show answer"])
@@ -80,7 +72,7 @@ def test_the_story_by_keys_alone(visit, lang):
 
 def test_a_guess_by_keys(visit):
     text = texts.prose("story", "en")
-    page = quiet(visit("story?step=2"))
+    page = at_rest(visit("story?step=2"))
     radio = page.get_by_role("radio", name="four times as many", exact=True)
     for _ in range(90):
         page.keyboard.press("Tab")
@@ -98,7 +90,7 @@ def test_a_guess_by_keys(visit):
 
 def test_back_and_forward(visit):
     text = texts.prose("story", "en")
-    page = quiet(visit("story"))
+    page = at_rest(visit("story"))
     for step in (2, 3, 4):
         page.keyboard.press("ArrowRight")
         at(page, step, text)
@@ -108,12 +100,12 @@ def test_back_and_forward(visit):
     page.go_forward()
     at(page, 3, text)
     page.reload()
-    at(quiet(page), 3, text)
+    at(at_rest(page), 3, text)
 
 
 def test_keys_that_something_else_needs_turn_no_page(visit):
     text = texts.prose("story", "en")
-    page = quiet(visit("story?step=2"))
+    page = at_rest(visit("story?step=2"))
     page.get_by_role("spinbutton", name=text["patch"], exact=True).focus()
     page.keyboard.press("ArrowRight")
     at(page, 2, text)
@@ -123,7 +115,7 @@ def test_keys_that_something_else_needs_turn_no_page(visit):
     expect(page.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("138")
     at(page, 2, text)
     page.goto(page.url.replace("step=2", "step=7"))
-    at(quiet(page), 7, text)
+    at(at_rest(page), 7, text)
     layer = page.get_by_role("group", name=text["layer"], exact=True).get_by_role("slider")
     layer.focus()
     page.keyboard.press("ArrowRight")
@@ -135,57 +127,46 @@ def test_keys_that_something_else_needs_turn_no_page(visit):
 
 def test_a_link_opens_the_same_step_for_somebody_else(visit):
     text = texts.prose("story", "en")
-    page = quiet(visit("story?step=7"))
+    page = at_rest(visit("story?step=7"))
     canvas = page.locator("canvas[role=application]")
     box = canvas.bounding_box()
     canvas.click(position={"x": 3.5 / 16 * box["width"], "y": 2.5 / 16 * box["height"]})
     expect(page.get_by_role("heading", name="Where patch 35 looks")).to_be_visible()
     expect(page).to_have_url(re.compile("patch=35"))
-    other = quiet(visit(page.url))
+    other = at_rest(visit(page.url))
     at(other, 7, text)
     expect(other.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("35")
     expect(other.get_by_role("heading", name="Token 36 in layer 6, head 1")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(visit, theme):
-    found = []
-    page = visit("story", theme=theme)
-    root = page.url.partition("/story")[0]
+def test_axe_finds_nothing_serious(visit, server, theme, subtests):
+    page = visit("about:blank", theme=theme)
     for step in range(1, 10):
-        page.goto(f"{root}/story?step={step}&guess=1")
-        quiet(page)
-        page.get_by_test_id("stExpander").get_by_text("Show the answer").click()
-        page.wait_for_timeout(400)  # it opens slowly, and half-faded text has too little contrast
-        report = Axe().run(page, "[data-testid=stMain]", {"resultTypes": ["violations"]}).response
-        found += [
-            (step, rule["id"], " ".join(map(str, node["target"])), node["html"][:200])
-            for rule in report["violations"] if rule["impact"] in ("serious", "critical") for node in rule["nodes"]
-        ]  # fmt: skip
-    assert found == [], json.dumps(found, indent=1)
+        with subtests.test(step=step):
+            page.goto(f"{server}/story?step={step}&guess=1")
+            at_rest(page).get_by_test_id("stExpander").get_by_text("Show the answer").click()
+            found = serious(at_rest(page), None if step == 1 else "[data-testid=stMain]")
+            assert found == [], json.dumps(found, indent=1)
 
 
 @pytest.mark.parametrize("lang", ["zh-TW", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("en", "zh-CN"))])
-def test_a_phone_never_scrolls_sideways(visit, lang):
-    page = visit(f"story?lang={lang}", width=390, height=844)
-    root = page.url.partition("/story")[0]
+def test_a_phone_never_scrolls_sideways(visit, server, lang, subtests):
+    page = visit("about:blank", width=390, height=844)
     for step in range(1, 10):
-        page.goto(f"{root}/story?step={step}&lang={lang}")
-        quiet(page)
-        wide = page.evaluate(
-            "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
-        )
-        assert max(wide) <= 391, f"step {step} is {wide} px wide"
-        cut = page.locator(".katex-display").evaluate_all(
-            "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
-        )
-        assert not cut, f"the equation of step {step} is cut off"
+        with subtests.test(step=step):
+            page.goto(f"{server}/story?step={step}&lang={lang}")
+            assert too_wide(at_rest(page)) <= 1
+            cut = page.locator(".katex-display").evaluate_all(
+                "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+            )
+            assert not cut, "the equation is cut off"
 
 
 @pytest.mark.slow
 def test_turning_a_page_is_quick(visit):
     """From the key to the new heading, in the browser's own clock: the median over two walks through all steps."""
-    page = quiet(visit("story"))
+    page = at_rest(visit("story"))
     page.evaluate("""() => {
       window.turned = []
       document.addEventListener("keydown", e => { if (e.key.startsWith("Arrow")) window.began = performance.now() }, true)
@@ -198,7 +179,7 @@ def test_turning_a_page_is_quick(visit):
     }""")
     for key in ["ArrowRight"] * 8 + ["ArrowLeft"] * 8 + ["ArrowRight"] * 8:
         page.keyboard.press(key)
-        quiet(page)
+        at_rest(page)
     took = page.evaluate("window.turned")
     print("\nms a page turned took: " + " ".join(f"{t:.0f}" for t in took))
     assert len(took) >= 23

@@ -3,10 +3,11 @@
 import re
 
 import pytest
+from looking import at_rest, canvas, changed, drawn, too_wide
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
-from test_browser import at_rest, canvas, changed, choose, drawn, slider, touch
-from test_explorer_page import place, ready, rest, title
+from test_browser import choose, slider, touch
+from test_explorer_page import place, ready, title
 
 import vitcore
 from vitcore.analysis import patches
@@ -84,7 +85,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
         ("Who attends to it", "Who attends to patch 133 (row 8, column 5)", weights[:, token]),
     ):
         choose(page, arrow)
-        rest(page)
+        at_rest(page)
         page.mouse.move(5, 5)
         expect(title(page)).to_contain_text(asked)
         best = int(given[rec.grid.prefix :].argmax())
@@ -129,4 +130,4 @@ def test_the_five_pictures_of_my_photo(visit, vit, tmp_path, width):
     expect(main.get_by_text(f"layer 0: {px.min():.0f}–{px.max():.0f} of 128 px")).to_be_visible()
     label, p = own.top(1)[0]
     expect(main.get_by_text(f"{label} {100 * p:.1f} %")).to_be_visible()
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth") <= 1
+    assert too_wide(page) <= 1

@@ -9,12 +9,10 @@ import pytest
 import test_explorer_page as explorer
 import test_lab_page as lab
 from files import saved
+from looking import LONG_MS, at_rest
 from PIL import Image
 from playwright.sync_api import Page, expect
 from test_lecture_page import SIZE, chrome_is_hidden
-from test_report_page import LONG
-from test_report_page import at_rest as report_at_rest
-from test_story_page import quiet
 
 import vitcore
 from vitcore.analysis.relevance import difference_points
@@ -55,7 +53,7 @@ def test_send_the_rollout_you_are_looking_at(visit):
     assert [lab.look(lab.picture(theirs, key)) for key in ("gathered", "b_gathered", "differ")] == mine
     theirs.get_by_role("link", name="Take it away", exact=True).click()  # and the handout of the same picture
     expect(theirs.get_by_role("heading", level=1)).to_have_text("Take it away")
-    assert "residual=46" in copied(report_at_rest(theirs))
+    assert "residual=46" in copied(at_rest(theirs))
 
 
 def test_send_the_attention_you_are_looking_at(visit):
@@ -82,10 +80,10 @@ def test_after_which_layer_the_answer_is_there(visit, vit, rec):
     best = lens(vit, rec.seen.pixels).argmax(1)  # [0]: the embeddings alone
     final, after_3 = vit.labels[best[-1]], vit.labels[best[4]]
     passed = next(i for i in range(len(best)) if (best[i:] == best[-1]).all())
-    page = quiet(visit("story"))
+    page = at_rest(visit("story"))
     page.get_by_role("button", name="Layer after layer").click()
     expect(page.get_by_role("heading", level=2)).to_have_text("8 · Layer after layer")
-    tiles = quiet(page).locator(".st-key-story_depth li")
+    tiles = at_rest(page).locator(".st-key-story_depth li")
     expect(tiles).to_have_count(vit.blocks)
     told = [re.fullmatch(r"Layer (\d+)\s*(.+) \d+\s%", tile).groups() for tile in tiles.all_inner_texts()]
     assert told[3] == ("3", after_3)
@@ -113,7 +111,7 @@ def test_where_two_methods_differ_most(visit, vit, rec):
 
 def test_step_7_on_the_projector(visit):
     """Put step 7 of the tour on the projector, large, without menus, in traditional Chinese, turn two pages, get out."""
-    page = quiet(visit("story", width=1920, height=1080))
+    page = at_rest(visit("story", width=1920, height=1080))
     small = page.evaluate(SIZE)
     page.get_by_role("button", name="Inside one layer").click()
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · Inside one layer")
@@ -122,7 +120,7 @@ def test_step_7_on_the_projector(visit):
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · 一層之內")
     page.get_by_role("switch").last.click(force=True)
     chrome_is_hidden(page)
-    quiet(page)
+    at_rest(page)
     assert page.evaluate(SIZE) > 1.4 * small
     fields = page.get_by_test_id("stNumberInput")
     assert fields.count() == 2 and fields.get_by_role("button").count() == 4, "each with − and +"
@@ -131,7 +129,7 @@ def test_step_7_on_the_projector(visit):
     for step, name in ((8, "一層接一層"), (9, "答案")):
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {name}")
-        quiet(page)
+        at_rest(page)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page.get_by_role("heading", level=2)).to_have_text("9 · 答案")
@@ -142,14 +140,14 @@ def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_pat
     whole = Image.open(SAMPLES / "red-panda.jpg")
     third = whole.width // 3
     crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
-    page = report_at_rest(visit("report"))
+    page = at_rest(visit("report"))
     page.get_by_role("radio", name="My own", exact=True).click()
     page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
         [{"name": f"{n}.png", "mimeType": "image/png", "buffer": saved(crop, "PNG")} for n, crop in crops.items()]
     )
     page.get_by_role("button", name="Make the ZIP of 3 photos").click()
     ready = page.get_by_role("button", name=re.compile(r"ZIP, [\d.]+ MB"))
-    ready.wait_for(timeout=LONG)
+    ready.wait_for(timeout=LONG_MS)
     with page.expect_download() as waiting:
         ready.click()
     with zipfile.ZipFile(waiting.value.path()) as box:

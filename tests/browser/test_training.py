@@ -1,19 +1,14 @@
 """Training in a real browser: start a run through the page, see it finish, watch its film."""
 
 import re
+import shutil
 import time
 
+import pytest
+from looking import at_rest, serious, too_wide
 from playwright.sync_api import Page, expect
-from test_browser import serious
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
-
-
-def at_rest(page: Page) -> Page:
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
-    page.wait_for_timeout(300)
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    return page
 
 
 def fill(page: Page, label: str, value: str) -> None:
@@ -35,12 +30,19 @@ def narrow(page: Page) -> None:
     """Nothing scrolls sideways on a phone."""
     page.set_viewport_size({"width": 390, "height": 844})
     at_rest(page)
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 391
+    assert too_wide(page) <= 1
     page.set_viewport_size({"width": 1440, "height": 1000})
     at_rest(page)
 
 
-def test_train_a_model_and_watch_it_learn(visit):
+@pytest.fixture
+def no_run_is_left(home):
+    """The server is that of other tests, too."""
+    yield
+    shutil.rmtree(home / "runs", ignore_errors=True)
+
+
+def test_train_a_model_and_watch_it_learn(visit, no_run_is_left):
     page = at_rest(visit("train"))
     for label, value in TINY.items():
         fill(page, label, value)
@@ -84,7 +86,6 @@ def watch_the_film(page: Page) -> None:
     page.keyboard.press("Home")
     expect(slider).to_have_attribute("aria-valuetext", "0")
     at_rest(page)
-    page.wait_for_timeout(500)
     assert all(drawn(page, alt) != seen for alt, seen in before.items())
     assert serious(page) == []
     narrow(page)
@@ -98,5 +99,4 @@ def watch_the_film(page: Page) -> None:
     expect(slider).to_have_attribute("aria-valuetext", "30")
     assert heights == {high}, "nothing jumps while it plays"
     at_rest(page)
-    page.wait_for_timeout(500)
     assert {alt: drawn(page, alt) for alt in before} == before, "the last snapshot is what it was"

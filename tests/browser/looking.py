@@ -1,0 +1,91 @@
+"""How a browser test waits and looks: for what is there, never for a while; at pixels, and with axe-core."""
+
+import base64
+import io
+
+import numpy as np
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import Locator, Page
+
+LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
+QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server
+
+# Told to every page before its own scripts: remember when the page and the server last spoke to each other.
+LISTEN = """
+window.spoke = 0
+window.WebSocket = class extends WebSocket {
+  constructor(...all) {
+    super(...all)
+    this.addEventListener("message", () => { window.spoke = performance.now() })
+  }
+  send(data) {
+    window.spoke = performance.now()
+    super.send(data)
+  }
+}
+"""
+# No run is on its way, nothing of an older one is left, our components have dressed the page and drawn what they show,
+# nothing glides or fades, and nobody has spoken for a while.
+AT_REST = """quiet => {
+  const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
+  const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
+  if (app?.dataset.testScriptState !== "notRunning" || !document.documentElement.dataset.mode) return false
+  if (performance.now() - window.spoke < quiet || document.querySelector(old)) return false
+  const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
+  if (document.getAnimations().some(ends)) return false
+  const shown = "[data-testid=stPlotlyChart], svg[role=img], canvas[role], img"
+  const below = root => [...root.querySelectorAll("*")].flatMap(e => (e.shadowRoot ? inside(e.shadowRoot) : []))
+  const inside = root => [...root.querySelectorAll(shown), ...below(root)]
+  const drawn = e => {
+    if (!e.checkVisibility()) return true
+    if (e.tagName === "IMG") return e.complete
+    if (e.tagName !== "CANVAS") return Boolean(e.querySelector(e.tagName === "DIV" ? ".main-svg" : "*"))
+    const [x, y] = [e.width / 2 - 5, e.height / 2 - 5]
+    return e.width > 10 && e.getContext("2d").getImageData(x, y, 10, 10).data.some(v => v)
+  }
+  return inside(main).every(drawn)
+}"""
+
+
+def at_rest(page: Page) -> Page:
+    """Wait until the server has nothing more to say and the page has drawn what it said."""
+    page.wait_for_function(AT_REST, arg=QUIET_MS, timeout=LONG_MS, polling=50)
+    return page
+
+
+def serious(page: Page, part: str | None = None, also: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
+    """axe-core's serious and critical violations, and those of the rules `also`: rule, selector, element."""
+    report = Axe().run(page, part, {"resultTypes": ["violations"]}).response
+    return [
+        (rule["id"], " ".join(map(str, node["target"])), node["html"][:200])
+        for rule in report["violations"] for node in rule["nodes"]
+        if rule["impact"] in ("serious", "critical") or rule["id"] in also
+    ]  # fmt: skip
+
+
+def too_wide(page: Page) -> int:
+    """How many px the page scrolls sideways."""
+    wide = "[document.documentElement, document.querySelector('[data-testid=stMain]')].map(e => e.scrollWidth)"
+    return max(0, max(page.evaluate(wide)) - page.evaluate("innerWidth"))
+
+
+def canvas(page: Page) -> Locator:
+    """The picture to point at; of several the first."""
+    return page.locator("canvas[role=application]").first
+
+
+def drawn(page: Page) -> np.ndarray:
+    """That picture's pixels."""
+    address = canvas(page).evaluate("c => c.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+
+
+def changed(page: Page, before: np.ndarray) -> np.ndarray:
+    """Its pixels, once they differ."""
+    for _ in range(LONG_MS // 100):
+        now = drawn(page)
+        if now.shape != before.shape or not np.array_equal(now, before):
+            return drawn(at_rest(page))
+        page.wait_for_timeout(100)
+    raise AssertionError("the picture did not change")
