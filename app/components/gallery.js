@@ -18,6 +18,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.title = row.title
     button.firstChild.alt = row.alt
     button.setAttribute("aria-pressed", String(row.id === data.chosen))
-    button.onclick = () => setTriggerValue("picked", row.id)
+    button.onclick = () => {
+      setTriggerValue("picked", row.id)
+      // in a popover it would cover what was chosen
+      const escape = new KeyboardEvent("keydown", { key: "Escape", cancelable: true })
+      if (parentElement.host?.closest("[data-testid=stPopoverBody]")) document.dispatchEvent(escape)
+    }
   })
 }
