@@ -185,9 +185,9 @@ class Store:
             give_back()
 
     @contextlib.contextmanager
-    def room(self, need: int, wait_s: float = PATIENCE_S) -> Iterator[None]:
+    def room(self, need: int, wait_s: float | None = None) -> Iterator[None]:
         """Work that takes `need` bytes while it lasts; it waits for others'. Raises: NoRoomError, when it does not fit."""
-        until = time.monotonic() + wait_s
+        until = time.monotonic() + (PATIENCE_S if wait_s is None else wait_s)
         with self._lock:
             while need > self.most() or not self._make_room(need):
                 if need > self.most() or time.monotonic() > until:

@@ -151,9 +151,9 @@ def _leads(scene: Scene) -> tuple[dict[str, Any], int]:
     first = int(best[0])
     pictured = scene.text["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
     facts = {
-        "label": scene.vit.labels[best[-1]],
+        "label": controls.verbatim(scene.vit.labels[best[-1]]),
         "since": since,
-        "first": scene.vit.labels[first],
+        "first": controls.verbatim(scene.vit.labels[first]),
         "pictured": pictured,
     }
     return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2

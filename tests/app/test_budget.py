@@ -183,6 +183,29 @@ def test_arguments_with_an_underscore_are_no_part_of_the_key(monkeypatch):
     assert asked == [("a", 3), ("a", 4)]
 
 
+def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
+    from app import models
+    from vitcore import zoo
+
+    monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.5")
+    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)
+    monkeypatch.setattr(zoo, "load", lambda name: pytest.fail(f"{name} was loaded"))
+    with pytest.raises(zoo.ModelError, match=r"needs 1\.2 GB of memory, and this server keeps 0\.5 GB"):
+        models.have("vit_large_patch16_224.augreg_in21k_ft_in1k", False, lambda *_: None)
+
+
+def test_gradients_that_cannot_fit_are_refused_in_a_sentence(monkeypatch):
+    from visitor import App
+
+    from app import texts
+
+    monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.01")
+    monkeypatch.setattr(budget, "PATIENCE_S", 0.1)
+    budget.STORE.drop(lambda key: key[0].endswith(".relevance"))
+    app = App("rollout", method="gradient_rollout").fine()
+    assert texts.prose("common", "en")["no room now"] in app.sentences("warning")
+
+
 @pytest.mark.parametrize(("said", "bytes_"), [("2", 2 * 2**30), ("0.5", 2**29), (None, None), ("much", None)])
 def test_the_budget_is_a_setting(monkeypatch, said, bytes_):
     monkeypatch.delenv("INSIDE_VIT_MEMORY_GB", raising=False)

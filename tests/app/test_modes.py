@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from files import corners, saved
@@ -11,7 +12,7 @@ from served import Visit, served
 from trained import a_run
 from visitor import MAIN, App
 
-from app import mode, processes, runs, texts
+from app import mode, models, processes, runs, texts
 from app.catalog import PAGES
 from vitcore import zoo
 from vitcore.cards import CARDS
@@ -94,9 +95,10 @@ def test_a_model_outside_the_menu_is_not_downloaded(monkeypatch, public, lang):
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
     app = App("patches", model=STRANGE, lang=lang).fine()
     assert asked == [] and app.values()["model"] == CARDS[0].name
-    app.at.session_state["model"] = STRANGE
-    (warned,) = app.run().fine().sentences("warning")
-    assert asked == [] and texts.prose("common", lang)["off downloads"] in warned
+    monkeypatch.setattr(texts, "language", lambda: lang)
+    with pytest.raises(zoo.ModelError) as refused:
+        models.have(STRANGE, False, print)
+    assert asked == [] and str(refused.value) == texts.prose("common", lang)["off downloads"]
 
 
 def test_in_local_mode_it_is(monkeypatch):
@@ -222,7 +224,7 @@ def markdown(app: App) -> list[str]:
 
 
 @pytest.mark.parametrize("slug", [row.slug for row in PAGES if row.looks])
-def test_names_are_never_markdown(slug, make_module, offer, named):
+def test_names_are_never_markdown(slug, named):
     app = App(slug, model="hostile", shuffle="true", step="9").upload(
         f"{HOSTILE}.gif".replace("/", "_"), saved(corners(), "PNG")
     )
@@ -233,11 +235,14 @@ def test_names_are_never_markdown(slug, make_module, offer, named):
         assert [text for text in markdown(app) if RAW.search(str(text))] == []
 
 
-@pytest.fixture
-def named(make_module, offer):
+@pytest.fixture(scope="module")
+def hostile(make_module):
     """A model whose classes are called like that, as folders may be."""
-    from dataclasses import replace
-
     vit = zoo.wrap(make_module(), "hostile")
-    vit = replace(vit, labels=tuple(f"{HOSTILE} {i}" for i in range(10)), card=replace(vit.card, title=HOSTILE))
-    offer(hostile=vit)
+    return replace(vit, labels=tuple(f"{HOSTILE} {i}" for i in range(10)), card=replace(vit.card, title=HOSTILE))
+
+
+@pytest.fixture
+def named(offer, hostile):
+    """The app can have it."""
+    offer(hostile=hostile)

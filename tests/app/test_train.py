@@ -107,7 +107,7 @@ def test_a_model_that_cannot_be_built_is_said(monkeypatch):
     from vitcore.train import cost
 
     monkeypatch.setattr(cost, "shape", lambda *_: 1 / 0)
-    assert App("train").fine().sentences("error") == ["division by zero"]
+    assert filled(App("train"), steps=317).sentences("error") == ["division by zero"]
 
 
 def test_what_it_costs_is_measured_when_asked(monkeypatch):
