@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.cards import CARDS
-from vitcore.compat import declare_torchvision_ops
 from vitcore.words import say
-
-declare_torchvision_ops()
 
 ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all

@@ -10,7 +10,6 @@ from typing import Any
 
 from vitcore.assets import asset
 from vitcore.hub import ModelError
-from vitcore.models.heads import mlp_head
 from vitcore.words import say
 
 SHIPPED = asset("models")
@@ -68,6 +67,8 @@ def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
     shape = {name: value for name, value in architecture.items() if name != "mlp_head"}
     module: Any = VisionTransformer(**shape | {"img_size": size})
     if architecture.get("mlp_head"):
+        from vitcore.models.heads import mlp_head
+
         module.head = mlp_head(module.embed_dim, module.num_classes)
     return module
 
