@@ -110,11 +110,13 @@ def fused_again(rec: Recording, fusion: Fusion) -> NDArray[np.float16]:
 
 
 def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
-    """The weights (T, T) of one head after another, in one buffer."""
+    """The weights (T, T) of one head after another, in one buffer, computed as they were when they were read."""
     asked = rec.asked[block]
-    for q, k in zip(asked.queries, asked.keys, strict=True):
-        scores = q @ k.T
-        yield torch.softmax(scores.mul_(asked.factor), -1, out=scores)
+    p = torch.empty(1, rec.grid.tokens, rec.grid.tokens)
+    for head in range(len(asked.queries)):
+        q, k = asked.queries[head : head + 1], asked.keys[head : head + 1].transpose(-2, -1)
+        torch.baddbmm(p, q, k, beta=0, alpha=asked.factor, out=p)
+        yield torch.softmax(p, -1, out=p)[0]
 
 
 def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:

@@ -1,5 +1,7 @@
 """The attention explorer without a browser: what its picture is given equals the recording, whatever the address says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from visitor import App
@@ -118,6 +120,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     import vitcore
 
     vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
+    vit = replace(vit, card=replace(vit.card, name="large"))
     offer(large=vit)
     session_limit = session.KEEP_MAPS_MB
     try:
