@@ -56,7 +56,7 @@ def test_what_is_not_a_recipe_is_refused(text):
 
 def test_another_version_is_refused():
     facts = json.loads(to_json(Recipe())) | {"version": 99}
-    with pytest.raises(RecipeError, match="version 99; this vitcore reads version 1"):
+    with pytest.raises(RecipeError, match="version 99; this vitcore reads version 2"):
         from_json(json.dumps(facts))
 
 
