@@ -80,7 +80,7 @@ def test_the_form_makes_the_recipe(asked):
 
 @pytest.mark.parametrize(("preset", "changes"), [
     ("image_folder_tiny", {}), ("masked_patches", {"steps": 7, "flip": False, "compile": True, "lr_peak": 3e-4}),
-    ("two_teachers", {"keep_patches": "0.5:0.9, 0.7:1"}), ("distillation", {"teacher": "", "task": "classify"}),
+    ("layer_by_layer", {"keep_patches": "0.5:0.9, 0.7:1"}), ("distillation", {"teacher": "", "task": "classify"}),
 ])  # fmt: skip
 def test_the_command_makes_the_same_recipe(preset, changes):
     wanted = changed(PRESETS[preset](), changes)
