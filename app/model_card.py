@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from vitcore import own
-from vitcore.cards import ModelCard
+from vitcore.cards import CARDS, ModelCard
 from vitcore.hub import ModelError
 from vitcore.words import say
 
@@ -39,6 +39,13 @@ def taught(vit: Vit) -> None:
     if vit.card.teacher:
         told = texts.prose("common")["taught"].format(teacher=vit.card.teacher)
         st.caption(f":material/school: {told}")
+
+
+def looked(name: str) -> None:
+    """Say so, where a picture shows what a second teacher taught the class token to look at."""
+    card = next((card for card in CARDS if card.name == name), None)
+    if card and card.looker:
+        st.caption(":material/school: " + texts.prose("common")["taught looker"].format(looker=card.looker))
 
 
 def _trained(name: str) -> dict[str, Any]:

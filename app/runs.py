@@ -170,7 +170,7 @@ def look_into(source: str, task: str) -> Photographs:
     known, text = {"cifar10": 10, "cifar100": 100}, texts.prose("train")
     if not mode.allows("paths") and source != "samples":
         return Photographs(problem=mode.why("paths"))
-    if task == "lessons" or source in known or source.startswith("hf:"):
+    if source in known or source.startswith("hf:"):
         return Photographs(classes=known.get(source, UNCOUNTED))
     if not source.strip():
         return Photographs(problem=text["name one"])

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import controls, first, session, texts
+from app import controls, first, model_card, session, texts
 from app.components.chart import chart
 from app.components.picture import picture, scale_bar
 from vitcore.cards import DEFAULT
@@ -23,6 +23,7 @@ def paint(drawn: dict) -> None:
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     st.caption(text["rollout"].format(readout=readout))
+    model_card.looked(drawn["model"])
     st.page_link("views/rollout.py", label=text["rollout link"], icon=":material/arrow_forward:")
 
 

@@ -2,11 +2,13 @@
 
 import streamlit as st
 
-from app import asking, controls, lab, texts
+from app import asking, controls, lab, model_card, texts
 
 text = texts.prose("rollout")
 st.markdown(text["intro"])
-asked, compare = asking.asked(text, *controls.current())
+vit, photo, rec = controls.current()
+model_card.looked(vit.name)
+asked, compare = asking.asked(text, vit, photo, rec)
 
 if compare:
     one, two = st.columns(2, gap="large")

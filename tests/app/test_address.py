@@ -22,7 +22,7 @@ NONSENSE = {
 def test_a_nonsense_address_falls_back(slug):
     app = App(slug, **NONSENSE).fine()
     plain = App(slug).fine()
-    assert app.values() == plain.values() | {"model": "…"}
+    assert app.values() == plain.values() | {"model": "…", "bar_model": "…"}  # the bar's picker is the sidebar's twin
     assert len(app.at.warning) == 1
     assert [c["alt"] for c in app.charts()] == [c["alt"] for c in plain.charts()]
 
@@ -64,8 +64,8 @@ def test_every_setting_is_in_the_address(slug):
     given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
-    # a camera is not opened by a link, nor a guess made; the language writes its own address
-    assert {key for key in unbound if not key.startswith("guess_")} <= {"camera_on", "lang", "film_plays"}
+    # a camera is not opened by a link, nor a guess made; the language writes its own address, the bar's model is `model`
+    assert {key for key in unbound if not key.startswith("guess_")} <= {"camera_on", "lang", "film_plays", "bar_model"}
     assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()} == {
         key: value for key, (_, value) in given.items()
     } | AROUND

@@ -76,6 +76,7 @@ def test_the_card_tells_what_was_measured_and_how(card, shipped):
     assert measured["position_correlation"] == pytest.approx(
         correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid), abs=2e-3
     )
-    assert "python -m vitcore.train" in card["trained"]["commands"][0]
+    assert "python -m vitcore train layer_by_layer" in card["trained"]["commands"][0]
+    assert "python -m vitcore.train.measure" in card["trained"]["commands"][-1]
     assert card["card"]["licence"] == CARDS[0].licence == "Apache-2.0"
     assert card["card"]["params_m"] == CARDS[0].params_m

@@ -2,7 +2,8 @@
 
 Forced: each part of the student's blocks is given the teacher's own input and fits what the teacher adds, so that all
 blocks learn at once. Free: the student goes its own way from the pixels to the answer, and its hidden states, attention and
-logits are held to the teacher's (after TinyBERT, arXiv 1909.10351; MiniLM, arXiv 2002.10957). Nobody needs labels.
+logits are held to the teacher's (after TinyBERT, arXiv 1909.10351; MiniLM, arXiv 2002.10957). In the end a second teacher
+may show where the class token should look, in the last block and by rollout. Nobody needs labels.
 Shapes: B photos, T tokens, n patches kept of N, D width, H heads.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitcore import zoo
@@ -49,7 +51,7 @@ def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         if isinstance(call, Softmax):
             found.append(call.weights(rows).clamp(min=TINY).log())
             return None
-        if call.q.shape[2] > FUSED_ABOVE:
+        if call.q.shape[2] > FUSED_ABOVE and rows != slice(None):
             found.append(call.scores(rows).log_softmax(-1))
             return None
         log_weights = call.scores().log_softmax(-1)
@@ -166,7 +168,7 @@ class LayerByLayer(nn.Module):
         return tokens if self.carry is None else tokens @ self.carry
 
     def forward(self, batch: Any) -> dict[str, Tensor]:
-        """{"loss", "patch", "place", "layers", "attention", "logits", "label"} of a batch, and "looker" when it is asked."""
+        """{"loss", "patch", "place", "layers", "attention", "logits", "label"} of a batch; "looker", "rollout" if it is asked."""
         recipe, step = self.recipe, batch.step
         forced = step < recipe.forced * recipe.steps
         share = kept_share(recipe, step)
@@ -185,8 +187,8 @@ class LayerByLayer(nn.Module):
         loss = loss + part["logits"] + (0.2 if forced else 1.0) * part["label"]
         if self.looker is not None and step >= recipe.looker_from * recipe.steps and not forced:
             some = slice(math.ceil(recipe.looker_share * len(kept)))
-            part["looker"] = self._looked(batch.pixels[some], kept[some], self._last_class_row[some])
-            loss = loss + recipe.looker_weight * part["looker"]
+            part |= self._looked(batch.pixels[some], kept[some], [weights[some] for weights in self._fused])
+            loss = loss + recipe.looker_weight * (part["looker"] + part["rollout"])
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
 
     def _rows(self, kept: int) -> slice:
@@ -237,29 +239,44 @@ class LayerByLayer(nn.Module):
     def _free(self, z: Tensor, seen: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""
         errors, attention = [], []
+        self._fused = []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
-            work = sublayers(block, z, rows)
+            work = sublayers(block, z, rows if self.looker is None else slice(None))
+            if self.looker is not None:
+                self._fused.append(work.log_weights.exp().mean(1))
             z, wanted, last = work.result, self.shared(seen[span[-1]].result), seen[span[-1]]
             errors.append(0.5 * error(self.up(z), wanted) + 0.5 * error_even(self.up(z), wanted))
             taught = last.log_weights
             if self.teacher.module.num_prefix_tokens > 1:
                 taught = self.shared(self.shared(taught, 2) if rows == slice(None) else taught, 3).log_softmax(-1)
-            own = work.log_weights
+            own = work.log_weights[:, :, rows]
             if (
                 self.looker is not None and block is self.vit.blocks[-1]
             ):  # whose class token learns from the second teacher
-                self._last_class_row = own[:, :, 0]
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
             attention.append(compared(taught, own))
         return errors, attention, z
 
-    def _looked(self, pixels: Tensor, kept: Tensor, log_row: Tensor) -> Tensor:
-        """Divergence of the last class attention over patches, mean of heads, from the second teacher's."""
+    def _looked(self, pixels: Tensor, kept: Tensor, fused: list[Tensor]) -> dict[str, Tensor]:
+        """Divergences from where the second teacher's class token looks, over patches: of the last class attention, and of
+        the class token's rollout through the attention of all blocks, mean of heads, `fused` (B, T, T) each.
+        """
         assert self.looker is not None
         with torch.no_grad():
             wanted = class_attention(self.looker, pixels, kept)
-        own = log_row.exp().mean(1)[:, 1:]
-        return divergence(wanted, own.clamp(min=TINY).log() - own.sum(-1, keepdim=True).clamp(min=TINY).log()).mean()
+        row = F.one_hot(torch.zeros(len(kept), 1, dtype=torch.long, device=kept.device), fused[0].shape[-1]).to(
+            fused[0]
+        )
+        for weights in fused[::-1]:
+            row = 0.5 * row + 0.5 * row @ weights  # residual weight one half (Abnar & Zuidema, arXiv 2005.00928)
+        given = {"looker": fused[-1][:, 0, 1:], "rollout": row[:, 0, 1:]}
+        return {name: divergence(wanted, normalised(own).log()).mean() for name, own in given.items()}
+
+
+def normalised(shares: Tensor) -> Tensor:
+    """Shares (…, n) that sum to one, none of them zero."""
+    shares = shares.clamp(min=TINY)
+    return shares / shares.sum(-1, keepdim=True)
 
 
 def compared(wanted: Tensor, given: Tensor) -> Tensor:
@@ -279,8 +296,7 @@ def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
     for block in module.blocks[:-1]:
         tokens = block(tokens)
     row = attend(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
-    row = row.gather(1, kept).clamp(min=TINY)
-    return row.log() - row.sum(-1, keepdim=True).log()
+    return normalised(row.gather(1, kept)).log()
 
 
 @torch.inference_mode()

@@ -120,7 +120,8 @@ def layer_by_layer() -> Recipe:
     return Recipe(
         task="layers", teacher="vit_tiny_patch16_224.augreg_in21k_ft_in1k", optimiser="muon", lr_peak=1e-2, momentum=0.95,
         beta2=0.98, weight_decay=0.0, adam_lr=0.3, place_lr=1.5, clip_norm=0.0, warmup_steps=30, hold=0.4, decay="linear",
-        steps=3000, batch=16, keep_patches="0.25:0.9", forced=0.75, free_lr=0.2, looker_from=0.9, crop_area=0.25,
+        steps=3000, batch=16, keep_patches="0.25:0.9", forced=0.75, free_lr=0.03, looker_from=0.9, crop_area=0.25,
+        looker_share=0.5, looker_weight=3.0,
         patch_init_std=0.002, evaluate_every_steps=400, evaluate_most=600, save_every_steps=100,
     )  # fmt: skip
 
@@ -128,7 +129,7 @@ def layer_by_layer() -> Recipe:
 def labels_alone() -> Recipe:
     """A ViT that nobody teaches: random weights and the labels of a few thousand photos. What appears in it came by itself.
 
-    Expected: what the recording "labels alone" shows of it; about half of ten kinds of photos told apart. Cost: 2.7 M
+    Expected: clearly above chance on ten kinds of photos; not measured here. Cost: 2.7 M
     parameters at 64 px, 64 tokens; an hour on one CPU core. Command: python -m vitcore train labels_alone --data PHOTOS
     (Imagenette, say: hf:frgfm/imagenette, or cifar10)
     """

@@ -40,7 +40,9 @@ class Recipe:
     forced: float = knob(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
                          "(layers); after them the model goes its own way")  # fmt: skip
     attention_weight: float = knob(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
-    looker: str = knob("", "Task", "second teacher, whose last class attention is followed (layers): as `teacher`")
+    looker: str = knob(
+        "", "Task", "second teacher, whose last class attention is followed, also by rollout (layers): as `teacher`"
+    )
     looker_from: float = knob(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
     looker_share: float = knob(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
     looker_weight: float = knob(0.5, "Task", "weight of the divergence from its class attention (layers)")

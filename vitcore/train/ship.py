@@ -6,22 +6,38 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from vitcore.train import frames, runs
 
 
-def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int) -> None:
-    """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured."""
+def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int,
+         mixed: runs.RunFolder | None = None, share: float = 1.0) -> None:  # fmt: skip
+    """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured.
+
+    With `mixed`, the run it started from, the weights are `share` of the way from that run's to this one's.
+    """
     facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
     facts |= {"version": version, "recipe": asdict(runs.recipe_of(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
-    weights = {k: v.half() for k, v in load_file(folder.model).items()}
+    weights = {
+        k: v.half() for k, v in between(load_file(folder.model), load_file((mixed or folder).model), share).items()
+    }
     runs.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
     runs.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+
+
+def between(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
+    """Weights on the straight line from `start` (share 0) to `weights` (1): what fine-tuning gained, and less of what it cost.
+
+    Wortsman et al., "Robust fine-tuning of zero-shot models", arXiv 2109.01903.
+    """
+    return {name: torch.lerp(start[name].float(), value.float(), share) for name, value in weights.items()}
 
 
 def main() -> None:
@@ -30,6 +46,8 @@ def main() -> None:
     parser.add_argument("run", help="the run's name or folder")
     parser.add_argument("--to", type=Path, help="the model's path without its ending")
     parser.add_argument("--film", type=Path, help="the recording's path, ending in .safetensors")
+    parser.add_argument("--mixed-with", default="", help="the run it started from, to take weights in between")
+    parser.add_argument("--share", type=float, default=1.0, help="how far from there to this run's weights")
     parser.add_argument("--title", required=True)
     parser.add_argument("--command", default="", help="what made the run, for those who want to make it again")
     parser.add_argument("--good-for", default="")
@@ -44,7 +62,15 @@ def main() -> None:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         card |= {"teacher": args.teacher, "looker": args.looker}
-        ship(folder, args.to, card, trained, args.version)
+        ship(
+            folder,
+            args.to,
+            card,
+            trained,
+            args.version,
+            runs.find(args.mixed_with) if args.mixed_with else None,
+            args.share,
+        )
     if args.film:
         frames.save_film(replace(frames.of_run(folder.path, args.title), command=args.command), args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")

@@ -192,8 +192,22 @@ def test_the_second_teachers_class_attention_is_followed_in_the_end(teacher, tmp
         optim.zero_grad()
         parts["loss"].backward()
         optim.step()
-        losses.append(float(parts["looker"]))
-    assert losses[-1] < 0.3 * losses[0]
+        losses.append([float(parts[name]) for name in ("looker", "rollout")])
+    assert losses[-1][0] < 0.3 * losses[0][0] and losses[-1][1] < 0.5 * losses[0][1]
+
+
+def test_the_rollout_that_is_taught_is_the_rollout_that_is_drawn(teacher):
+    """The divergence it is given is that of vitcore's own rollout."""
+    module = learner(teacher, looker=teacher, keep_patches="")
+    given = batch(9)
+    kept = torch.arange(16).expand(4, -1)
+    wanted = room.class_attention(module.looker, given.pixels, kept).exp().numpy()
+    with torch.no_grad():
+        part, fused = module(given), torch.stack(module._fused, 1).numpy()
+        part |= module._looked(given.pixels, kept, module._fused)
+    drawn = np.stack([rollout(one, prefix=1)[1:] for one in fused])
+    drawn /= drawn.sum(1, keepdims=True)
+    assert float(part["rollout"]) == pytest.approx((wanted * np.log(wanted / drawn)).sum(1).mean(), rel=1e-3)
 
 
 def _as_bytes(x, vit):

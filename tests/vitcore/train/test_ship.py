@@ -4,6 +4,8 @@ import json
 import sys
 
 import numpy as np
+import pytest
+import torch
 
 import vitcore
 from vitcore.train import frames, ship
@@ -27,3 +29,9 @@ def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
     size = (tmp_path / "out" / "mine.safetensors").stat().st_size
     assert size < 0.6 * folder.model.stat().st_size
     assert frames.open_film(tmp_path / "film.safetensors").command == "python -m vitcore train x"
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.0, [1.0, 2.0]), (1.0, [3.0, 6.0]), (0.25, [1.5, 3.0])])
+def test_weights_in_between(share, wanted):
+    start, end = {"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([3.0, 6.0])}
+    assert ship.between(end, start, share)["w"].tolist() == wanted
