@@ -59,8 +59,8 @@ class Appeared:
 
     @property
     def heads(self) -> bool:
-        """Whether one head of the first block stays within half of even attention's reach while another does not."""
-        return self.near < 0.5 and self.far > 0.75
+        """Whether the heads of the first block part: the farthest reaches more than twice as far as the nearest."""
+        return self.far > 2 * self.near
 
 
 def appeared(arrays: Mapping[str, NDArray], frame: int, grid: Grid) -> Appeared:
