@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from vitcore import zoo
 from vitcore.tape import Call, Softmax, Tape
+from vitcore.train.optimisers import free_from
 from vitcore.train.recipe import Recipe, RecipeError
 from vitcore.train.teachers import Teacher, divergence
 from vitcore.words import say
@@ -170,7 +171,7 @@ class LayerByLayer(nn.Module):
     def forward(self, batch: Any) -> dict[str, Tensor]:
         """{"loss", "patch", "place", "layers", "attention", "logits", "label"} of a batch; "looker", "rollout" if it is asked."""
         recipe, step = self.recipe, batch.step
-        forced = step < recipe.forced * recipe.steps
+        forced = step < free_from(recipe)
         share = kept_share(recipe, step)
         kept = scattered(len(batch.pixels), self.vit.patch_embed.num_patches, share).to(batch.pixels.device)
         rows = self._rows(kept.shape[1])
