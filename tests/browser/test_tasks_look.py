@@ -10,7 +10,7 @@ from test_browser import choose, slider, touch
 from test_explorer_page import place, ready, title
 
 import vitcore
-from vitcore.analysis import patches
+from vitcore.analysis import coding, patches
 from vitcore.recording import predict, top_classes
 
 PHOTO = "assets/samples/red-panda.jpg"
@@ -40,16 +40,12 @@ def most(page: Page) -> Locator:
     return page.locator("figure .most").first
 
 
-def two_digits(share: float) -> str:
-    return f"{100 * share:.2g} %"
-
-
 def test_a_near_head_and_a_far_head(visit, rec):
-    """Find a head in layer 0 that looks only at near neighbours, and one that looks far: how far does each, in pixels?"""
+    """Find the head in layer 0 that looks nearest, and the one that looks farthest: how far does each, in pixels?"""
     page = at_rest(follow(at_rest(visit()), "Attention distance"))
     px = rec.distance_px[0]
     near, far = px.argmin(), px.argmax()
-    assert px[near] < 24 < 48 < px[far], "three patches, and six"
+    assert 3 * px[near] < px[far], "they can be told apart"
     said = (
         f"head {near + 1} looks nearest, {px[near]:.1f} px on average, and head {far + 1} farthest, {px[far]:.1f} px."
     )
@@ -90,7 +86,8 @@ def test_the_eye_and_its_two_arrows(visit, rec):
         expect(title(page)).to_contain_text(asked)
         best = int(given[rec.grid.prefix :].argmax())
         expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
-        expect(most(page)).to_contain_text(two_digits(given[rec.grid.prefix + best]))
+        said = re.search(r"([\d.]+) %", most(page).inner_text())
+        assert said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < coding.WORST + 0.01, "two digits"
 
 
 def test_what_shuffling_does_to_the_answer(visit, vit, rec):

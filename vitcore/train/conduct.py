@@ -33,16 +33,30 @@ def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with:
     `show` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
     """
     recipe = recipe_of(folder)
-    torch.set_flush_denormal(True)  # tiny attention weights make denormal numbers, which slow a CPU many times
     machine = loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
-    if not machine.is_main_process:
-        return _conduct(folder, recipe, machine, lambda record: None)
-    with alone(folder):
-        try:
-            return _conduct(folder, recipe, machine, show)
-        except Exception as error:
-            _last_word(folder, str(error))
-            raise
+    with denormals_as_zero():
+        if not machine.is_main_process:
+            return _conduct(folder, recipe, machine, lambda record: None)
+        with alone(folder):
+            try:
+                return _conduct(folder, recipe, machine, show)
+            except Exception as error:
+                _last_word(folder, str(error))
+                raise
+
+
+@contextmanager
+def denormals_as_zero() -> Iterator[None]:
+    """Inside, this thread takes denormal numbers as 0: tiny attention weights make them, and they slow a CPU many times.
+
+    The processor's setting is the thread's, not torch's: left behind, it would change the caller's NumPy as well.
+    """
+    before = bool(torch.full((), 1e-310, dtype=torch.float64) == 0)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
 
 
 def _last_word(folder: RunFolder, message: str) -> None:

@@ -84,6 +84,21 @@ def frames_photo():
     return watched()[0]
 
 
+def test_training_leaves_the_callers_arithmetic_as_it_was(new_run):
+    """Inside, denormal numbers count as 0, for speed; NumPy outside must not be changed by that."""
+    seen = []
+    conduct(new_run(steps=1), lambda record: seen.append(np.float64(1e-310) * 1 == 0))
+    assert all(seen) and seen, "faster inside"
+    assert np.float64(1e-310) * 1 > 0
+    with pytest.raises(RunError):
+        conduct(new_run(steps=1), lambda record: stumble())
+    assert np.float64(1e-310) * 1 > 0
+
+
+def stumble() -> None:
+    raise RunError("in the middle")
+
+
 def test_the_first_frame_is_the_beginning_and_the_last_the_model(new_run):
     folder = new_run(average_decay=0.0, evaluate_every_steps=0)
     conduct(folder, quiet)
