@@ -138,8 +138,8 @@ def record(
     `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
     model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
     without it the weights are computed once and used for both, which is faster (logits within float32's rounding). A
-    `lean` recording holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead
-    of L·H·T², from which `heads_again` and `fused_again` make the rest.
+    `lean` recording holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
+    numbers instead of L·H·T², from which `heads_again` and `fused_again` make the rest.
     """
     photo = as_photo(image)
     seen = see(photo.image, vit.transform, vit.grid)
