@@ -23,7 +23,7 @@ def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", s
         )
     fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(text, size)])
     about = say(
-        "first {count} principal components, {share:.0%} of variance", count=count, share=variance[:count].sum()
+        "first {count} principal components, {share:.1%} of variance", count=count, share=variance[:count].sum()
     )
     return bare_axes(styled(fig, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about), size)
 
