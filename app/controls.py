@@ -111,10 +111,11 @@ def _take(key: str) -> None:
 
 def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
+    asked = st.session_state.get("model") or st.query_params.get("model")  # not in the menu: `current` gets it or says why not
     name = st.selectbox(
-        text["model"], list(cards), format_func=lambda n: cards[n].title if n in cards else n, key="model",
-        bind="query-params", accept_new_options=mode.allows("downloads"), on_change=session.forget_model_errors,
-        help=text["model help" if mode.allows("downloads") else "off downloads"],
+        text["model"], [*cards, *({asked} - {None, *cards})], key="model", bind="query-params",
+        format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,
+        accept_new_options=mode.allows("downloads"), help=text["model help" if mode.allows("downloads") else "off downloads"],
     )  # fmt: skip
     if card := cards.get(name or ""):
         st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))

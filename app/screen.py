@@ -13,6 +13,7 @@ import streamlit as st
 from app import controls, runs, texts
 from app.components.chart import chart, steady
 from app.components.figure import explain, npz
+from vitcore.words import say
 
 if TYPE_CHECKING:
     from vitcore.train.frames import Film
@@ -21,6 +22,15 @@ PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
 FIRST = 0.7  # where step 0 stands on a logarithmic axis, as in vitcore.figures.training
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
+
+
+def card(film: Film, text: dict[str, str]) -> None:
+    """What it learned from, for how long, and how well it does."""
+    lines = [text["card data"].format(data=say(film.data))] if film.data else []
+    lines.append(text["card steps"].format(steps=int(film.steps[-1])))
+    if known := film.accuracy():
+        lines.append(text["card accuracy"].format(step=known[0], right=known[1]))
+    st.caption(" ".join(lines))
 
 
 def show(name: str, photo: int, live: bool, text: dict[str, str]) -> None:

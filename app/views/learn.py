@@ -23,5 +23,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     screen.play_button(film.steps.tolist())
 if film.task in ("layers", "classify", "masked", "distil"):
     st.markdown(text[f"task {film.task}"])
+screen.card(film, text)
 run = runs.watch(name.removeprefix("runs/")) if name.startswith("runs/") else None
 screen.show(name, film.names.index(photo), bool(run and run.live), text)

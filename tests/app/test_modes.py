@@ -85,8 +85,8 @@ def test_runs_can_be_watched_and_that_is_all(public):
     shown = " ".join([*app.sentences("error"), *app.sentences("caption"), *app.sentences("markdown")])
     assert "somebody" not in shown
     assert {b.label for b in app.at.button} & {"Stop", "Resume", "Delete"} == set()
-    monkeypatched = App("train").fine()
-    assert len(monkeypatched.at.dataframe) == 1
+    seen = App("train").fine()
+    assert len(seen.at.dataframe) == 1
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
@@ -94,7 +94,9 @@ def test_a_model_outside_the_menu_is_not_downloaded(monkeypatch, public, lang):
     asked = []
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
     app = App("patches", model=STRANGE, lang=lang).fine()
-    assert asked == [] and app.values()["model"] == CARDS[0].name
+    told = " ".join(app.sentences("warning"))
+    why = texts.prose("common", lang)["off downloads"]
+    assert asked == [] and why in told and CARDS[0].title in told, "why, and which one is shown"
     monkeypatch.setattr(texts, "language", lambda: lang)
     with pytest.raises(zoo.ModelError) as refused:
         models.have(STRANGE, False, print)

@@ -41,10 +41,15 @@ class Film:
     still: dict[str, NDArray] = field(default_factory=dict)  # what does not change: corrupted, truth
     log: list[dict[str, Any]] = field(default_factory=list)
     command: str = ""  # what made it
+    data: str = ""  # the photos it learned from, in words
 
     def at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
         return self.arrays[name][frame].astype(np.float32)
+
+    def accuracy(self) -> tuple[int, float] | None:
+        """(step, % of held-out photos named right) of the last evaluation; None where names are not learned."""
+        return next(((r["step"], r["top1"]) for r in reversed(self.log) if "top1" in r), None)
 
     def top(self, frame: int, photo: int) -> list[tuple[str, float]]:
         """(class, probability) of the likeliest classes; empty where no classes are learned."""
@@ -108,7 +113,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     facts = {
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
-        "log": thinned(film.log, most_records), "command": film.command,
+        "log": thinned(film.log, most_records), "command": film.command, "data": film.data,
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -132,4 +137,5 @@ def open_film(file: Path) -> Film:
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),
         tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"], facts.get("command", ""),
+        facts.get("data", ""),
     )  # fmt: skip

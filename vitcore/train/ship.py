@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="how far from there to this run's weights")
     parser.add_argument("--title", required=True)
     parser.add_argument("--command", default="", help="what made the run, for those who want to make it again")
+    parser.add_argument("--data", default="", help="the photos it learned from, in words, for the film")
     parser.add_argument("--good-for", default="")
     parser.add_argument("--version", type=int, default=1, help="which training of this name it is")
     parser.add_argument("--teacher", default="", help="who taught its layers, as people call it")
@@ -62,17 +63,11 @@ def main() -> None:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         card |= {"teacher": args.teacher, "looker": args.looker}
-        ship(
-            folder,
-            args.to,
-            card,
-            trained,
-            args.version,
-            runs.find(args.mixed_with) if args.mixed_with else None,
-            args.share,
-        )
+        mixed = runs.find(args.mixed_with) if args.mixed_with else None
+        ship(folder, args.to, card, trained, args.version, mixed, args.share)
     if args.film:
-        frames.save_film(replace(frames.of_run(folder.path, args.title), command=args.command), args.film)
+        film = replace(frames.of_run(folder.path, args.title), command=args.command, data=args.data)
+        frames.save_film(film, args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")
 
 
