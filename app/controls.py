@@ -111,7 +111,8 @@ def _take(key: str) -> None:
 
 def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
-    asked = st.session_state.get("model") or st.query_params.get("model")  # not in the menu: `current` gets it or says why not
+    # one that is not in the menu stays chosen: `current` gets it, or says why not
+    asked = st.session_state.get("model") or st.query_params.get("model")
     name = st.selectbox(
         text["model"], [*cards, *({asked} - {None, *cards})], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,

@@ -178,8 +178,8 @@ def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArra
 @budget.kept
 def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
+    from vitcore.cards import ModelError
     from vitcore.inside import inside
-    from vitcore.zoo import ModelError
 
     try:
         return inside(_vit, _rec.seen.pixels, block, token)

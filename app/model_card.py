@@ -8,8 +8,7 @@ import streamlit as st
 
 from app import texts
 from vitcore import own
-from vitcore.cards import CARDS, ModelCard
-from vitcore.hub import ModelError
+from vitcore.cards import CARDS, ModelCard, ModelError
 from vitcore.words import say
 
 if TYPE_CHECKING:

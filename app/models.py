@@ -24,7 +24,8 @@ def menu() -> dict[str, ModelCard]:
 
 def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
     """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
-    from vitcore.zoo import ModelError, fetch
+    from vitcore.cards import ModelError
+    from vitcore.zoo import fetch
 
     if runs.model_of(name) is None and not is_here:
         if not NAME.fullmatch(name):
@@ -59,8 +60,8 @@ def _make_room(name: str) -> None:
 
     Raises: ModelError, where there can't be so much.
     """
+    from vitcore.cards import ModelError
     from vitcore.plan import plan
-    from vitcore.zoo import ModelError
 
     try:
         found = plan(name)

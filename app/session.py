@@ -272,7 +272,7 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
     errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
-    from vitcore.zoo import ModelError
+    from vitcore.cards import ModelError
 
     if name in errors:
         return _last_model()

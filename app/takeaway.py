@@ -229,10 +229,10 @@ def discard() -> None:
 
 def go_on(one: Batch) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
+    from vitcore.cards import ModelError
     from vitcore.images import PhotoError, open_photo
     from vitcore.report.settings import Origin
     from vitcore.report.shelf import FullError
-    from vitcore.zoo import ModelError
 
     one.turn = mine = one.turn + 1
     for place, (name, data) in enumerate(one.photos[one.done :], start=one.done + 1):

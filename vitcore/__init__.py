@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Grid": "grid", "ModelError": "zoo", "Vit": "zoo", "load": "zoo", "PhotoError": "images", "open_photo": "images",
+    "Grid": "grid", "ModelError": "cards", "Vit": "zoo", "load": "zoo", "PhotoError": "images", "open_photo": "images",
     "Recording": "recording", "record": "recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

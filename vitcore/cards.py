@@ -7,6 +7,10 @@ from vitcore.words import say
 DEFAULT = "vit-tiny-patch8-128"
 
 
+class ModelError(ValueError):
+    """A model that can't be had or can't be shown; the message says what to do about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """A row of the menu; `name` is what `load` takes, `download_mb` is 0 for models that are here, as `note` may say."""

@@ -7,15 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vitcore.cards import CARDS
+from vitcore.cards import CARDS, ModelError
 from vitcore.words import say
 
 ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
-
-
-class ModelError(ValueError):
-    """A model that can't be had or can't be shown; the message says what to do about it."""
 
 
 def by_hand() -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.assets import asset
-from vitcore.hub import ModelError
+from vitcore.cards import ModelError
 from vitcore.words import say
 
 SHIPPED = asset("models")

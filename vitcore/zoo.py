@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore import own
-from vitcore.cards import CARDS, DEFAULT, ModelCard
+from vitcore.cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.compat import declare_torchvision_ops
 from vitcore.grid import Grid
-from vitcore.hub import ModelError as ModelError
 from vitcore.hub import Progress
 from vitcore.hub import fetch as fetch
 from vitcore.plan import check

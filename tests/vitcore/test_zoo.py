@@ -14,9 +14,9 @@ from safetensors.torch import save_file
 from tests.conftest import TINY, timm_vit
 from tests.models import model_file, run_folder
 from vitcore import zoo
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.cards import CARDS, DEFAULT, ModelError
 from vitcore.recording import record
-from vitcore.zoo import ModelError, fetch, load, wrap
+from vitcore.zoo import fetch, load, wrap
 
 SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
 

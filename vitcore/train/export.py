@@ -7,7 +7,8 @@ import timm
 from timm.models import save_for_hf
 
 from vitcore import own
-from vitcore.zoo import ModelError, Vit, load, wordnet_ids
+from vitcore.cards import ModelError
+from vitcore.zoo import Vit, load, wordnet_ids
 
 NEAREST = {  # width -> timm's architecture of that name; every argument of a model's own is written beside it
     384: "vit_small_patch16_224", 768: "vit_base_patch16_224", 1024: "vit_large_patch16_224",
