@@ -7,7 +7,19 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.theme import SEQUENTIAL, Mode, bare_axes, colour, hover_cells, mosaic, picture, scale_bar, styled
+from vitcore.figures.theme import (
+    SEQUENTIAL,
+    Mode,
+    Part,
+    colour,
+    figure,
+    hover_cells,
+    mosaic,
+    note,
+    outline,
+    picture,
+    scale_bar,
+)
 from vitcore.grid import Grid
 from vitcore.words import say
 
@@ -31,19 +43,20 @@ def heads(
     tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
-    fig = go.Figure(picture(drawn, size, smooth=False))
-    for head in range(count):
-        x, y = (head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)
-        fig.add_annotation(
-            x=x, y=y, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.6)",
-            text=names[head], font={"size": 11, "color": "#fff"},
-        )  # fmt: skip
-    if count * grid.patches <= MOST_CELLS:
-        fig.add_trace(hover_cells(_head_text(maps, names, cols, size), size))
     unit = say("attention weight") if shared else say("share of the head's maximum")
-    fig.add_trace(scale_bar(SEQUENTIAL, 0, top if shared else 1, unit))
+    parts = [picture(drawn, size, smooth=False), scale_bar(SEQUENTIAL, 0, top if shared else 1, unit)]
+    if count * grid.patches <= MOST_CELLS:
+        parts.insert(1, hover_cells(_head_text(maps, names, cols, size), size))
+    places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
+    said = [label(name, *place) for name, place in zip(names, places, strict=True)]
     about = say("largest weight {most:.2g}, smallest maximum {least:.2g}", most=top, least=maps.max((1, 2)).min())
-    return bare_axes(styled(fig, title, mode, 100 + max(230, round(760 / cols)) * -(-count // cols), about), size)
+    high = 100 + max(230, round(760 / cols)) * -(-count // cols)
+    return figure(parts, title, mode, high, about, size=size, annotations=said)
+
+
+def label(name: str, x: float, y: float) -> Part:
+    """A small picture's name, on its top left corner."""
+    return note(name, x, y, 11, color="#fff", yanchor="top", bgcolor="rgba(0,0,0,.6)")
 
 
 def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float, float]) -> list[list[str]]:
@@ -69,18 +82,21 @@ def rollout(
     text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.3%}") for c in range(grid.cols)] for r in range(grid.rows)]
     photo = fitted(pixels)
     if style == "paper":
-        fig = go.Figure([picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)])
+        parts = [picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)]
     elif style == "heat":
-        fig = go.Figure([
+        parts = [
             picture(np.asarray(photo), size), picture(heat(mask, heat_size(grid), scale_top(mask)), size, opacity),
             hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * scale_top(mask), rollout_unit(mask)),
-        ])  # fmt: skip
+        ]  # fmt: skip
     else:
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
-    if start is not None:
-        row, col = grid.row_col(start)
-        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
-    return bare_axes(styled(fig, say("Attention rollout"), mode, 580, about), size)
+    return figure(parts, say("Attention rollout"), mode, 580, about, size=size, shapes=asked(start, grid))
+
+
+def asked(patch: int | None, grid: Grid) -> list[Part]:
+    """A white outline of the patch that was asked, if one was."""
+    row, col = grid.row_col(patch or 0)
+    return [] if patch is None else [outline(col, row, 1, 1, "#fff", 3)]
 
 
 def scale_top(mask: NDArray) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import CATEGORICAL, INK, Mode, styled
+from vitcore.figures.theme import CATEGORICAL, INK, Mode, figure, note
 from vitcore.grid import Grid
 from vitcore.words import say
 
@@ -19,31 +19,28 @@ def distance(
     """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`."""
     blocks, heads = px.shape
     ink = INK[mode]
-    fig, hover = go.Figure(), say("layer {layer}, head {head}")
-    for head in range(heads):
-        fig.add_scatter(
-            x=np.arange(blocks), y=px[:, head].astype(np.float32), mode="markers", name=say("head {head}", head=head + 1),
-            marker={"size": 11, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9,
-                    "symbol": ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3],
-                    "line": {"width": 1, "color": "rgba(255,255,255,.7)"}},
-            hovertemplate=hover.format(layer="%{x}", head=head + 1) + "<br>%{y:.1f} px<extra></extra>",
-        )  # fmt: skip
-    fig.add_hline(uniform_px, line={"dash": "dash", "color": ink["soft"], "width": 1.5})
-    fig.add_annotation(
-        x=1, xref="paper", xanchor="right", y=1, yref="paper", yanchor="top", showarrow=False,
-        text="╌ " + say("uniform attention {px:.1f} px", px=uniform_px), font={"size": 13},
-    )  # fmt: skip
+    hover = say("layer {layer}, head {head}")
+    dots = [{
+        "type": "scatter", "x": np.arange(blocks), "y": px[:, head].astype(np.float32), "mode": "markers",
+        "name": say("head {head}", head=head + 1),
+        "marker": {"size": 11, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9,
+                   "symbol": ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3],
+                   "line": {"width": 1, "color": "rgba(255,255,255,.7)"}},
+        "hovertemplate": hover.format(layer="%{x}", head=head + 1) + "<br>%{y:.1f} px<extra></extra>",
+    } for head in range(heads)]  # fmt: skip
+    told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
     near, far = float(px[0].min()), float(px[0].max())
     over = say("1 image") if images == 1 else say("{count} images", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     about = f"{span} · {_way(cls)} · {over}"
-    styled(fig, say("Mean attention distance"), mode, 520, about)
-    fig.update_xaxes(title=say("network depth (layer)"), dtick=1 if blocks <= 12 else 2, range=[-0.6, blocks - 0.4])
-    fig.update_yaxes(
-        title=say("mean attention distance (pixels)"), range=[0, 1.18 * max(uniform_px, float(px.max()), most_px)]
-    )
-    return fig.update_layout(
-        margin={"l": 62, "b": 52, "t": 96},
-        showlegend=1 < heads <= 16,
+    top = 1.18 * max(uniform_px, float(px.max()), most_px)
+    return figure(
+        dots, say("Mean attention distance"), mode, 520, about,
+        x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if blocks <= 12 else 2, "range": [-0.6, blocks - 0.4]},
+        y={"title": {"text": say("mean attention distance (pixels)")}, "range": [0, top]},
+        shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
+                 "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
+        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top")],
+        margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
-    )
+    )  # fmt: skip

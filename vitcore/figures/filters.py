@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import INK, Mode, bare_axes, hover_cells, mosaic, picture, styled
+from vitcore.figures.theme import INK, Mode, figure, hover_cells, mosaic, picture
 from vitcore.words import say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
@@ -21,11 +21,11 @@ def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", s
         text[i // ACROSS][i % ACROSS] = say(
             "component {number}<br>{share:.1%} of variance", number=i + 1, share=variance[i]
         )
-    fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(text, size)])
     about = say(
         "first {count} principal components, {share:.1%} of variance", count=count, share=variance[:count].sum()
     )
-    return bare_axes(styled(fig, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about), size)
+    parts = [picture(drawn, size, smooth=False), hover_cells(text, size)]
+    return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
 
 
 def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
@@ -34,13 +34,13 @@ def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
     k = np.arange(1, len(total) + 1)
     ink = INK[mode]
     hover = say("first {k} components: {share} %", k="%{x}", share="%{y:.1f}")
-    fig = go.Figure([
-        go.Scatter(x=k, y=total.astype(np.float32), mode="lines", line={"color": ink["accent"], "width": 2.5},
-                   hovertemplate=hover + "<extra></extra>"),
-        go.Scatter(x=[shown], y=[total[shown - 1]], mode="markers+text", text=[f"{shown}: {total[shown - 1]:.0f} %"],
-                   textposition="bottom right", marker={"size": 10, "color": ink["accent"]}, hoverinfo="skip"),
-    ])  # fmt: skip
-    styled(fig, say("Variance explained by the first k components"), mode, 300)
-    fig.update_xaxes(title=say("k, number of components"), range=[0, len(total) + 1])
-    fig.update_yaxes(title=say("variance explained (%)"), range=[0, 104])
-    return fig.update_layout(margin={"l": 60, "b": 50})
+    line = {"type": "scatter", "x": k, "y": total.astype(np.float32), "mode": "lines", "hovertemplate": hover + "<extra></extra>",
+            "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip
+    dot = {"type": "scatter", "x": [shown], "y": [float(total[shown - 1])], "mode": "markers+text", "hoverinfo": "skip",
+           "text": [f"{shown}: {total[shown - 1]:.0f} %"], "textposition": "bottom right",
+           "marker": {"size": 10, "color": ink["accent"]}}  # fmt: skip
+    return figure(
+        [line, dot], say("Variance explained by the first k components"), mode, 300, margin={"l": 60, "b": 50},
+        x={"title": {"text": say("k, number of components")}, "range": [0, len(total) + 1]},
+        y={"title": {"text": say("variance explained (%)")}, "range": [0, 104]},
+    )  # fmt: skip

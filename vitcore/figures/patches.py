@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import DIVERGING, Mode, bare_axes, colour, hover_cells, mosaic, picture, styled
+from vitcore.figures.theme import DIVERGING, Mode, Part, colour, figure, hover_cells, mosaic, note, picture
 from vitcore.grid import Grid
 from vitcore.words import say
 
@@ -20,9 +20,9 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
     """The photo as the model's N patches (arXiv 2010.11929 §3.1); hover tells index, row, column and pixel box."""
     mixed = split_picture(pixels, grid, gutter_px)
     high, wide = grid.image_px
-    fig = go.Figure([picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))])
+    parts = [picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))]
     about = f"N = HW/P² = {high}·{wide} / {_area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
-    return bare_axes(styled(fig, say("The photo as patches"), mode, 580, about), (wide, high))
+    return figure(parts, say("The photo as patches"), mode, 580, about, size=(wide, high))
 
 
 def _area(grid: Grid) -> str:
@@ -48,7 +48,6 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: i
     numbers = _strip(colour(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
     strip = _strip(colour(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
-    fig = go.Figure([enlarged, numbers, strip])
     place = grid.prefix + index
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),
@@ -56,26 +55,22 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: i
         (high + 9.1, say("its place in the sequence: token {place} of {tokens}, after {prefix} prefix",
                          place=place, tokens=grid.tokens, prefix=grid.prefix)),
     )  # fmt: skip
-    for y, text in labels:
-        fig.add_annotation(x=0, y=y, xanchor="left", yanchor="bottom", showarrow=False, text=text, font={"size": 13})
-    _sequence(fig, grid, place, wide, high + 9.4)
+    said = [note(text, 0, y, yanchor="bottom") for y, text in labels]
+    mark = {"xanchor": "center", "yanchor": "top", "color": "#D55E00"}
+    said.append(note("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, **mark))
     title = say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1])
-    return bare_axes(styled(fig, title, mode, 490), (wide, high + 12.4))
+    parts = [enlarged, numbers, strip, _sequence(grid, place, wide, high + 9.4)]
+    return figure(parts, title, mode, 490, size=(wide, high + 12.4), annotations=said)
 
 
-def _strip(row: NDArray[np.uint8], wide: float, top: float) -> go.Image:
+def _strip(row: NDArray[np.uint8], wide: float, top: float) -> Part:
     trace = picture(row.repeat(8, 0), (wide, 1.6), smooth=False)
-    trace.y0 += top
-    return trace
+    return trace | {"y0": trace["y0"] + top}
 
 
-def _sequence(fig: go.Figure, grid: Grid, place: int, wide: float, top: float) -> None:
+def _sequence(grid: Grid, place: int, wide: float, top: float) -> Part:
     """All tokens as a row of cells: prefix tokens first, the chosen one marked."""
     row = np.full((1, grid.tokens, 3), 205, np.uint8)
     row[:, : grid.prefix] = (0, 114, 178)
     row[:, place] = (213, 94, 0)
-    fig.add_trace(_strip(row, wide, top))
-    x = (place + 0.5) * wide / grid.tokens
-    fig.add_annotation(
-        x=x, y=top + 1.6, yanchor="top", showarrow=False, text="▴", font={"size": 16, "color": "#D55E00"}
-    )
+    return _strip(row, wide, top)

@@ -1,5 +1,7 @@
 """Position-embedding similarity drawn (arXiv 2010.11929 Fig. 7 centre): one tile of cosines per position."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
@@ -8,13 +10,14 @@ from vitcore.figures.theme import (
     DIVERGING,
     INK,
     Mode,
-    bare_axes,
+    Part,
     colour,
+    figure,
     hover_cells,
     mosaic,
+    outline,
     picture,
     scale_bar,
-    styled,
 )
 from vitcore.grid import Grid
 from vitcore.words import say
@@ -32,12 +35,11 @@ def positions(cosine: NDArray, grid: Grid, mode: Mode = "light", about: str = ""
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
     text = [[told.format(row=r + 1, col=c + 1) for c in range(grid.cols)] for r in range(grid.rows)]
-    fig = go.Figure([
+    parts = [
         picture(tiles_picture(cosine, grid, side_px=side_px), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -1, 1, say("cosine similarity"), [-1, -0.5, 0, 0.5, 1]),
-    ])  # fmt: skip
-    bare_axes(styled(fig, say("Position-embedding similarity"), mode, 620, about), size)
-    return _count_axes(fig, grid)
+    ]  # fmt: skip
+    return figure(parts, say("Position-embedding similarity"), mode, 620, about, size=size, **_counted(grid))
 
 
 def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
@@ -56,17 +58,13 @@ def cosine_map(
     text = [
         [told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)
     ]
-    fig = go.Figure([
+    parts = [
         picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
-    ])  # fmt: skip
-    bare_axes(styled(fig, title, mode, 380), size)
-    if patch is not None:
-        row, col = grid.row_col(patch)
-        fig.add_shape(
-            type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": INK["light"]["text"], "width": 2}
-        )
-    return _count_axes(fig, grid)
+    ]  # fmt: skip
+    row, col = grid.row_col(patch or 0)
+    boxes = [] if patch is None else [outline(col, row, 1, 1, INK["light"]["text"])]
+    return figure(parts, title, mode, 380, size=size, shapes=boxes, **_counted(grid))
 
 
 def _name(grid: Grid, patch: int) -> str:
@@ -74,16 +72,13 @@ def _name(grid: Grid, patch: int) -> str:
     return say("Position (row {row}, column {col})", row=row, col=col)
 
 
-def _count_axes(fig: go.Figure, grid: Grid) -> go.Figure:
-    """Axes that count patches from 0, as all of this app (the paper's count from 1)."""
+def _counted(grid: Grid) -> dict[str, Any]:
+    """Axes that count patches from 0, as all of this app (the paper's count from 1), and room for their numbers."""
 
-    def ticks(count: int) -> dict[str, list]:
-        every = max(1, count // 7)
-        return {
-            "tickvals": [i + 0.5 for i in range(0, count, every)],
-            "ticktext": [str(i) for i in range(0, count, every)],
-        }
+    def axis(count: int, title: str) -> Part:
+        some = range(0, count, max(1, count // 7))
+        ticks = {"tickvals": [i + 0.5 for i in some], "ticktext": [str(i) for i in some]}
+        return {"visible": True, "showgrid": False, "title": {"text": title}} | ticks
 
-    fig.update_xaxes(visible=True, showgrid=False, title=say("input patch column"), **ticks(grid.cols))
-    fig.update_yaxes(visible=True, showgrid=False, title=say("input patch row"), **ticks(grid.rows))
-    return fig.update_layout(margin={"l": 50, "b": 50})
+    x, y = axis(grid.cols, say("input patch column")), axis(grid.rows, say("input patch row"))
+    return {"x": x, "y": y, "margin": {"l": 50, "b": 50}}

@@ -1,25 +1,31 @@
 """The answer drawn: the likeliest classes and their probabilities."""
 
+from typing import Any
+
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import INK, Mode, styled
+from vitcore.figures.theme import INK, Mode, Part, figure, note
 from vitcore.words import say
 
 
 def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str | None = None) -> go.Figure:
     """(label, probability) pairs as bars, 0 to 100 %, the likeliest on top."""
-    ink = INK[mode]
-    names, values = [n for n, _ in top], [100 * p for _, p in top]
-    fig = go.Figure(go.Bar(
-        x=values, y=list(range(len(top))), orientation="h", marker={"color": ink["accent"]}, width=0.28,
-        hovertemplate="%{x:.1f} %<extra></extra>",
-    ))  # fmt: skip
-    for i, (name, value) in enumerate(zip(names, values, strict=True)):
-        fig.add_annotation(
-            x=0, y=i - 0.34, xanchor="left", showarrow=False, text=f"{name} <b>{value:.1f} %</b>",
-            font={"color": ink["text"], "size": 14},
-        )  # fmt: skip
-    styled(fig, title or say("Top 5 of the model's classes"), mode, 60 + 46 * len(top))
-    fig.update_xaxes(range=[0, 100], visible=False, fixedrange=True)
-    fig.update_yaxes(range=[len(top) - 0.5, -0.7], visible=False, fixedrange=True)
-    return fig
+    said = [
+        note(f"{name} <b>{100 * p:.1f} %</b>", 0, i - 0.34, 14, color=INK[mode]["text"])
+        for i, (name, p) in enumerate(top)
+    ]
+    bars = shares([100 * p for _, p in top], 0.28, "%{x:.1f} %", mode)
+    title = title or say("Top 5 of the model's classes")
+    return figure([bars], title, mode, 60 + 46 * len(top), annotations=said, **rows(len(top)))
+
+
+def shares(values: list[float], thick: float, hover: str, mode: Mode) -> Part:
+    """Percentages as bars, one below another."""
+    return {"type": "bar", "x": values, "y": list(range(len(values))), "orientation": "h", "width": thick,
+            "marker": {"color": INK[mode]["accent"]}, "hovertemplate": hover + "<extra></extra>"}  # fmt: skip
+
+
+def rows(count: int) -> dict[str, Any]:
+    """The axes of so many shares: 0 to 100 %, the first on top."""
+    still = {"visible": False, "fixedrange": True}
+    return {"x": still | {"range": [0, 100]}, "y": still | {"range": [count - 0.5, -0.7]}}

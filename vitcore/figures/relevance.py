@@ -9,18 +9,17 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import fitted, heat, heat_size, paper_drawing, scale_top
+from vitcore.figures.attention import asked, fitted, heat, heat_size, label, paper_drawing, scale_top
 from vitcore.figures.theme import (
     DIVERGING,
     SEQUENTIAL,
     Mode,
-    bare_axes,
     colour,
+    figure,
     hover_cells,
     mosaic,
     picture,
     scale_bar,
-    styled,
 )
 from vitcore.grid import Grid
 from vitcore.words import say
@@ -45,17 +44,14 @@ def relevance(
     ]
     photo, most = fitted(pixels), limit(values, signed)
     if style == "paper" and not signed:
-        fig = go.Figure([picture(paper_drawing(values, photo, grid), size), hover_cells(text, size)])
+        parts = [picture(paper_drawing(values, photo, grid), size), hover_cells(text, size)]
     else:
-        fig = go.Figure([
+        parts = [
             picture(np.asarray(grey(photo) if signed else photo), size),
             picture(drawn(values, grid, signed), size, opacity), hover_cells(text, size),
             scale_bar(DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, unit),
-        ])  # fmt: skip
-    if start is not None:
-        row, col = grid.row_col(start)
-        fig.add_shape(type="rect", x0=col, x1=col + 1, y0=row, y1=row + 1, line={"color": "#fff", "width": 3})
-    return bare_axes(styled(fig, title, mode, 580, about), size)
+        ]  # fmt: skip
+    return figure(parts, title, mode, 580, about, size=size, shapes=asked(start, grid))
 
 
 def drawn(values: NDArray, grid: Grid, signed: bool) -> NDArray[np.uint8]:
@@ -100,15 +96,10 @@ def build_up(
     gutter = 12
     sheet = mosaic(np.round(np.stack(tiles)).astype(np.uint8), cols, gutter)
     size = (float(sheet.shape[1]), float(sheet.shape[0]))
-    fig = go.Figure([picture(sheet, size, smooth=False), scale_bar(SEQUENTIAL, 0, 100 * most, unit)])
-    for layer in range(count):
-        x, y = (layer % cols) * (photo.width + gutter), (layer // cols) * (photo.height + gutter)
-        fig.add_annotation(
-            x=x, y=y, xanchor="left", yanchor="top", showarrow=False, bgcolor="rgba(0,0,0,.6)",
-            text=say("layer {layer}", layer=layer), font={"size": 11, "color": "#fff"},
-        )  # fmt: skip
-    styled(fig, title, mode, round(90 + 760 * size[1] / size[0]), about)
-    return bare_axes(fig, size)
+    parts = [picture(sheet, size, smooth=False), scale_bar(SEQUENTIAL, 0, 100 * most, unit)]
+    places = [((i % cols) * (photo.width + gutter), (i // cols) * (photo.height + gutter)) for i in range(count)]
+    said = [label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
+    return figure(parts, title, mode, round(90 + 760 * size[1] / size[0]), about, size=size, annotations=said)
 
 
 def film_top(maps: NDArray) -> float:

@@ -1,23 +1,28 @@
 """Pictures of the lecture: a patch laid out as numbers, its products with the filters, the sequence, the answer over depth."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from vitcore.figures.predictions import rows, shares
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
     INK,
     SEQUENTIAL,
     Mode,
-    bare_axes,
+    Part,
     colour,
+    figure,
     hover_cells,
     lut,
     mosaic,
+    note,
+    outline,
     picture,
-    styled,
 )
 from vitcore.grid import Grid
 from vitcore.words import say
@@ -25,6 +30,9 @@ from vitcore.words import say
 SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
 PINNED = "#D55E00"
+FROM_THE_TOP: dict[str, Any] = {  # where there is more room than the picture needs, it is left below
+    "x": {"constraintoward": "left"}, "y": {"constraintoward": "top"},
+}  # fmt: skip
 
 
 def channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
@@ -37,25 +45,28 @@ def flattened(patch: NDArray[np.uint8], mode: Mode = "light") -> go.Figure:
     high, wide, depth = patch.shape
     row, pixels = patch.reshape(-1)[:SHOWN], patch.reshape(-1, depth)[: SHOWN // depth]
     across, side = 24.0, 8.0
-    fig = go.Figure([
+    parts = [
         picture(patch, (side * wide / high, side), smooth=False),
         _placed(picture(pixels[None].repeat(4, 0), (across, 1.2), smooth=False), 10.2),
         _placed(picture(_channel_bars(row), (across, 5.0), smooth=False), 11.6),
-    ])  # fmt: skip
-    _outline(fig, 0, 0, side * wide / high, side / high, PINNED, 2.5)
-    _outline(fig, 0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED, 2.5)
+    ]
+    boxes = [
+        outline(0, 0, side * wide / high, side / high, PINNED, 2.5),
+        outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED, 2.5),
+    ]
     left = side * wide / high + 0.8
     lines = [say("pixel {row}, {col}: {r} · {g} · {b}", row=i // wide, col=i % wide, r=p[0], g=p[1], b=p[2])
              for i, p in enumerate(pixels[: min(6, wide)])]  # fmt: skip
-    fig.add_annotation(x=left, y=side / 2, xanchor="left", yanchor="middle", showarrow=False, align="left",
-                       text="<br>".join([*lines, "…"]), font={"size": 14, "color": INK[mode]["text"]})  # fmt: skip
+    said = [
+        note("<br>".join([*lines, "…"]), left, side / 2, 14, color=INK[mode]["text"], yanchor="middle", align="left")
+    ]
     some = say("x_p: all its {count} numbers", count=patch.size)
     if len(row) < patch.size:
         some = say("x_p: the first {shown} of its {count} numbers", shown=len(row), count=patch.size)
     for y, words in ((9.9, say("its pixels, row after row; the first row is outlined")), (18.2, some)):
-        fig.add_annotation(x=0, y=y, xanchor="left", yanchor="bottom", showarrow=False, text=words, font={"size": 13})
+        said.append(note(words, 0, y, yanchor="bottom"))
     title = say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size)
-    return _from_the_top(bare_axes(styled(fig, title, mode, 500), (across, 18.4)))
+    return figure(parts, title, mode, 500, size=(across, 18.4), shapes=boxes, annotations=said, **FROM_THE_TOP)
 
 
 def _channel_bars(values: NDArray[np.uint8], high: int = 64, each: int = 4) -> NDArray[np.uint8]:
@@ -67,14 +78,8 @@ def _channel_bars(values: NDArray[np.uint8], high: int = 64, each: int = 4) -> N
     return out
 
 
-def _placed(trace: go.Image, top: float, left: float = 0) -> go.Image:
-    trace.x0 += left
-    trace.y0 += top
-    return trace
-
-
-def _outline(fig: go.Figure, x: float, y: float, wide: float, high: float, ink: str, width: float = 2) -> None:
-    fig.add_shape(type="rect", x0=x, y0=y, x1=x + wide, y1=y + high, line={"color": ink, "width": width})
+def _placed(trace: Part, top: float, left: float = 0) -> Part:
+    return trace | {"x0": trace["x0"] + left, "y0": trace["y0"] + top}
 
 
 def projection(
@@ -90,31 +95,24 @@ def projection(
     limit, low, high = float(np.abs(products).max()) or 1.0, float(patch.min()), float(patch.max())
     shown = np.round(255 * (patch - low) / max(high - low, 1e-9)).astype(np.uint8)
     size = (count * (tile + gap) + 1.6, 3 * tile + 8.2)
-    fig = go.Figure(_placed(picture(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2))
+    parts = [_placed(picture(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2)]
+    said = []
     for i in range(count):
         x, seen = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        fig.add_trace(
-            _placed(picture(np.round(127.5 + 127.5 * seen).astype(np.uint8), (tile, tile), smooth=False), 6.4, x)
-        )
-        fig.add_trace(
-            _placed(picture(colour(products[i], DIVERGING, -limit, limit), (tile, tile), smooth=False), 12.6, x)
-        )
+        drawn = np.round(127.5 + 127.5 * seen).astype(np.uint8), colour(products[i], DIVERGING, -limit, limit)
+        parts += [
+            _placed(picture(one, (tile, tile), smooth=False), top, x)
+            for one, top in zip(drawn, (6.4, 12.6), strict=True)
+        ]
         number = f"{sums[i]:+.2f}".replace("-", "−")
-        fig.add_annotation(x=x + tile / 2, y=18.3, showarrow=False, text=f"<b>{number}</b>",
-                           font={"size": 17, "color": INK[mode]["text"]})  # fmt: skip
+        said.append(note(f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK[mode]["text"], xanchor="center"))
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),
                      (12.4, say("= products, summed over colours, ±{limit:.2g}", limit=limit)),
                      (19.1, "Σ")):  # fmt: skip
-        fig.add_annotation(x=0, y=y, xanchor="left", yanchor="bottom", showarrow=False, text=words,
-                           font={"size": 14})  # fmt: skip
+        said.append(note(words, 0, y, 14, yanchor="bottom"))
     title = say("The first {count} of {width} numbers of the embedding", count=count, width=len(filters))
-    return _from_the_top(bare_axes(styled(fig, title, mode, 64 + round(560 * size[1] / size[0])), size))
-
-
-def _from_the_top(fig: go.Figure) -> go.Figure:
-    """Where there is more room than the picture needs, leave it below."""
-    fig.update_yaxes(constraintoward="top")
-    return fig.update_xaxes(constraintoward="left")
+    high = 64 + round(560 * size[1] / size[0])
+    return figure(parts, title, mode, high, size=size, annotations=said, **FROM_THE_TOP)
 
 
 def sequence(
@@ -133,18 +131,20 @@ def sequence(
     told = [say("token {token}: {name}", token=i, name=name) for i, name in enumerate(names)]
     told += [say("token {token}: patch {patch}", token=grid.prefix + i, patch=i) for i in range(grid.patches)]
     told += [""] * (lines * across - len(told))
-    rows = [told[i * across : (i + 1) * across] for i in range(lines)]
-    fig = go.Figure([picture(drawn, size, smooth=False), hover_cells(rows, size)])
-    for i, name in enumerate(names):
-        fig.add_annotation(x=i * step + each / 2, y=each / 2, showarrow=False, text=f"<b>{name[0].upper()}</b>",
-                           font={"size": 12, "color": "#fff"})  # fmt: skip
+    cells_said = [told[i * across : (i + 1) * across] for i in range(lines)]
+    parts = [picture(drawn, size, smooth=False), hover_cells(cells_said, size)]
+    said = [
+        note(f"<b>{name[0].upper()}</b>", i * step + each / 2, each / 2, 12, color="#fff", xanchor="center")
+        for i, name in enumerate(names)
+    ]
     place = grid.prefix + patch
-    _outline(fig, place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED, 3.5)
+    box = outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED, 3.5)
     title = say(
         "{tokens} tokens in a row: token {token} is patch {patch}", tokens=grid.tokens, token=place, patch=patch
     )
     about = say("wrapped like lines of text, {across} in a line", across=across)
-    return _from_the_top(bare_axes(styled(fig, title, mode, 84 + round(560 * size[1] / size[0]), about), size))
+    high = 84 + round(560 * size[1] / size[0])
+    return figure(parts, title, mode, high, about, size=size, shapes=[box], annotations=said, **FROM_THE_TOP)
 
 
 def _rgb(ink: str) -> tuple[int, ...]:
@@ -184,40 +184,34 @@ def lens(share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: i
     last, shown = len(share) - 1, list(np.argsort(-share[-1])[:count])
     leaders = [int(c) for c in share.argmax(1) if c not in shown]
     shown += sorted(dict.fromkeys(leaders), key=lambda c: -float(share[:, c].max()))[:2]
-    fig = go.Figure()
-    for place, cls in enumerate(shown):
-        ink = CATEGORICAL[place % len(CATEGORICAL)]
-        fig.add_scatter(
-            x=np.arange(last + 1), y=(100 * share[:, cls]).astype(np.float32), mode="lines+markers", name=labels[cls],
-            line={"color": ink, "width": 3.5 if not place else 2, "dash": "dot" if place >= count else "solid"},
-            marker={"color": ink, "size": 8 if not place else 6},
-            hovertemplate=f"{labels[cls]}<br>" + say("after {x} layers: {y} %", x="%{x}", y="%{y:.1f}") + "<extra></extra>",
-        )  # fmt: skip
-    styled(fig, say("What the head would answer after each layer"), mode, 480,
-           say("softmax of the model's own norm and head"))  # fmt: skip
-    fig.update_xaxes(title=say("layers the photo has passed"), dtick=1 if last <= 12 else 4, range=[-0.3, last + 0.3])
-    fig.update_yaxes(title=say("probability, %"), range=[0, 1.1 * float(100 * share[:, shown].max())])
-    legend = {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 13}}
-    return fig.update_layout(showlegend=True, legend=legend, margin={"l": 58, "b": 176})
+    hover = "<br>" + say("after {x} layers: {y} %", x="%{x}", y="%{y:.1f}") + "<extra></extra>"
+    inks = [CATEGORICAL[place % len(CATEGORICAL)] for place in range(len(shown))]
+    lines = [{
+        "type": "scatter", "x": np.arange(last + 1), "y": (100 * share[:, cls]).astype(np.float32), "mode": "lines+markers",
+        "name": labels[cls], "hovertemplate": labels[cls] + hover,
+        "line": {"color": ink, "width": 3.5 if not place else 2, "dash": "dot" if place >= count else "solid"},
+        "marker": {"color": ink, "size": 8 if not place else 6},
+    } for place, (cls, ink) in enumerate(zip(shown, inks, strict=True))]  # fmt: skip
+    return figure(
+        lines, say("What the head would answer after each layer"), mode, 480, say("softmax of the model's own norm and head"),
+        x={"title": {"text": say("layers the photo has passed")}, "dtick": 1 if last <= 12 else 4, "range": [-0.3, last + 0.3]},
+        y={"title": {"text": say("probability, %")}, "range": [0, 1.1 * float(100 * share[:, shown].max())]},
+        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 13}},
+        showlegend=True, margin={"l": 58, "b": 176},
+    )  # fmt: skip
 
 
 def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 5) -> go.Figure:
     """The likeliest classes: their logits, and the bars that softmax makes of all logits, 0 to 100 %."""
     p = np.exp(logits.astype(np.float64) - logits.max())
     p = 100 * p / p.sum()
-    top, ink = np.argsort(-logits)[:count], INK[mode]
-    fig = go.Figure(go.Bar(
-        x=[float(p[i]) for i in top], y=list(range(len(top))), orientation="h", marker={"color": ink["accent"]}, width=0.26,
-        hovertemplate="%{x:.2f} %<extra></extra>",
-    ))  # fmt: skip
+    top = np.argsort(-logits)[:count]
+    said = []
     for place, i in enumerate(top):
         written = f"{logits[i]:.2f}".replace("-", "−")
         words = say("{label}: logit {logit} → {share:.1f} %", label=labels[i], logit=written, share=float(p[i]))
-        fig.add_annotation(x=0, y=place - 0.33, xanchor="left", showarrow=False, text=words,
-                           font={"color": ink["text"], "size": 15})  # fmt: skip
+        said.append(note(words, 0, place - 0.33, 15, color=INK[mode]["text"]))
     rest = 100 - float(p[top].sum())
     about = say("the other {count} classes share {share:.1f} %", count=len(logits) - len(top), share=rest)
-    styled(fig, say("Softmax makes shares of logits"), mode, 84 + 58 * len(top), about)
-    fig.update_xaxes(range=[0, 100], visible=False, fixedrange=True)
-    fig.update_yaxes(range=[len(top) - 0.5, -0.7], visible=False, fixedrange=True)
-    return fig
+    bars, title = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode), say("Softmax makes shares of logits")
+    return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **rows(len(top)))

@@ -2,15 +2,18 @@
 
 import base64
 import io
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io
 from numpy.typing import NDArray
 from PIL import Image
 from plotly.colors import get_colorscale, sample_colorscale
 
 Mode = Literal["light", "dark"]
+Part = dict[str, Any]  # of a figure, as Plotly writes it down: a trace, an axis, a note
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
@@ -24,26 +27,54 @@ INK: dict[Mode, dict[str, str]] = {
 FONT = "Inter, Source Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
-def styled(fig: go.Figure, title: str, mode: Mode = "light", height_px: int = 480, subtitle: str = "") -> go.Figure:
-    """Give a figure its title, colours and margins; backgrounds stay transparent so that any page may hold it."""
-    ink = INK[mode]
+def figure(
+    traces: list[Part], title: str, mode: Mode = "light", height_px: int = 480, subtitle: str = "", *,
+    size: tuple[float, float] | None = None, x: Part | None = None, y: Part | None = None, margin: Part | None = None,
+    **layout: Any,
+) -> go.Figure:  # fmt: skip
+    """Traces as a figure with its title, colours and margins; backgrounds stay transparent so that any page may hold it.
+
+    `x` and `y` are settings of the axes, `layout` of all else. Axes of a picture of `size` (width, height) have square units,
+    no ticks and their origin at the top left. Plotly is told not to check every property (`_validate`), which takes it 15
+    times as long as all the rest: the tests have it do so.
+    """
+    ink, bare_x, bare_y = INK[mode], {}, {}
     axis = {"gridcolor": ink["line"], "zeroline": False, "linecolor": ink["line"], "tickcolor": ink["line"]}
-    layout = fig.layout  # assigned, not updated: plotly takes 1 ms for the one and 15 for the other
-    layout.title = {
-        "text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8, "t": 14}, "y": 1, "yanchor": "top",
-        "yref": "container", "font": {"size": 16, "color": ink["text"], "weight": 600}, "automargin": False,
-        "subtitle": {"text": subtitle, "font": {"size": 13, "color": ink["soft"], "weight": 400}},
+    if size:
+        bare = {"visible": False, "constrain": "domain", "fixedrange": True}
+        bare_x, bare_y = bare | {"range": [0, size[0]]}, bare | {"range": [size[1], 0], "scaleanchor": "x"}
+    house = {
+        "template": template(),
+        "title": {
+            "text": title, "x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 8, "t": 14}, "y": 1, "yanchor": "top",
+            "yref": "container", "font": {"size": 16, "color": ink["text"], "weight": 600}, "automargin": False,
+            "subtitle": {"text": subtitle, "font": {"size": 13, "color": ink["soft"], "weight": 400}},
+        },
+        "font": {"family": FONT, "size": 14, "color": ink["soft"]}, "hoverlabel": {"font": {"family": FONT, "size": 14}},
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "height": height_px, "meta": {"mode": mode},
+        "margin": {"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8} | (margin or {}), "showlegend": False, "dragmode": False,
+        "xaxis": axis | bare_x | (x or {}), "yaxis": axis | bare_y | (y or {}),
     }  # fmt: skip
-    layout.font = {"family": FONT, "size": 14, "color": ink["soft"]}
-    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)"
-    layout.height = height_px
-    layout.margin = {"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8}
-    layout.showlegend = layout.dragmode = False
-    layout.hoverlabel = {"font": {"family": FONT, "size": 14}}
-    layout.meta = {"mode": mode}
-    fig.update_xaxes(**axis)
-    fig.update_yaxes(**axis)
-    return fig
+    return go.Figure({"data": traces, "layout": house | layout}, _validate=False)
+
+
+@lru_cache(maxsize=1)
+def template() -> Part:
+    """Of Plotly's usual settings those for what our figures are made of: they travel with each figure, and are 7 kB in all."""
+    usual = plotly.io.templates["plotly"].to_plotly_json()
+    return {"layout": {name: usual["layout"][name] for name in ("hovermode", "hoverlabel", "xaxis", "yaxis")},
+            "data": {name: usual["data"][name] for name in ("bar", "scatter")}}  # fmt: skip
+
+
+def note(text: str, x: float, y: float, size: int = 13, color: str = "", **more: Any) -> Part:
+    """Words at a place in a figure, from there to the right; `more` is whatever else Plotly knows of them."""
+    font = {"size": size} | ({"color": color} if color else {})
+    return {"text": text, "x": x, "y": y, "showarrow": False, "xanchor": "left", "font": font} | more
+
+
+def outline(x: float, y: float, wide: float, high: float, ink: str, width: float = 2) -> Part:
+    """A rectangle around something in a figure."""
+    return {"type": "rect", "x0": x, "y0": y, "x1": x + wide, "y1": y + high, "line": {"color": ink, "width": width}}
 
 
 BAR_PX = 75  # what a colour bar takes of the width, with its numbers and unit
@@ -55,7 +86,7 @@ PIXELS = {  # what is counted in pixels, by what it belongs to
 
 def enlarged(fig: go.Figure, factor: float) -> go.Figure:
     """A copy with type, markers, lines, margins and height `factor` times as large: for a projector, or a screen far away."""
-    return fig if factor == 1 else go.Figure(_grown("", fig.to_dict(), factor))
+    return fig if factor == 1 else go.Figure(_grown("", fig.to_dict(), factor), _validate=False)
 
 
 def fitted_to(fig: go.Figure, wide_px: int) -> go.Figure:
@@ -65,7 +96,9 @@ def fitted_to(fig: go.Figure, wide_px: int) -> go.Figure:
         shape = abs(y.range[1] - y.range[0]) / abs(x.range[1] - x.range[0])
         bar = BAR_PX if any(trace.marker.showscale for trace in fig.select_traces({"type": "scatter"})) else 0
         tall = (wide_px - margin.l - margin.r - bar) * shape + margin.t + margin.b
-        fig = go.Figure(fig).update_layout(height=min(fig.layout.height, round(tall)))
+        spec = fig.to_dict()
+        spec["layout"]["height"] = min(fig.layout.height, round(tall))
+        fig = go.Figure(spec, _validate=False)
     return fig
 
 
@@ -130,29 +163,27 @@ def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, 
     return out
 
 
-def picture(
-    pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True
-) -> go.Image:
+def picture(pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True) -> Part:
     """An image trace that covers `size` (width, height) in axis units, its top left corner at 0, 0."""
     high, wide = pixels.shape[:2]
     dx, dy = size[0] / wide, size[1] / high
-    return go.Image(
-        source=data_uri(pixels, photo=smooth), x0=dx / 2, y0=dy / 2, dx=dx, dy=dy, opacity=opacity, hoverinfo="skip",
-        zsmooth="fast" if smooth else False,
-    )  # fmt: skip
+    return {
+        "type": "image", "source": data_uri(pixels, photo=smooth), "x0": dx / 2, "y0": dy / 2, "dx": dx, "dy": dy,
+        "opacity": opacity, "hoverinfo": "skip", "zsmooth": "fast" if smooth else False,
+    }  # fmt: skip
 
 
-def hover_cells(text: list[list[str]], size: tuple[float, float]) -> go.Heatmap:
+def hover_cells(text: list[list[str]], size: tuple[float, float]) -> Part:
     """An invisible grid over a picture of `size`, whose cells answer the pointer with `text`."""
     rows, cols = len(text), len(text[0])
     dx, dy = size[0] / cols, size[1] / rows
-    return go.Heatmap(
-        z=np.zeros((rows, cols), np.uint8), x0=dx / 2, dx=dx, y0=dy / 2, dy=dy, text=text, hoverinfo="text",
-        opacity=0, showscale=False, xgap=0, ygap=0,
-    )  # fmt: skip
+    return {
+        "type": "heatmap", "z": np.zeros((rows, cols), np.uint8), "x0": dx / 2, "dx": dx, "y0": dy / 2, "dy": dy, "text": text,
+        "hoverinfo": "text", "opacity": 0, "showscale": False, "xgap": 0, "ygap": 0,
+    }  # fmt: skip
 
 
-def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> go.Scatter:
+def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> Part:
     """A colour bar with its unit, on its own."""
     bar: dict[str, Any] = {
         "title": {"text": title, "side": "right"}, "thickness": 12, "len": 0.9, "outlinewidth": 0, "x": 1.01, "ticks": "",
@@ -162,11 +193,4 @@ def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float
         bar |= {"tickvals": ticks}
     stops = [[i / 16, "rgb({},{},{})".format(*lut(scale)[min(16 * i, 255)])] for i in range(17)]
     marker = {"color": [low], "colorscale": stops, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
-    return go.Scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")
-
-
-def bare_axes(fig: go.Figure, size: tuple[float, float]) -> go.Figure:
-    """Axes for a picture of `size` (width, height): square units, no ticks, origin at the top left."""
-    fig.update_xaxes(visible=False, range=[0, size[0]], constrain="domain", fixedrange=True)
-    fig.update_yaxes(visible=False, range=[size[1], 0], scaleanchor="x", constrain="domain", fixedrange=True)
-    return fig
+    return {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip"}

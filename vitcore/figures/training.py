@@ -12,11 +12,11 @@ from vitcore.figures.theme import (
     INK,
     SEQUENTIAL,
     Mode,
-    bare_axes,
+    Part,
+    figure,
     hover_cells,
     picture,
     scale_bar,
-    styled,
 )
 from vitcore.grid import Grid
 from vitcore.words import say
@@ -41,38 +41,35 @@ def curves(
 ) -> go.Figure:  # fmt: skip
     """Curves over training steps up to `last`, with a marker at step `at`; y from 0, or between `limits`."""
     drawn = [line for line in lines if len(line.steps)]
-    fig = go.Figure()
-    for i, line in enumerate(line for line in drawn if line.kind == "raw"):
-        _add(fig, line, CATEGORICAL[i], log_steps)
-    for i, line in enumerate(line for line in drawn if line.kind != "raw"):
-        _add(fig, line, CATEGORICAL[i], log_steps)
+    raw, smooth = ([line for line in drawn if (line.kind == "raw") is faint] for faint in (True, False))
+    traces = [_curve(line, CATEGORICAL[i], log_steps) for part in (raw, smooth) for i, line in enumerate(part)]
     end = max([last, 2, *(int(line.steps[-1]) for line in drawn)])
     top = max([float(line.values.max()) for line in drawn], default=1.0)
-    if at is not None:
-        fig.add_vline(max(at, FIRST) if log_steps else at, line={"color": INK[mode]["accent"], "width": 2.5})
-    styled(fig, title, mode, 320, about)
-    fig.update_xaxes(
-        title=say("training step"), type="log" if log_steps else "linear", range=_steps_range(end, log_steps)
-    )
-    fig.update_yaxes(title=unit, range=limits or (0, 1.06 * max(top, 1e-9)))
-    return fig.update_layout(
+    here = max(at or 0, FIRST) if log_steps else at
+    marker = {"type": "line", "x0": here, "x1": here, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain",
+              "line": {"color": INK[mode]["accent"], "width": 2.5}}  # fmt: skip
+    return figure(
+        traces, title, mode, 320, about, shapes=[] if at is None else [marker],
+        x={"title": {"text": say("training step")}, "type": "log" if log_steps else "linear",
+           "range": _steps_range(end, log_steps)},
+        y={"title": {"text": unit}, "range": [*(limits or (0, 1.06 * max(top, 1e-9)))]},
         margin={"l": 62, "b": 52, "t": 96}, showlegend=len(drawn) > 1,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip
 
 
-def _steps_range(end: int, log_steps: bool) -> tuple[float, float]:
-    return (float(np.log10(FIRST)), float(np.log10(end * 1.04))) if log_steps else (0, end * 1.02)
+def _steps_range(end: int, log_steps: bool) -> list[float]:
+    return [float(np.log10(FIRST)), float(np.log10(end * 1.04))] if log_steps else [0, end * 1.02]
 
 
-def _add(fig: go.Figure, line: Line, colour: str, log_steps: bool) -> None:
-    dots = line.kind == "dots"
-    fig.add_scatter(
-        x=np.maximum(line.steps, FIRST) if log_steps else line.steps, y=line.values.astype(np.float32), name=line.name,
-        mode="lines+markers" if dots else "lines", opacity=0.35 if line.kind == "raw" else 1,
-        line={"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, marker={"color": colour, "size": 7},
-        hovertemplate=say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}") + "<extra></extra>",
-    )  # fmt: skip
+def _curve(line: Line, colour: str, log_steps: bool) -> Part:
+    told = say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}")
+    return {
+        "type": "scatter", "x": np.maximum(line.steps, FIRST) if log_steps else line.steps, "y": line.values.astype(np.float32),
+        "name": line.name, "mode": "lines+markers" if line.kind == "dots" else "lines",
+        "opacity": 0.35 if line.kind == "raw" else 1, "hovertemplate": told + "<extra></extra>",
+        "line": {"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, "marker": {"color": colour, "size": 7},
+    }  # fmt: skip
 
 
 def gathered(
@@ -83,11 +80,11 @@ def gathered(
     size = (float(grid.cols), float(grid.rows))
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.2%}") for c in range(grid.cols)] for r in range(grid.rows)]
-    fig = go.Figure([
+    parts = [
         picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
         hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, say("% of the total, or more")),
-    ])  # fmt: skip
-    return bare_axes(styled(fig, title, mode, 480, about), size)
+    ]  # fmt: skip
+    return figure(parts, title, mode, 480, about, size=size)
 
 
 def masked(
@@ -104,4 +101,4 @@ def masked(
         stripes = np.array([*HATCH], np.uint8)[((x + y) // 6) % 2]
         large = np.where(cover[..., None], stripes[..., None], large)
     size = (float(grid.cols), float(grid.rows))
-    return bare_axes(styled(go.Figure(picture(large, size, smooth=False)), title, mode, 420, about), size)
+    return figure([picture(large, size, smooth=False)], title, mode, 420, about, size=size)

@@ -83,6 +83,12 @@ def test_a_figure_has_a_title_a_height_and_its_colours(build, name, mode):
 
 
 @each
+def test_plotly_knows_every_property(build, name):
+    """Pages leave this check out: it takes many times as long as drawing does."""
+    go.Figure(build(name).to_dict())
+
+
+@each
 def test_light_and_dark_show_the_same_data(build, name):
     light, dark = build(name, "light"), build(name, "dark")
     assert [t.type for t in light.data] == [t.type for t in dark.data]

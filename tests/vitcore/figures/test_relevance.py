@@ -4,6 +4,7 @@ import base64
 import io
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
@@ -120,4 +121,5 @@ def test_both_can_be_printed(kind):
         figures.build_up(growing(), PHOTO, GRID, "The build-up", "% of rollout"),
         figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True),
     ):
+        go.Figure(fig.to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind, "Ã = ½A + ½I and (A ⊙ ∂y/∂A)⁺: R ← R + Ā·R")) > 2000

@@ -4,6 +4,7 @@ import base64
 import io
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
@@ -122,5 +123,6 @@ FIGURES = {
 def test_pictures_of_the_lecture_print(name, mode):
     fig = FIGURES[name](mode)
     assert fig.layout.meta["mode"] == mode and fig.layout.title.text
+    go.Figure(fig.to_dict())  # Plotly knows every property
     page = Image.open(io.BytesIO(print_figure(fig, "png")))
     assert min(page.size) > 200 and len(page.convert("RGB").getcolors(1 << 24)) > 20

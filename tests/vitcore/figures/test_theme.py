@@ -15,12 +15,12 @@ from vitcore.figures.theme import (
     SEQUENTIAL,
     colour,
     data_uri,
+    figure,
     hover_cells,
     lut,
     mosaic,
     picture,
     scale_bar,
-    styled,
 )  # fmt: skip
 
 
@@ -74,20 +74,20 @@ def test_a_mosaic():
 
 
 def test_a_picture_covers_its_size():
-    trace = picture(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0))
+    trace = go.Image(picture(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0)))
     assert (trace.x0 - trace.dx / 2, trace.y0 - trace.dy / 2) == (0, 0)
     assert (trace.dx * 8, trace.dy * 4) == (16, 2)
 
 
 def test_hover_cells_answer_over_a_picture():
-    trace = hover_cells([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0))
+    trace = go.Heatmap(hover_cells([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0)))
     assert trace.opacity == 0 and trace.hoverinfo == "text" and not trace.showscale
     assert (trace.x0, trace.dx, trace.y0, trace.dy) == (1, 2, 2, 4)
     assert np.asarray(trace.z).shape == (2, 3)
 
 
 def test_a_scale_bar():
-    marker = scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1]).marker
+    marker = go.Scatter(scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1])).marker
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
     assert marker.colorscale[0][1] == "rgb({},{},{})".format(*lut(DIVERGING)[0]) and marker.colorscale[-1][0] == 1
@@ -112,7 +112,7 @@ def test_ink_can_be_read_and_heads_stand_out(mode, page):
 
 
 def test_a_styled_figure_fetches_no_font():
-    fig = styled(go.Figure(), "Title", "dark", 300, "Below it")
+    fig = figure([], "Title", "dark", 300, "Below it")
     assert (
         fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
     )

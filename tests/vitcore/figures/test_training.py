@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
@@ -68,4 +69,5 @@ def test_they_can_be_printed(kind):
         figures.gathered(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
         figures.masked(PHOTO, GRID, "Given"),
     ):
+        go.Figure(fig.to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind)) > 2000
