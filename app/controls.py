@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -12,7 +13,7 @@ from app import budget, mode, model_card, models, session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
-from vitcore.words import say
+from vitcore.words import say, speaking
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
@@ -71,11 +72,17 @@ def _photo_picker() -> None:
 
 def photos(chosen: str, *, key: str) -> None:
     """The sample photos, small; a click chooses one."""
-    gallery(
-        [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"]), "image": session.thumbnail(row["id"])}
-         for row in session.samples()],
-        chosen, key=key, target="photo", label=texts.prose("common")["samples"],
-    )  # fmt: skip
+    rows = _sample_tiles(texts.language())
+    gallery(rows, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
+
+
+@lru_cache(maxsize=len(texts.LANGUAGES))
+def _sample_tiles(lang: str) -> list[dict[str, str]]:
+    with speaking(texts.table(lang)):
+        return [
+            {"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"]), "image": session.thumbnail(row["id"])}
+            for row in session.samples()
+        ]
 
 
 def uploader(key: str) -> None:

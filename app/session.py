@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,13 @@ UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@lru_cache(maxsize=1)
 def samples() -> list[dict[str, str]]:
     """The gallery's rows, from its credits file: id, title, alt, author, licence, source."""
     return json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@lru_cache(maxsize=64)
 def thumbnail(sample: str, side_px: int = 112) -> str:
     """A small square of a sample photo as a data address."""
     import base64
@@ -49,7 +50,7 @@ def thumbnail(sample: str, side_px: int = 112) -> str:
     return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@lru_cache(maxsize=64)
 def _sample_digest(name: str) -> str:
     return _digest((SAMPLES / f"{name}.jpg").read_bytes())
 

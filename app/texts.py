@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -62,7 +63,7 @@ def prose(page: str, lang: str | None = None) -> Prose:
     return _prose(page, lang or language())
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@lru_cache(maxsize=128)  # Streamlit's own caches take 100 µs to find a thing; a page asks for words a hundred times
 def _prose(page: str, lang: str) -> Prose:
     return Prose(page, lang, parse((HOME / lang / f"{page}.md").read_text(encoding="utf-8")))
 
@@ -79,7 +80,7 @@ def parse(markdown: str) -> dict[str, str]:
     return found
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@lru_cache(maxsize=8)
 def _table(lang: str) -> dict[str, str]:
     file = HOME / lang / "vitcore.toml"
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
