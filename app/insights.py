@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
-from app import budget
+from app import budget, session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,10 +13,13 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.heads import Head
+    from vitcore.grid import Grid
     from vitcore.inside import Inside, Projection
     from vitcore.recording import Recording
     from vitcore.relevance import Relevance
     from vitcore.zoo import Vit
+
+Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
 # The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.coding`.
 
@@ -139,7 +143,7 @@ def relevance(
     key: str,
     method: str,
     target: int,
-    settings: tuple[tuple[str, float | str], ...],
+    settings: Settings,
     _vit: Vit,
     _rec: Recording,
 ) -> Relevance:
@@ -151,6 +155,44 @@ def relevance(
         found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
     found.maps.flags.writeable = False
     return found
+
+
+@budget.kept
+def rollout(
+    model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
+) -> NDArray[np.float64]:
+    """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
+    how: dict[str, Any] = dict(settings)
+    found = session.fused(_vit, _rec, how["fusion"]).rollout(None if query is None else _rec.grid.prefix + query, **how)
+    found.flags.writeable = False
+    return found
+
+
+@budget.kept
+def built_up(
+    model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
+) -> tuple[NDArray[np.float64], str]:
+    """The same after each block, (L, rows, cols), read-only; and as a film on one scale, a data address."""
+    from vitcore.analysis.rollout import build_up
+    from vitcore.figures.relevance import film_top, frames
+    from vitcore.figures.theme import data_uri
+
+    grid, how = _rec.grid, dict[str, Any](settings)
+    fused = session.fused(_vit, _rec, fusion := how.pop("fusion")).fused[fusion]
+    start = _rec.readout if query is None else grid.prefix + query
+    maps = grid.to_map(build_up(fused, start, prefix=grid.prefix, **how))
+    maps.flags.writeable = False
+    film = frames(maps, grid, film_top(maps))
+    return maps, data_uri(film.reshape(-1, *film.shape[2:]), photo=True)
+
+
+@budget.kept
+def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, _grid: Grid) -> str:
+    """A map in colours, to be laid on the photo, as a data address; `of` says which map it is."""
+    from vitcore.figures.relevance import drawn
+    from vitcore.figures.theme import data_uri
+
+    return data_uri(drawn(_values, _grid, signed))
 
 
 @budget.kept

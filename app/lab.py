@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, controls, insights, session, texts
+from app import budget, controls, insights, texts
 from app.asking import Asked
 from app.components.figure import downloads, explain
 from app.components.picture import picture
@@ -34,6 +35,11 @@ class Side:
     unit: str
     title: str
     found: Relevance | None = None
+
+    def of(self, a: Asked) -> Hashable:
+        """What tells this map from others of the same photo and model."""
+        asked = a.target if self.method.asks_class else a.query
+        return self.method.name, asked, tuple(sorted(self.settings.items()))
 
 
 def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | None = None) -> Side | None:
@@ -92,13 +98,12 @@ def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
 
     title = a.text[f"title.{method.name}"]
     unit = a.text[f"unit.{method.name}"]
+    items = tuple(sorted(settings.items()))
     if not method.asks_class:
-        start = None if a.query is None else a.rec.grid.prefix + a.query
-        raw = session.fused(a.vit, a.rec, settings["fusion"]).rollout(start, **settings)
+        raw = insights.rollout(a.vit.name, a.photo.key, a.query, items, a.vit, a.rec)
         return Side(method, settings, raw, 100 * raw, unit, title.format(who=a.who))
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
-        items = tuple(sorted(settings.items()))
         found = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
     shown = {"integrated_gradients": found.maps, "gradient_rollout": 100 * found.maps}.get(method.name)
     told = title.format(label=a.rec.labels[a.target])
@@ -108,18 +113,20 @@ def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
 def _draw(a: Asked, side: Side, prefix: str) -> None:
     """The picture of a side, with its scale."""
     from vitcore.figures.attention import paper_drawing
-    from vitcore.figures.relevance import drawn, limit
+    from vitcore.figures.relevance import limit
     from vitcore.figures.theme import DIVERGING, SEQUENTIAL, data_uri
 
     grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
     paper = a.style == "paper" and not signed
-    under = insights.grey_photo(a.vit.name, a.photo.key, a.seen) if signed else a.address
+    me = a.vit.name, a.photo.key
+    under = insights.grey_photo(*me, a.seen) if signed else a.address
+    over = None if paper else insights.overlay(*me, side.of(a), signed, side.shown, grid)
     st.markdown(f"## {controls.verbatim(side.title)}")
     picture(
         data_uri(paper_drawing(side.raw, a.seen, grid), photo=True) if paper else under, grid.rows, grid.cols, grid.step_px,
         key=f"{prefix}gathered", label=f"{a.text[f'method.{side.method.name}']}: {side.title}", target="query", also=("ask", True),
-        selected=None if side.method.asks_class else a.query, overlay=None if paper else data_uri(drawn(side.shown, grid, signed)),
-        opacity=a.opacity, values=side.shown.ravel().tolist(), unit=side.unit, lines=False,
+        selected=None if side.method.asks_class else a.query, overlay=over, opacity=a.opacity,
+        values=side.shown.ravel().tolist(), unit=side.unit, lines=False,
     )  # fmt: skip
     if not paper:
         more = a.text["or more"] if most < abs(side.shown).max() else ""
@@ -153,10 +160,10 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
     from vitcore.analysis.relevance import difference_points, rank_correlation
-    from vitcore.figures.relevance import drawn, limit
-    from vitcore.figures.theme import DIVERGING, data_uri
+    from vitcore.figures.relevance import limit
+    from vitcore.figures.theme import DIVERGING
 
-    text, grid = a.text, a.rec.grid
+    text, grid, me = a.text, a.rec.grid, (a.vit.name, a.photo.key)
     values, alike = difference_points(left.raw, right.raw), rank_correlation(left.raw, right.raw)
     most, unit = limit(values, True), text["points"]
     same = left.method is right.method  # the same twice, with other settings
@@ -168,8 +175,8 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     with one:
         st.markdown(f"## {title}")
         picture(
-            insights.grey_photo(a.vit.name, a.photo.key, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title,
-            target="query", also=("ask", True), overlay=data_uri(drawn(values, grid, True)), opacity=a.opacity,
+            insights.grey_photo(*me, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
+            also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, grid), opacity=a.opacity,
             values=values.ravel().tolist(), unit=unit, lines=False,
         )  # fmt: skip
         more = text["or more"] if most < abs(values).max() else ""
@@ -194,20 +201,16 @@ def difference(a: Asked, left: Side, right: Side) -> None:
 def build_up(a: Asked, settings: dict[str, Any]) -> None:
     """Rollout after each block, as a film and as small pictures."""
     from vitcore import figures
-    from vitcore.analysis.rollout import build_up as built
-    from vitcore.figures.relevance import film_top, frames
-    from vitcore.figures.theme import SEQUENTIAL, data_uri
+    from vitcore.figures.relevance import film_top
+    from vitcore.figures.theme import SEQUENTIAL
 
-    text, grid, rec = a.text, a.rec.grid, a.rec
+    text, grid = a.text, a.rec.grid
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
-    start = rec.readout if a.query is None else grid.prefix + a.query
-    fused = session.fused(a.vit, rec, fusion := how.pop("fusion")).fused[fusion]
-    maps = grid.to_map(built(fused, start, prefix=grid.prefix, **how))
+    maps, film = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
     top, layers = film_top(maps), range(len(maps))
     caption = text["frame prefix"] if grid.prefix else text["frame"]
-    film = frames(maps, grid, top)
     player(
-        a.address, data_uri(film.reshape(-1, *film.shape[2:]), photo=True), [text["layer"].format(layer=i) for i in layers],
+        a.address, film, [text["layer"].format(layer=i) for i in layers],
         [caption.format(layer=i, share=maps[i].sum(), rest=1 - maps[i].sum()) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="build_up", label=text["build-up label"].format(who=a.who), opacity=a.opacity,

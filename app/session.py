@@ -223,6 +223,18 @@ def shown(model: str, key: str, _photo: Photo, _rec: Recording) -> tuple[Image.I
 
 
 @budget.kept
+def outlined(model: str, key: str, _photo: Photo, _rec: Recording) -> bytes:
+    """The whole photo with what the model sees outlined, as a JPEG file."""
+    from io import BytesIO
+
+    from vitcore.images import outlined
+
+    file = BytesIO()
+    outlined(_photo, _rec.seen).save(file, "JPEG", quality=95)
+    return file.getvalue()
+
+
+@budget.kept
 def kept(part: str, model: str, key: str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
     """What `_make` made for this part of the landing page, model, photo, theme and language; nobody writes to it."""
     return _make()

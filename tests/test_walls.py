@@ -200,15 +200,14 @@ def test_only_the_session_and_the_runs_cache(subtests):
 
 
 def test_every_cache_is_bounded(subtests):
-    for path, case in each(subtests, CACHING):
+    for path, case in each(subtests, APP):
         with case:
-            made = [
-                n
-                for n in ast.walk(tree(path))
-                if isinstance(n, ast.Call) and ast.unparse(n.func).startswith("st.cache_")
-            ]
-            assert made and len(made) == len(caches(path))
-            unbounded = [ast.unparse(n) for n in made if not {k.arg for k in n.keywords} & {"max_entries", "ttl"}]
+            calls = {n: ast.unparse(n.func) for n in ast.walk(tree(path)) if isinstance(n, ast.Call)}
+            theirs = [n for n, name in calls.items() if name.startswith("st.cache_")]
+            pythons = [n for n, name in calls.items() if name.endswith("lru_cache")]
+            assert len(theirs) == len(caches(path)) and (theirs or pythons or path not in CACHING)
+            bounds = {"max_entries", "ttl", "maxsize"}
+            unbounded = [ast.unparse(n) for n in theirs + pythons if not {k.arg for k in n.keywords} & bounds]
             assert unbounded == []
 
 

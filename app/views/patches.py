@@ -14,7 +14,6 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
-from vitcore.images import outlined  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 high, wide = grid.image_px
@@ -71,5 +70,5 @@ if order is not None and rec.labels:
 
 st.markdown(f"## {text['seen title']}")
 one, two = st.columns(2, gap="large")
-one.image(outlined(photo, rec.seen), caption=text["outlined"], alt=text["outlined alt"])
+one.image(session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.seen.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

@@ -155,12 +155,12 @@ def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, 
     count, h, w, _ = tiles.shape
     rows = -(-count // cols)
     h, w = h * zoom, w * zoom
-    out = np.zeros((rows * (h + gutter) - gutter, cols * (w + gutter) - gutter, 4), np.uint8)
-    for i, tile in enumerate(tiles):
-        y, x = (i // cols) * (h + gutter), (i % cols) * (w + gutter)
-        out[y : y + h, x : x + w, :3] = tile.repeat(zoom, 0).repeat(zoom, 1)
-        out[y : y + h, x : x + w, 3] = 255
-    return out
+    cells = np.zeros((rows * cols, h + gutter, w + gutter, 4), np.uint8)
+    cells[:count, :h, :w, :3] = tiles.repeat(zoom, 1).repeat(zoom, 2)
+    cells[:count, :h, :w, 3] = 255
+    sheet = cells.reshape(rows, cols, h + gutter, w + gutter, 4).swapaxes(1, 2)
+    sheet = sheet.reshape(rows * (h + gutter), cols * (w + gutter), 4)
+    return sheet[: rows * (h + gutter) - gutter, : cols * (w + gutter) - gutter]
 
 
 def picture(pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True) -> Part:
