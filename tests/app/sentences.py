@@ -60,5 +60,6 @@ def data() -> Iterator[str]:
     for name in PRESETS:
         yield from (words for part, words in form.about(name).items() if part != "Command")
     for file in RECORDINGS.glob("*.json"):
-        yield json.loads(file.read_text(encoding="utf-8"))["title"]
+        film = json.loads(file.read_text(encoding="utf-8"))
+        yield from filter(None, (film["title"], film.get("data")))
     yield from READOUTS

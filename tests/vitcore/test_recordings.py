@@ -7,9 +7,11 @@ import pytest
 
 from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.analysis.training import appeared
 from vitcore.cards import DEFAULT
 from vitcore.train import frames
 from vitcore.train.masked import MASKED, REPLACED, UNTOUCHED
+from vitcore.train.presets import preset
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 
@@ -24,6 +26,11 @@ def masked() -> frames.Film:
     return frames.open_film(RECORDINGS / "masked-patches.safetensors")
 
 
+@pytest.fixture(scope="module")
+def alone() -> frames.Film:
+    return frames.open_film(RECORDINGS / "labels-alone.safetensors")
+
+
 def test_they_are_small():
     assert sum(file.stat().st_size for file in RECORDINGS.iterdir()) <= 15e6
 
@@ -33,8 +40,8 @@ def test_the_film_ends_at_the_model_that_ships(film, shipped):
     np.testing.assert_allclose(film.at("positions", -1), zoo.positions(shipped), atol=2e-3)
 
 
-def test_steps_rise_from_nothing(film, masked):
-    for one in (film, masked):
+def test_steps_rise_from_nothing(film, masked, alone):
+    for one in (film, masked, alone):
         assert one.steps[0] == 0 and (np.diff(one.steps) > 0).all() and len(one.steps) >= 15
         assert len(one.photos) == len(one.names) >= 6
         assert one.log[-1]["step"] == one.steps[-1] and one.log[-1]["loss"] < 0.8 * one.log[0]["loss"]
@@ -66,3 +73,20 @@ def test_masked_colours_come_nearer_the_truth(masked):
     seen = (truth * (fate == UNTOUCHED)[..., None]).sum(1, keepdims=True) / (fate == UNTOUCHED).sum(1)[:, None, None]
     flat = np.abs(np.broadcast_to(seen, truth.shape) - truth)[hidden].mean()
     assert error[-1] < 0.6 * error[0] and error[-1] < flat
+
+
+def test_labels_alone_say_what_they_were(alone):
+    """No teacher in its command; its card says photos, steps and accuracy; 24 frames and more."""
+    assert alone.task == "classify" and len(alone.steps) >= 24
+    assert alone.command.split()[3:5] == ["train", "labels_alone"] and "teacher" not in alone.command
+    assert int(alone.steps[-1]) == preset("labels_alone").steps
+    step, right = alone.accuracy()
+    assert step == alone.steps[-1] and right > 50, "ten kinds: one in ten by chance"
+    assert "Imagenette" in alone.data
+
+
+def test_what_comes_by_itself(alone):
+    """From labels alone: smooth filters and a sense of place; no head of layer 0 comes to look nearer than another."""
+    first, last = (appeared(alone.arrays, i, alone.grid) for i in (0, -1))
+    assert not (first.filters or first.positions or first.heads)
+    assert last.filters and last.positions and not last.heads

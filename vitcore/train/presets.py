@@ -129,14 +129,14 @@ def layer_by_layer() -> Recipe:
 def labels_alone() -> Recipe:
     """A ViT that nobody teaches: random weights and the labels of a few thousand photos. What appears in it came by itself.
 
-    Expected: clearly above chance on ten kinds of photos; not measured here. Cost: 2.7 M
-    parameters at 64 px, 64 tokens; an hour on one CPU core. Command: python -m vitcore train labels_alone --data PHOTOS
-    (Imagenette, say: hf:frgfm/imagenette, or cifar10)
+    Expected: 66 % right on held-out photos of Imagenette's ten kinds after learning from 4,664; smooth filters and positions
+    that know the grid, no near and far heads in layer 0. Cost: 2.7 M parameters at 64 px, 64 tokens; an hour on 2 CPU cores.
+    Command: python -m vitcore train labels_alone --data PHOTOS (Imagenette, say: hf:frgfm/imagenette, or cifar10)
     """
     return Recipe(
-        image_px=64, patch_px=8, width=192, blocks=6, heads=3, steps=3000, batch=64, optimiser="muon", lr_peak=2e-3,
+        image_px=64, patch_px=8, width=192, blocks=6, heads=3, steps=2000, batch=64, optimiser="muon", lr_peak=2e-3,
         momentum=0.95, beta2=0.98, weight_decay=0.05, warmup_steps=100, label_smoothing=0.1, mixup=0.2, crop_area=0.3,
-        patch_init_std=0.002, evaluate_every_steps=250, evaluate_most=1000, snapshots=32,
+        patch_init_std=0.002, evaluate_every_steps=200, evaluate_most=1000, snapshots=32,
     )  # fmt: skip
 
 
