@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import controls, session, texts
+from app.components import address
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -57,9 +58,10 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
     _likeliest(rec, target)
     if vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
-    seen, address = session.shown(vit.name, photo.key, photo, rec)
+    seen, file = session.shown(vit.name, photo.key, photo, rec)
+    where = address(file, "image/jpeg", "photo")
     asks = query if asks_patch else None
-    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, controls.theme(), seen, address), compare
+    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, controls.theme(), seen, where), compare
 
 
 def names(labels: tuple[str, ...]) -> list[str]:

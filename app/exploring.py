@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import controls, insights, models, session, texts
+from app.components import address
 from app.components.choices import answered, hold
-from app.components.explorer import address, explorer
+from app.components.explorer import explorer
 from app.components.figure import downloads, explain
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     grid, me = rec.grid, (vit.name, photo.key)
     names = _prefix_names(vit, text)
     has = _has(vit)
-    uri = session.shown(*me, photo, rec)[1]
     pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
     some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _maps(vit, photo, rec, state, some)
@@ -99,7 +99,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         "state": chosen, "heads": vit.heads, "names": names,
         "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
-        "shared": state["shared"], "maps": maps, "photo": address(insights.photo_bytes(*me, uri), "image/jpeg", "photo"),
+        "shared": state["shared"], "maps": maps, "photo": address(session.shown(*me, photo, rec)[1], "image/jpeg", "photo"),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
                   "heads": vit.heads if whole else 1},

@@ -126,14 +126,6 @@ def rollout_bytes(model: str, key: str, tokens: tuple[int, ...] | None, column: 
     return encode(some).tobytes()
 
 
-@budget.kept
-def photo_bytes(model: str, key: str, _address: str) -> bytes:
-    """The file inside a data address."""
-    import base64
-
-    return base64.b64decode(_address.partition(",")[2])
-
-
 # The rollout lab.
 
 
@@ -196,14 +188,14 @@ def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, 
 
 
 @budget.kept
-def grey_photo(model: str, key: str, _seen: Image.Image) -> str:
-    """The photo in grey, as a data address: what lies under signed maps."""
+def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
+    """The photo in grey, as a JPEG file: what lies under signed maps."""
     import numpy as np
 
     from vitcore.figures.relevance import grey
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.theme import encoded
 
-    return data_uri(np.asarray(grey(_seen)), photo=True)
+    return encoded(np.asarray(grey(_seen)), photo=True)[0]
 
 
 # The lecture: what the head would say at every depth, and the numbers of one token on its way.

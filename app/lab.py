@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import budget, controls, insights, texts
 from app.asking import Asked
+from app.components import address
 from app.components.figure import downloads, explain
 from app.components.picture import picture
 from app.components.player import player
@@ -119,7 +120,7 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
     grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
     paper = a.style == "paper" and not signed
     me = a.vit.name, a.photo.key
-    under = insights.grey_photo(*me, a.seen) if signed else a.address
+    under = _grey(a) if signed else a.address
     over = None if paper else insights.overlay(*me, side.of(a), signed, side.shown, grid)
     st.markdown(f"## {controls.verbatim(side.title)}")
     picture(
@@ -133,6 +134,10 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
         controls.scale_strip(
             DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, side.unit + more, f"{prefix}scale"
         )
+
+
+def _grey(a: Asked) -> str:
+    return address(insights.grey_photo(a.vit.name, a.photo.key, a.seen), "image/jpeg", "grey")
 
 
 def _words(a: Asked, side: Side, prefix: str) -> None:
@@ -175,7 +180,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     with one:
         st.markdown(f"## {title}")
         picture(
-            insights.grey_photo(*me, a.seen), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
+            _grey(a), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
             also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, grid), opacity=a.opacity,
             values=values.ravel().tolist(), unit=unit, lines=False,
         )  # fmt: skip

@@ -119,14 +119,14 @@ def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") 
 
 
 @budget.kept
-def tiles_address(model: str) -> str:
-    """The picture of all similarity tiles, as a data address."""
+def tiles(model: str) -> bytes:
+    """The picture of all similarity tiles, as a PNG file."""
     from vitcore.figures.positions import tiles_picture
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.theme import encoded
 
     cosine = similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return data_uri(tiles_picture(cosine, models.loaded(model).grid, gutter=False))
+    return encoded(tiles_picture(cosine, models.loaded(model).grid, gutter=False))[0]
 
 
 @budget.kept
@@ -212,14 +212,14 @@ def embeddings(model: str, key: str, _rec: Recording) -> NDArray[np.float32]:
 
 
 @budget.kept
-def shown(model: str, key: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, str]:
-    """What the model sees at the photo's own sharpness: a picture, and the same as a data address."""
+def shown(model: str, key: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
+    """What the model sees at the photo's own sharpness: a picture, and the same as a JPEG file."""
     from vitcore.figures.attention import fitted
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.theme import encoded
     from vitcore.images import sharp
 
     picture = fitted(sharp(_photo, _rec.seen))
-    return picture, data_uri(_array(picture), photo=True)
+    return picture, encoded(_array(picture), photo=True)[0]
 
 
 @budget.kept

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit import runtime
 
 if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
@@ -20,6 +21,14 @@ HERE = Path(__file__).parent
 def source(name: str) -> str:
     """The text of a file of this folder."""
     return (HERE / name).read_text(encoding="utf-8")
+
+
+def address(data: bytes, mime: str, place: str) -> str:
+    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use.
+
+    It fetches them once; in a component's message they would be written and sent again at every run of the page.
+    """
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}")
 
 
 @lru_cache(maxsize=64)  # a few in each language

@@ -7,7 +7,6 @@ a block's attention, the strip) are files of Streamlit's media store, named by t
 from typing import Any
 
 import streamlit as st
-from streamlit import runtime
 
 from app.components import worded
 from app.components.choices import choose
@@ -17,11 +16,6 @@ NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip"
 
 # What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.
 CHOICES: dict[str, type] = {"token": int, "second": int, "block": int, "head": int, "column": bool, "rolled": bool}
-
-
-def address(data: bytes, mime: str, place: str) -> str:
-    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use."""
-    return runtime.get_instance().media_file_mgr.add(data, mime, f"explorer.{place}")
 
 
 def explorer(data: dict[str, Any], *, key: str, targets: dict[str, str], directions: tuple[str, str]) -> None:

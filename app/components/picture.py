@@ -19,7 +19,7 @@ def picture(
     opacity: float = 1.0, values: list[float] | None = None, unit: str = "", lines: bool = True, smooth: bool = True,
     also: tuple[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Draw `image` (a data address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
+    """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
     `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values` are read out
     with `unit` under the pointer; `also` is a (key, value) that a choice sets too.

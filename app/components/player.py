@@ -7,7 +7,7 @@ def player(
     image: str, film: str, names: list[str], captions: list[str], ratio: float, words: dict[str, str], *, key: str,
     label: str, opacity: float = 0.6,
 ) -> None:  # fmt: skip
-    """Show frames of `film` (a data address, one frame below another) over `image`; `ratio` is width over height.
+    """Show frames of `film` (an address, one frame below another) over `image`; `ratio` is width over height.
 
     `names` and `captions` are of the frames; `words` are "play", "pause", "layer" and "layers", what the parts are called.
     """

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from app import insights, session
+from app.components import address
 from app.components.figure import plot
 from app.texts import Prose
 
@@ -45,7 +46,7 @@ class Scene:
     @cached_property
     def address(self) -> str:
         """What the model sees, at the photo's own sharpness."""
-        return session.shown(*self.ids, self.photo, self.rec)[1]
+        return address(session.shown(*self.ids, self.photo, self.rec)[1], "image/jpeg", "photo")
 
     @cached_property
     def cuts(self) -> NDArray:

@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import controls, model_card, session, texts
+from app.components import address
 from app.components.figure import downloads, explain, figure, plot
 from app.components.picture import picture
 
@@ -32,7 +33,7 @@ with right:
 with left:
     st.markdown(f"## {text['tiles title']}")
     picture(
-        session.tiles_address(vit.name), grid.rows, grid.cols, grid.step_px, key="touch",
+        address(session.tiles(vit.name), "image/png", "tiles"), grid.rows, grid.cols, grid.step_px, key="touch",
         target="position", label=text["tiles"], selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
     )  # fmt: skip
     controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")

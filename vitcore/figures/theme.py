@@ -138,11 +138,16 @@ def stops(scale: str, every: int = 32) -> list[str]:
 
 
 def data_uri(pixels: NDArray[np.uint8], photo: bool = False) -> str:
-    """(H, W, 3 or 4) bytes as an address a browser can show: PNG, or JPEG for a `photo`, a tenth of the size."""
+    """(H, W, 3 or 4) bytes as an address a browser can show."""
+    return data_address(*encoded(pixels, photo))
+
+
+def encoded(pixels: NDArray[np.uint8], photo: bool = False) -> tuple[bytes, str]:
+    """(H, W, 3 or 4) bytes as a file, and its kind: PNG, or JPEG for a `photo`, a tenth of the size."""
     file = io.BytesIO()
     kind, how = ("JPEG", {"quality": 90}) if photo and pixels.shape[-1] == 3 else ("PNG", {"compress_level": 3})
     Image.fromarray(pixels).save(file, kind, **how)
-    return data_address(file.getvalue(), f"image/{kind.lower()}")
+    return file.getvalue(), f"image/{kind.lower()}"
 
 
 def data_address(file: bytes, mime: str) -> str:
