@@ -1,0 +1,212 @@
+"""Benchmark: a room of visitors. How long one waits for a page and for a click, and how long each of many does.
+
+Run `python tests/benchmarks/visitors.py [--visitors 50] [--seconds 60] [--think 5] [--url http://…]`. Pages are opened by link,
+each with a photo and settings drawn by chance, and clicks change a number or a slider of an open page. No browser: the
+messages are those that one would send. Times are from a message to the end of the page's script; "CPU" is what the server's
+process took meanwhile, where the system says. Without `--url` a server is started here.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import connect
+
+ROOT = Path(__file__).parents[2]
+PHOTOS = [row["id"] for row in json.loads((ROOT / "assets/samples/credits.json").read_text(encoding="utf-8"))]
+# Page, and what a click changes there: a control's key, its kind, and the values it may take.
+CLICKS: dict[str, tuple[str, str, range] | None] = {
+    "": None, "distance": None,
+    "story": ("patch", "double_value", range(256)), "attention": ("token", "double_value", range(1, 257)),
+    "patches": ("patch", "double_value", range(256)), "filters": ("components", "double_array_value", range(1, 99)),
+    "positions": ("position", "double_value", range(256)), "rollout": ("discard", "double_array_value", range(0, 96, 5)),
+}  # fmt: skip
+BARS = {"one, page": 120, "one, click": 200, "room, page p95": 1000, "room, click p95": 200}  # ms, on two idle cores
+
+
+class Visit:
+    """One visitor's connection: opens pages by link, and clicks on the one that is open."""
+
+    def __init__(self, socket: Any, chance: random.Random) -> None:
+        self.socket, self.chance, self.ids, self.fragments = socket, chance, {}, {}
+        self.page, self.hash, self.query = "", "", ""
+
+    async def open(self, page: str) -> None:
+        draw = self.chance
+        self.page, self.ids, self.fragments = page, {}, {}
+        self.query = (
+            f"photo={draw.choice(PHOTOS)}&block={draw.randrange(12)}&token={draw.randrange(1, 257)}"
+            f"&discard={draw.choice([0, 30, 60, 90])}&residual={draw.choice([25, 50, 75])}"
+        )
+        message = BackMsg()
+        message.rerun_script.page_name, message.rerun_script.query_string = page, self.query
+        await self._run(message)
+
+    async def click(self) -> None:
+        """Change the control that `CLICKS` names."""
+        key, kind, values = CLICKS[self.page] or ("", "", range(0))
+        message = BackMsg()
+        message.rerun_script.page_script_hash, message.rerun_script.query_string = self.hash, self.query
+        message.rerun_script.fragment_id = self.fragments[key]
+        state = message.rerun_script.widget_states.widgets.add(id=self.ids[key])
+        value = self.chance.choice(values)
+        if kind == "double_value":
+            state.double_value = value
+        else:
+            state.double_array_value.data.append(value)
+        await self._run(message)
+
+    async def _run(self, message: BackMsg) -> None:
+        await self.socket.send(message.SerializeToString())
+        while True:
+            said = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), 120))
+            kind = said.WhichOneof("type")
+            if kind == "script_finished":
+                return
+            if kind == "navigation":
+                self.hash = said.navigation.page_script_hash
+            if kind == "delta":
+                self._read(said.delta)
+
+    def _read(self, delta: Any) -> None:
+        shown = delta.new_element
+        kind = shown.WhichOneof("type")
+        assert kind != "exception", shown.exception.message
+        if kind in ("number_input", "slider"):
+            found = getattr(shown, kind).id
+            key = found.split("-", 2)[2]
+            self.ids[key], self.fragments[key] = found, delta.fragment_id
+
+
+@contextlib.asynccontextmanager
+async def visiting(url: str, chance: random.Random) -> AsyncIterator[Visit]:
+    address = url.replace("http", "ws", 1) + "/_stcore/stream"
+    async with connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60) as held:  # type: ignore[list-item]
+        yield Visit(held, chance)
+
+
+class Times(dict[str, list[float]]):
+    """Milliseconds by what was waited for."""
+
+    async def take(self, name: str, doing: Any) -> None:
+        begun = time.perf_counter()
+        await doing
+        self.setdefault(name, []).append(1e3 * (time.perf_counter() - begun))
+
+
+def cpu_ms(pid: int | None) -> float:
+    """What a process has used so far, in steps of 10 ms."""
+    try:
+        spent = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+        return 1e3 * sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return float("nan")
+
+
+async def one(url: str, pid: int | None, rounds: int, chance: random.Random) -> None:
+    """One visitor, page after page; the first round warms up."""
+    print("\n| one visitor | page, ms | CPU, ms | click, ms | CPU, ms |\n|---|---|---|---|---|")
+    times, spent = Times(), Times()
+    async with visiting(url, chance) as visit:
+        for turn in range(rounds + 1):
+            for page, click in CLICKS.items():
+                for name, doing in (("page", lambda page=page: visit.open(page)), ("click", visit.click)):
+                    if name == "click" and not click:
+                        continue
+                    before = cpu_ms(pid)
+                    await times.take(f"{page} {name}", doing())
+                    await asyncio.sleep(0.05)  # what is left to be tidied counts too
+                    spent.setdefault(f"{page} {name}", []).append(cpu_ms(pid) - before)
+            if not turn:
+                times, spent = Times(), Times()
+
+    def line(title: str, pages: list[str]) -> str:
+        cells = []
+        for what in ("page", "click"):
+            for table, middle in ((times, statistics.median), (spent, statistics.mean)):
+                found = [x for page in pages for x in table.get(f"{page} {what}", [])]
+                cells.append(f"{middle(found):.0f}" if found else "–")
+        return f"| {title} | " + " | ".join(cells) + " |"
+
+    for page in CLICKS:
+        print(line(page or "overview", [page]))
+    print(line(f"all (bars: {BARS['one, page']}, click {BARS['one, click']})", list(CLICKS)))
+
+
+async def room(url: str, visitors: int, seconds: float, think_s: float, chance: random.Random) -> None:
+    """Many visitors: a page, then a click now and then, each after thinking."""
+    times, until = Times(), time.monotonic() + seconds
+
+    async def visitor() -> None:
+        await asyncio.sleep(chance.random() * think_s)
+        async with visiting(url, chance) as visit:
+            while time.monotonic() < until:
+                page = chance.choice(list(CLICKS))
+                await times.take("page", visit.open(page))
+                await asyncio.sleep(think_s * (0.5 + chance.random()))
+                if CLICKS[page] and chance.random() < 0.5 and time.monotonic() < until:
+                    await times.take("click", visit.click())
+                    await asyncio.sleep(think_s * (0.5 + chance.random()))
+
+    await asyncio.gather(*(visitor() for _ in range(visitors)))
+    print(
+        f"\n| {visitors} visitors, thinking {think_s:g} s | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|"
+    )
+    for name, found in times.items():
+        ends = sorted(found)
+        p95, bar = ends[int(0.95 * len(ends))], BARS[f"room, {name} p95"]
+        print(
+            f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |"
+        )
+
+
+@contextlib.contextmanager
+def server() -> Iterator[tuple[str, int]]:
+    """The app on a port of its own: its address, and its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
+               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+    kept = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
+    with subprocess.Popen(command, cwd=ROOT, env=kept, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}", started.pid
+        finally:
+            started.terminate()
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--think", type=float, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--url", help="of an app that runs already")
+    parser.add_argument("--pid", type=int, help="of its process, for its CPU time")
+    args = parser.parse_args()
+    with contextlib.nullcontext((args.url, args.pid)) if args.url else server() as (url, pid):
+        asyncio.run(one(url, pid, args.rounds, random.Random(0)))
+        asyncio.run(room(url, args.visitors, args.seconds, args.think, random.Random(1)))
+
+
+if __name__ == "__main__":
+    main()
