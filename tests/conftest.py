@@ -9,7 +9,7 @@ from pathlib import Path
 
 ALONE = "PYTEST_XDIST_WORKER" not in os.environ
 if not ALONE:  # several workers share the cores; what they start does too
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["OMP_NUM_THREADS"] = "1"  # whatever it was: threads that wait for a core spin
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

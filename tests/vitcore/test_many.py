@@ -1,15 +1,13 @@
 """Several processes answer as one does: the same numbers to the bit, said once."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.conftest import ROOT, SAMPLES
 from tests.models import model_file
+from tests.shells import shell
 from vitcore import many
 
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
@@ -40,17 +38,16 @@ def photos(tmp_path):
     return folder
 
 
-def shell(program, folder, model, *more):
-    command = [*program, "-m", "vitcore", "distance", "--images", folder, "--model", model, *more]
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run([str(c) for c in command], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+def distances(launch, folder, model):
+    done = shell(*launch, "-m", "vitcore", "distance", "--images", folder, "--model", model, "--json", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def test_two_processes_give_the_json_of_one(photos, tmp_path):
     model = tmp_path / "tiny.safetensors"
     model_file(model, seed=3)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    one = shell([sys.executable], photos, model, "--json")
-    two = shell(launch, photos, model, "--json")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    one, two = distances([], photos, model), distances(launch, photos, model)
     assert one.stdout == two.stdout and json.loads(two.stdout)["images"] == len(PHOTOS)
     assert two.stdout.count("\n") == 1 and two.stderr.count("damaged.jpg is empty.") == 1

@@ -5,8 +5,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 import vitcore
-from tests.conftest import ROOT
+from tests.shells import shell, start
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import checkpoint, frames, loop, runs
 from vitcore.train.conduct import conduct
@@ -33,18 +31,6 @@ def quiet(record):
 
 def losses(folder):
     return [record["loss"] for record in runs.records(folder)]
-
-
-def shell(*args, cwd, wait=True, env=None, **options):
-    """`python -m vitcore …` in its own process."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(env or {})}
-    process = subprocess.Popen(
-        [sys.executable, *args], cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
-    if not wait:
-        return process
-    out, err = process.communicate(timeout=180)
-    return subprocess.CompletedProcess(args, process.returncode, out, err)
 
 
 def flags(**changes):
@@ -178,7 +164,7 @@ def test_sigkill_at_any_step_loses_nothing(tmp_path, digits):
     train = ["-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), *more]
     done = shell(*train, "--id", "whole", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    process = shell(*train, "--id", "killed", cwd=tmp_path, wait=False)
+    process = start(*train, "--id", "killed", cwd=tmp_path)
     folder = runs.RunFolder(tmp_path / "runs" / "killed")
     until(lambda: len(runs.records(folder)) >= KILLED_AT, process)
     process.kill()
@@ -204,8 +190,9 @@ def until(ready, process, seconds=90):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_saves_and_stops(tmp_path, digits, how):
     more = flags(steps=5000, snapshots=0, evaluate_every_steps=0, save_every_steps=5000)
-    process = shell("-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), "--id", "r", *more, cwd=tmp_path,
-                    wait=False)  # fmt: skip
+    process = start(
+        "-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), "--id", "r", *more, cwd=tmp_path
+    )
     folder = runs.RunFolder(tmp_path / "runs" / "r")
     until(lambda: len(runs.records(folder)) >= 3, process)
     process.send_signal(how)
