@@ -19,7 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
+         "--disable-sync", "--js-flags=--no-turbofan",  # it optimises for minutes; a page is open for seconds
+         "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
 expect.set_options(timeout=60_000)  # a machine may be busy; what is there sooner is seen sooner
@@ -88,13 +89,29 @@ def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> N
     raise TimeoutError(f"no answer from {address}")
 
 
+@pytest.fixture(scope="session")
+def spare(chromium) -> list[BrowserContext]:
+    """Visitors who have left: they keep what their browser has fetched and compiled, and nothing that a page has stored."""
+    return []
+
+
+def _forget(context: BrowserContext, origin: str) -> None:
+    wire = context.new_cdp_session(context.pages[0])
+    stores = "cookies,local_storage,indexeddb,cache_storage,service_workers"
+    wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": stores})
+    for page in context.pages:
+        page.close()
+    context.clear_cookies()
+
+
 @pytest.fixture
-def visit(chromium, server, home) -> Iterator:
+def visit(chromium, spare, server, home) -> Iterator:
     """`visit("patches?patch=3", width=390, theme="dark")`: a new visitor's page; what it did wrong fails the test.
 
-    `options` are the browser context's: `locale`, `has_touch` and the like.
+    `options` are the browser context's: `locale`, `has_touch` and the like. With `new` nothing is in the browser's cache.
     """
-    contexts: list[BrowserContext] = []
+    usual: list[BrowserContext] = []
+    special: list[BrowserContext] = []
     wrong: list[str] = []
     heard = (home / "log").stat().st_size
 
@@ -107,23 +124,35 @@ def visit(chromium, server, home) -> Iterator:
             lambda m: m.type == "error" and not _expected(m) and wrong.append(f"console: {m.text} {m.location}"),
         )
 
-    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light", **options) -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **options)
+    def visitor(options: dict) -> BrowserContext:
+        if not options and spare:
+            return spare.pop()
+        context = chromium.new_context(**{k: v for k, v in options.items() if k != "new"})
         context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
         context.set_default_timeout(60_000)
         context.add_init_script(LISTEN)
-        contexts.append(context)
+        return context
+
+    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light", **options) -> Page:
+        context = visitor(options)
+        (special if options else usual).append(context)
         page = context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
         minded(page)
         page.goto(path if path.startswith(("http:", "about:")) else f"{server}/{path}")
         return page
 
     yield go
-    for context in contexts:
+    for context in usual + special:
         for page in context.pages:
             if page.locator("[data-testid=stException]").count():
                 wrong.append(f"an exception is shown on {page.url}")
-        context.close()
+        if context in special or not context.pages:
+            context.close()
+        else:
+            _forget(context, server)
+            spare.append(context)
     said = (home / "log").read_text()[heard:]
     assert wrong == [] and "Traceback" not in said, (wrong, said[-3000:])
 

@@ -11,19 +11,32 @@ from playwright.sync_api import Locator, Page
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
 QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server
 
-# Told to every page before its own scripts: remember when the page and the server last spoke to each other.
+# Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
+# the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
 LISTEN = """
-window.spoke = 0
+window.spoke = window.sending = 0
+const speaks = () => { window.spoke = performance.now() }
 window.WebSocket = class extends WebSocket {
   constructor(...all) {
     super(...all)
-    this.addEventListener("message", () => { window.spoke = performance.now() })
+    this.addEventListener("message", speaks)
   }
   send(data) {
-    window.spoke = performance.now()
+    speaks()
     super.send(data)
   }
 }
+const send = XMLHttpRequest.prototype.send
+XMLHttpRequest.prototype.send = function (...all) {
+  window.sending++
+  this.addEventListener("loadend", () => { window.sending--; speaks() })
+  return send.apply(this, all)
+}
+for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "input", "change"])
+  window.addEventListener(kind, speaks, true)
+const still = new CSSStyleSheet()
+still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { animation: none !important }")
+document.adoptedStyleSheets.push(still)
 """
 # No run is on its way, nothing of an older one is left, our components have dressed the page and drawn what they show,
 # nothing glides or fades, and nobody has spoken for a while.
@@ -31,7 +44,7 @@ AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
   if (app?.dataset.testScriptState !== "notRunning" || !document.documentElement.dataset.mode) return false
-  if (performance.now() - window.spoke < quiet || document.querySelector(old)) return false
+  if (performance.now() - window.spoke < quiet || window.sending || document.querySelector(old)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
   const shown = "[data-testid=stPlotlyChart], svg[role=img], canvas[role], img"

@@ -31,7 +31,7 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
 
 def test_what_a_first_visit_carries(visit, server):
     """Beyond Streamlit's own bundle: what came over the line and the websocket."""
-    page = visit("about:blank")
+    page = visit("about:blank", new=True)
     wire, urls, carried = page.context.new_cdp_session(page), {}, []
     wire.send("Network.enable")
     wire.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
