@@ -120,8 +120,9 @@ def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
     # one that is not in the menu stays chosen: `current` gets it, or says why not
     asked = st.session_state.get("model") or st.query_params.get("model")
+    strange = {asked} - {None, *cards, *(card.title for card in cards.values())}
     name = st.selectbox(
-        text["model"], [*cards, *({asked} - {None, *cards})], key="model", bind="query-params",
+        text["model"], [*cards, *strange], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,
         accept_new_options=mode.allows("downloads"), help=text["model help" if mode.allows("downloads") else "off downloads"],
     )  # fmt: skip

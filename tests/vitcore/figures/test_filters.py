@@ -42,7 +42,7 @@ def test_each_tells_the_pointer_its_share():
 def test_it_says_how_much_variance_is_shown():
     fig = figures.filters(tiles(2), np.array([0.5, 0.25, 0.25]), subject="Root convolution")
     said = f"{fig.layout.title.text} {fig.layout.title.subtitle.text}"
-    assert "Root convolution" in said and "75%" in said and "first 2" in said
+    assert "Root convolution" in said and "75.0%" in said and "first 2" in said
 
 
 def test_the_scree_adds_up():
