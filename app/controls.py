@@ -73,16 +73,14 @@ def _photo_picker() -> None:
 def photos(chosen: str, *, key: str) -> None:
     """The sample photos, small; a click chooses one."""
     rows = _sample_tiles(texts.language())
-    gallery(rows, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
+    images = [session.thumbnail(row["id"]) for row in rows]
+    gallery(rows, images, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
 
 
 @lru_cache(maxsize=len(texts.LANGUAGES))
 def _sample_tiles(lang: str) -> list[dict[str, str]]:
     with speaking(texts.table(lang)):
-        return [
-            {"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"]), "image": session.thumbnail(row["id"])}
-            for row in session.samples()
-        ]
+        return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in session.samples()]
 
 
 def uploader(key: str) -> None:

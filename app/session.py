@@ -38,16 +38,15 @@ def samples() -> list[dict[str, str]]:
 
 
 @lru_cache(maxsize=64)
-def thumbnail(sample: str, side_px: int = 112) -> str:
-    """A small square of a sample photo as a data address."""
-    import base64
+def thumbnail(sample: str, side_px: int = 112) -> bytes:
+    """A small square of a sample photo, WebP."""
     import io
 
     from PIL import Image, ImageOps
 
     file = io.BytesIO()
     ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "WEBP", quality=72)
-    return "data:image/webp;base64," + base64.b64encode(file.getvalue()).decode()
+    return file.getvalue()
 
 
 @lru_cache(maxsize=64)

@@ -4,11 +4,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".photos")
   root.setAttribute("aria-label", data.label)
   if (root.childElementCount !== data.rows.length) {
-    root.replaceChildren(...data.rows.map(row => {
+    root.replaceChildren(...data.images.map(address => {
       const button = document.createElement("button")
       const image = document.createElement("img")
       button.type = "button"
-      image.src = row.image
+      image.src = new URL(address.replace(/^\//, ""), document.baseURI)
       button.append(image)
       return button
     }))

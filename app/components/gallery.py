@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.components import source
+from app.components import address, source
 from app.components.choices import choose
 
 _GALLERY = st.components.v2.component(
@@ -11,11 +11,12 @@ _GALLERY = st.components.v2.component(
 )  # fmt: skip
 
 
-def gallery(rows: list[dict[str, str]], chosen: str, *, key: str, target: str, label: str) -> None:
-    """Show rows of {id, title, alt, image}, called `label`; a click puts the id in st.session_state[target]."""
+def gallery(rows: list[dict[str, str]], images: list[bytes], chosen: str, *, key: str, target: str, label: str) -> None:
+    """Show rows of {id, title, alt}, called `label`, by their images (WebP); a click puts the id in st.session_state[target]."""
 
     def pick() -> None:
         if st.session_state[key].picked:
             choose(target, st.session_state[key].picked)
 
-    _GALLERY(data={"rows": rows, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)
+    where = [address(image, "image/webp", f"gallery{i}") for i, image in enumerate(images)]
+    _GALLERY(data={"rows": rows, "images": where, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)
