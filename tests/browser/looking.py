@@ -2,6 +2,7 @@
 
 import base64
 import io
+from collections.abc import Iterator
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
@@ -34,6 +35,8 @@ XMLHttpRequest.prototype.send = function (...all) {
 }
 for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "input", "change"])
   window.addEventListener(kind, speaks, true)
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", speaks)
+window.addEventListener("resize", speaks)
 const still = new CSSStyleSheet()
 still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { animation: none !important }")
 document.adoptedStyleSheets.push(still)
@@ -65,6 +68,15 @@ def at_rest(page: Page) -> Page:
     """Wait until the server has nothing more to say and the page has drawn what it said."""
     page.wait_for_function(AT_REST, arg=QUIET_MS, timeout=LONG_MS, polling=50)
     return page
+
+
+def in_both(page: Page) -> Iterator[str]:
+    """The page in light, then, with the screen, in dark, as a page that is open follows it."""
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function("theme => document.documentElement.dataset.mode === theme", arg=theme)
+        at_rest(page)
+        yield theme
 
 
 def serious(page: Page, part: str | None = None, also: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, serious, too_wide
+from looking import LONG_MS, at_rest, in_both, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -292,12 +292,13 @@ def test_scales_and_drawings(visit):
     assert pixels(page, "canvas.lit") != seen[-1][:1]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(visit, theme):
-    page = ready(visit("attention?second=40", theme=theme))
+def test_axe_finds_nothing_serious(visit, subtests):
+    page = ready(visit("attention?second=40"))
     for summary in ("How heads get their words", "Keys"):
         page.locator("summary", has_text=summary).click()
-    assert serious(at_rest(page)) == []
+    for theme in in_both(page):
+        with subtests.test(theme):
+            assert serious(ready(page)) == []
 
 
 def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):

@@ -5,7 +5,7 @@ import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from looking import LONG_MS, serious, too_wide
+from looking import LONG_MS, in_both, serious, too_wide
 from looking import at_rest as quiet
 from playwright.sync_api import Locator, Page, expect
 
@@ -138,10 +138,11 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
     assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious_whatever_the_method(visit, theme):
-    page = at_rest(visit("rollout?method=integrated_gradients&b_method=rollout&ask=true", theme=theme))
+def test_axe_finds_nothing_serious_whatever_the_method(visit, subtests):
+    page = at_rest(visit("rollout?method=integrated_gradients&b_method=rollout&ask=true"))
     page.get_by_role("button", name="Download").first.click()
-    expect(page.get_by_role("button", name="Numbers, CSV").first).to_be_visible()
-    found = serious(quiet(page))
-    assert found == [], json.dumps(found, indent=1)
+    for theme in in_both(page):
+        with subtests.test(theme):
+            expect(page.get_by_role("button", name="Numbers, CSV").first).to_be_visible()
+            found = serious(at_rest(page))
+            assert found == [], json.dumps(found, indent=1)

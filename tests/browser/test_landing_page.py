@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from files import saved
-from looking import at_rest, canvas, changed, drawn, serious, too_wide
+from looking import at_rest, canvas, changed, drawn, in_both, serious, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -92,11 +92,11 @@ def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
     expect(page).to_have_url(re.compile(r"token=38"))  # patch 37, after the class token
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-def test_axe_finds_nothing_serious_and_headings_in_order(visit, theme, width):
-    page = at_rest(visit(theme=theme, width=width, height=900))
-    assert serious(page, also=("heading-order",)) == []
+def test_axe_finds_nothing_serious_and_headings_in_order(visit, width, subtests):
+    for theme in in_both(page := visit(width=width, height=900)):
+        with subtests.test(theme):
+            assert serious(page, also=("heading-order",)) == []
 
 
 def test_the_first_picture_is_the_same_once_the_model_is_there(visit):

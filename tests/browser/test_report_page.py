@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import corners, saved
-from looking import LONG_MS, at_rest, serious, too_wide
+from looking import LONG_MS, at_rest, in_both, serious, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -171,10 +171,10 @@ def test_where_there_is_no_clipboard_the_address_can_be_copied_by_hand(visit):
     expect(page.locator("output")).to_contain_text(TEXT["copy failed"])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_is_accessible_and_fits_a_phone(visit, theme):
-    page = at_rest(visit("report", theme=theme))
-    assert serious(page) == []
+def test_the_page_is_accessible_and_fits_a_phone(visit, subtests):
+    for theme in in_both(page := visit("report")):
+        with subtests.test(theme):
+            assert serious(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     at_rest(page)
     assert too_wide(page) <= 1

@@ -3,9 +3,10 @@
 import json
 import re
 import statistics
+from collections.abc import Iterator
 
 import pytest
-from looking import at_rest, serious, too_wide
+from looking import at_rest, in_both, serious, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -139,24 +140,28 @@ def test_a_link_opens_the_same_step_for_somebody_else(visit):
     expect(other.get_by_role("heading", name="Token 36 in layer 6, head 1")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(visit, server, theme, subtests):
-    page = visit("about:blank", theme=theme)
+def walked(page: Page, lang: str) -> Iterator[int]:
+    """The page at every step, turned by a key."""
     for step in range(1, 10):
-        with subtests.test(step=step):
-            page.goto(f"{server}/story?step={step}&guess=1")
-            at_rest(page).get_by_test_id("stExpander").get_by_text("Show the answer").click()
-            found = serious(at_rest(page), None if step == 1 else "[data-testid=stMain]")
-            assert found == [], json.dumps(found, indent=1)
+        at(page, step, texts.prose("story", lang))
+        yield step
+        page.keyboard.press("ArrowRight")
+
+
+def test_axe_finds_nothing_serious(visit, subtests):
+    for step in walked(page := visit("story"), "en"):
+        page.get_by_test_id("stExpander").get_by_text("Show the answer").click()
+        for theme in in_both(page):
+            with subtests.test(step=step, theme=theme):
+                found = serious(page, None if step == 1 else "[data-testid=stMain]")
+                assert found == [], json.dumps(found, indent=1)
 
 
 @pytest.mark.parametrize("lang", ["zh-TW", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("en", "zh-CN"))])
-def test_a_phone_never_scrolls_sideways(visit, server, lang, subtests):
-    page = visit("about:blank", width=390, height=844)
-    for step in range(1, 10):
+def test_a_phone_never_scrolls_sideways(visit, lang, subtests):
+    for step in walked(page := visit(f"story?lang={lang}", width=390, height=844), lang):
         with subtests.test(step=step):
-            page.goto(f"{server}/story?step={step}&lang={lang}")
-            assert too_wide(at_rest(page)) <= 1
+            assert too_wide(page) <= 1
             cut = page.locator(".katex-display").evaluate_all(
                 "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
             )
