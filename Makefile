@@ -20,7 +20,7 @@ help: ## list these verbs
 	@echo "  Variables: PYTHON=$(PYTHON) VENV=$(VENV) PORT=$(PORT)"
 
 app: $(APP_READY) ## install what is missing, then open the app on http://localhost:PORT
-	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT) --server.fileWatcherType none
+	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT)
 
 test: $(DEV_READY) browser ## every test but the slow ones; those with a browser after the others, whatever these say
 	@trap 'exit 130' INT; failed=0; set -x; \

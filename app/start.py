@@ -37,8 +37,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def settings() -> Iterator[tuple[str, Any]]:
-    """The app's settings by the names of `streamlit run`: `theme_light_primaryColor`; and no watching of files."""
-    yield "server_fileWatcherType", "none"
+    """The app's settings by the names of `streamlit run`: `theme_light_primaryColor`."""
     yield from _flat(tomllib.loads(CONFIG.read_text(encoding="utf-8")))
 
 
