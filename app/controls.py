@@ -155,7 +155,7 @@ def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
 
 def span(seconds: float) -> str:
     """Seconds as a person says them."""
-    from vitcore.train.runs import readable_time
+    from vitcore.train.runs.files import readable_time
 
     return readable_time(seconds)
 

@@ -15,7 +15,7 @@ from vitcore.figures.training import Line
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from vitcore.train.frames import Film
+    from vitcore.train.runs.frames import Film
 
 SHOWN = 28  # components, as in the paper's Figure 7
 BINS = 240  # points of a curve

@@ -13,8 +13,8 @@ import streamlit as st
 
 from app import mode, processes, runs
 from app.controls import verbatim
-from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
+from vitcore.train.recipes.presets import PRESETS
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
 from vitcore.words import say
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _counted(found: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> s
 
 
 def _numbers(size: tuple[int, float], timed: Any, text: dict[str, str]) -> None:
-    from vitcore.train.runs import readable_time
+    from vitcore.train.runs.files import readable_time
 
     params, flop = size
     told = {text["parameters"]: _short(params), text["flop"]: _short(flop)}

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import vitcore
 from app import mode, texts
-from vitcore.train import runs as files
+from vitcore.train.runs import files
 
 if TYPE_CHECKING:
-    from vitcore.train.recipe import Recipe
+    from vitcore.train.recipes.recipe import Recipe
 
 ROOT = Path(vitcore.__file__).resolve().parents[1]  # where a new process finds vitcore
 NICER = 5  # a training yields to the pages

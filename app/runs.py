@@ -18,11 +18,11 @@ from app import budget, mode, texts
 from app.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.cards import DEFAULT, ModelCard
-from vitcore.train import runs as files
+from vitcore.train.runs import files
 
 if TYPE_CHECKING:
-    from vitcore.train.cost import Cost
-    from vitcore.train.frames import Film
+    from vitcore.train.learning.cost import Cost
+    from vitcore.train.runs.frames import Film
 
 RECORDINGS = asset("recordings")
 TAIL_BYTES = 4096  # of a log, in which its last record is
@@ -183,7 +183,7 @@ def look_into(source: str, task: str) -> Photographs:
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)
 def _look_into(source: str, lang: str) -> Photographs:
-    from vitcore.train.sources import DataError, open_photos
+    from vitcore.train.data.sources import DataError, open_photos
 
     try:
         train, held_out = open_photos(source)
@@ -212,8 +212,8 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str:
-    from vitcore.train import cost
-    from vitcore.train.recipe import from_json
+    from vitcore.train.learning import cost
+    from vitcore.train.recipes.recipe import from_json
 
     recipe = from_json(recipe_json)
     try:
@@ -225,8 +225,8 @@ def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _measured(recipe_json: str, classes: int, lang: str) -> Cost:
-    from vitcore.train.cost import cost
-    from vitcore.train.recipe import from_json
+    from vitcore.train.learning.cost import cost
+    from vitcore.train.recipes.recipe import from_json
 
     return cost(from_json(recipe_json), classes)
 
@@ -276,7 +276,7 @@ def film(name: str) -> tuple[str, Film]:
 
 @budget.kept
 def _film(path: str, key: str) -> Film:
-    from vitcore.train import frames
+    from vitcore.train.runs import frames
 
     return frames.open_film(Path(path)) if path.endswith(".safetensors") else frames.of_run(path)
 

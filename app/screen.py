@@ -16,7 +16,7 @@ from app.components.figure import explain, npz
 from vitcore.words import say
 
 if TYPE_CHECKING:
-    from vitcore.train.frames import Film
+    from vitcore.train.runs.frames import Film
 
 PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from vitcore.cards import CARDS, DEFAULT
 from vitcore.report import verb as taking_away
 from vitcore.train import verbs as training
-from vitcore.train.runs import RunError
+from vitcore.train.runs.files import RunError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 from app import budget
 from vitcore import zoo
-from vitcore.train import runs as files
+from vitcore.train.runs import files
 
 pytest.register_assert_rewrite("visitor")
 

@@ -9,8 +9,8 @@ from app import form, session
 from app.runs import RECORDINGS
 from vitcore import own
 from vitcore.cards import CARDS
-from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import knobs
+from vitcore.train.recipes.presets import PRESETS
+from vitcore.train.recipes.recipe import knobs
 
 ROOT = Path(__file__).parents[2]
 READOUTS = ("class token", "class and distillation tokens", "attention pool", "mean of patches")  # of `Vit.readout`

@@ -8,8 +8,7 @@ from trained import STEPS, a_run, add_frame
 from visitor import MAIN, App
 
 from app import runs, screen, texts
-from vitcore.train import frames
-from vitcore.train import runs as files
+from vitcore.train.runs import files, frames
 
 AROUND = {"lang": "en", "lecture": False}  # the controls of every page
 

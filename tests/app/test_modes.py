@@ -168,7 +168,7 @@ def test_no_message_starts_a_training_or_opens_a_folder(monkeypatch, visit, neve
 
 @pytest.mark.parametrize(("state", "label"), [("stopped", "Resume"), ("stopped", "Delete"), ("running", "Stop")])
 def test_no_message_touches_a_run(monkeypatch, visit, never, state, label):
-    from vitcore.train import runs as files
+    from vitcore.train.runs import files
 
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "0")
     monkeypatch.setattr(files, "held", lambda run: state == "running")

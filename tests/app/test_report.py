@@ -19,7 +19,7 @@ import vitcore
 from app import session, takeaway, texts
 from vitcore import zoo
 from vitcore.analysis import filters
-from vitcore.train import runs as on_disk
+from vitcore.train.runs import files as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
 

@@ -15,11 +15,11 @@ from visitor import App
 
 from app import form, processes, runs, watching
 from vitcore import cli
-from vitcore.train import runs as files
 from vitcore.train import verbs
-from vitcore.train.cost import Cost
-from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import changed, knobs
+from vitcore.train.learning.cost import Cost
+from vitcore.train.recipes.presets import PRESETS
+from vitcore.train.recipes.recipe import changed, knobs
+from vitcore.train.runs import files
 
 TINY = {"steps": 30, "batch": 8, "image_px": 32, "patch_px": 8, "width": 24, "blocks": 1}
 
@@ -104,14 +104,14 @@ def test_what_is_out_of_range_is_said(values, said):
 
 
 def test_a_model_that_cannot_be_built_is_said(monkeypatch):
-    from vitcore.train import cost
+    from vitcore.train.learning import cost
 
     monkeypatch.setattr(cost, "shape", lambda *_: 1 / 0)
     assert filled(App("train"), steps=317).sentences("error") == ["division by zero"]
 
 
 def test_what_it_costs_is_measured_when_asked(monkeypatch):
-    from vitcore.train import cost
+    from vitcore.train.learning import cost
 
     measured = []
     monkeypatch.setattr(cost, "cost", lambda recipe, classes: measured.append(classes) or Cost(1, 2.0, 0.5, 180.0))
@@ -124,7 +124,7 @@ def test_what_it_costs_is_measured_when_asked(monkeypatch):
 
 
 def test_a_measurement_that_failed_is_tried_again(monkeypatch):
-    from vitcore.train import cost
+    from vitcore.train.learning import cost
 
     answers = [MemoryError("out of memory"), Cost(1, 2.0, 0.5, 180.0)]
 

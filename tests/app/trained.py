@@ -7,9 +7,8 @@ import numpy as np
 from safetensors.torch import save_file
 
 from vitcore.grid import Grid
-from vitcore.train import frames
-from vitcore.train import runs as files
-from vitcore.train.presets import preset
+from vitcore.train.recipes.presets import preset
+from vitcore.train.runs import files, frames
 
 SMALL = {
     "image_px": 32,

@@ -18,12 +18,12 @@ import torch
 from PIL import Image
 from torch import nn
 
-from vitcore.train import loop
-from vitcore.train.data import Resident, open_data
-from vitcore.train.model import MEAN, STD, build
-from vitcore.train.recipe import Recipe, changed
-from vitcore.train.snapshots import SAMPLES
-from vitcore.train.sources import open_photos
+from vitcore.train.conducting.snapshots import SAMPLES
+from vitcore.train.data.sources import open_photos
+from vitcore.train.data.tensors import Resident, open_data
+from vitcore.train.learning import loop
+from vitcore.train.learning.model import MEAN, STD, build
+from vitcore.train.recipes.recipe import Recipe, changed
 
 TI = Recipe(image_px=128, patch_px=16, steps=10**6, batch=64, warmup_steps=0, snapshots=0, precision="auto")
 ONCE = 6  # crops of each sample photo
@@ -165,7 +165,7 @@ def on_gpu(rounds: int, steps: int) -> None:
     matmul = iter(lambda: a @ a, None)
     rate = 2 * 8192**3 / min(seconds(matmul, 20) for _ in range(rounds))
     base = changed(TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"})
-    from vitcore.train.cost import shape
+    from vitcore.train.learning.cost import shape
 
     way = ours(base, fixed(base, 1000, "cuda"), tuple(map(str, range(1000))))
     seconds(way, 3)

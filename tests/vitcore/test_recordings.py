@@ -9,9 +9,9 @@ from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.analysis.training import appeared
 from vitcore.cards import DEFAULT
-from vitcore.train import frames
-from vitcore.train.masked import MASKED, REPLACED, UNTOUCHED
-from vitcore.train.presets import preset
+from vitcore.train.learning.masked import MASKED, REPLACED, UNTOUCHED
+from vitcore.train.recipes.presets import preset
+from vitcore.train.runs import frames
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 

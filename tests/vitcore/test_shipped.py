@@ -9,7 +9,7 @@ import vitcore
 from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.cards import CARDS, DEFAULT
-from vitcore.train import measure
+from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "assets" / "samples"
@@ -77,6 +77,6 @@ def test_the_card_tells_what_was_measured_and_how(card, shipped):
         correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid), abs=2e-3
     )
     assert "python -m vitcore train layer_by_layer" in card["trained"]["commands"][0]
-    assert "python -m vitcore.train.measure" in card["trained"]["commands"][-1]
+    assert "python -m vitcore.train.shipping.measure" in card["trained"]["commands"][-1]
     assert card["card"]["licence"] == CARDS[0].licence == "Apache-2.0"
     assert card["card"]["params_m"] == CARDS[0].params_m

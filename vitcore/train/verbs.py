@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.cards import DEFAULT
-from vitcore.train import runs
-from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed, knobs
+from vitcore.train.recipes.presets import PRESETS, preset
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs
+from vitcore.train.runs import files
 
 
 def add(verbs: Any) -> None:
@@ -76,25 +76,25 @@ def train(args: argparse.Namespace) -> None:
     """Start a run or go on with one, a line a record on standard error."""
     from accelerate import PartialState
 
-    from vitcore.train.conduct import conduct
-    from vitcore.train.loop import several_on_cpu
+    from vitcore.train.conducting.conduct import conduct
+    from vitcore.train.learning.loop import several_on_cpu
 
     state = PartialState(cpu=several_on_cpu())
     with state.main_process_first():  # under torchrun the first process makes the folder, the others find it
-        folder = runs.find(args.resume) if args.resume else _new_run(args, state.is_main_process, state.num_processes)
+        folder = files.find(args.resume) if args.resume else _new_run(args, state.is_main_process, state.num_processes)
     ending = conduct(folder, _show, args.log_with)
     if state.is_main_process:
         print(f"{folder.path}: {ending}", flush=True)
 
 
-def _new_run(args: argparse.Namespace, main: bool, processes: int) -> runs.RunFolder:
+def _new_run(args: argparse.Namespace, main: bool, processes: int) -> files.RunFolder:
     recipe = _recipe(args)
     if not args.data:
         raise RecipeError(f"--data is missing: {DATA}.")
     if processes > 1 and not args.id:
         raise RecipeError("name the run with --id: several processes must agree on it.")
     run_id = args.id or f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}"
-    return runs.create(run_id, recipe, args.data) if main else runs.find(run_id)
+    return files.create(run_id, recipe, args.data) if main else files.find(run_id)
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
@@ -111,7 +111,7 @@ def _show(record: dict[str, Any]) -> None:
 
 def evaluate(args: argparse.Namespace) -> None:
     """Top-1 and top-5 on the held-out photos of a data set."""
-    from vitcore.train.evaluate import accuracy
+    from vitcore.train.judging.evaluate import accuracy
 
     vit, held_out = _model_and_photos(args)[0::2]
     found = accuracy(vit, held_out)
@@ -120,8 +120,8 @@ def evaluate(args: argparse.Namespace) -> None:
 
 def few_shot(args: argparse.Namespace) -> None:
     """Closed-form linear accuracy from a few training photos a class."""
-    from vitcore.train.evaluate import features
-    from vitcore.train.fewshot import few_shot as measure
+    from vitcore.train.judging.evaluate import features
+    from vitcore.train.judging.fewshot import few_shot as measure
 
     vit, train_photos, held_out = _model_and_photos(args)
     found = measure(
@@ -131,7 +131,7 @@ def few_shot(args: argparse.Namespace) -> None:
 
 
 def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
-    from vitcore.train.sources import open_photos, require_classes
+    from vitcore.train.data.sources import open_photos, require_classes
     from vitcore.zoo import load
 
     train_photos, held_out = open_photos(args.data)
@@ -148,7 +148,7 @@ def _print(args: argparse.Namespace, found: dict[str, Any]) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """A directory for timm.create_model("local-dir:…", pretrained=True)."""
-    from vitcore.train.export import export as write
+    from vitcore.train.shipping.export import export as write
 
     write(args.model, args.out)
     print(f'timm.create_model("local-dir:{args.out}", pretrained=True)')
@@ -157,9 +157,9 @@ def export(args: argparse.Namespace) -> None:
 def list_runs(args: argparse.Namespace) -> None:
     """Every run with its state and last record."""
     rows = []
-    for folder in runs.all_runs():
-        log = runs.records(folder)
-        rows.append({"id": folder.id, **runs.status(folder), "last": log[-1] if log else {}})
+    for folder in files.all_runs():
+        log = files.records(folder)
+        rows.append({"id": folder.id, **files.status(folder), "last": log[-1] if log else {}})
     if args.json:
         print(json.dumps({"runs": rows}, ensure_ascii=False))
         return

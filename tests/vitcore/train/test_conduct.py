@@ -16,10 +16,12 @@ from safetensors.torch import load_file
 import vitcore
 from tests.shells import shell, start
 from tests.vitcore.train.conftest import TINY
-from vitcore.train import checkpoint, frames, loop, runs
-from vitcore.train.conduct import conduct
-from vitcore.train.recipe import changed, to_json
-from vitcore.train.runs import RunError
+from vitcore.train.conducting import checkpoint
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.learning import loop
+from vitcore.train.recipes.recipe import changed, to_json
+from vitcore.train.runs import files, frames
+from vitcore.train.runs.files import RunError
 
 GOLDEN = Path(__file__).parent / "golden.json"
 KILLED_AT = random.Random(2010_11929).randint(4, 30)  # the same step every time: what fails, fails again
@@ -30,7 +32,7 @@ def quiet(record):
 
 
 def losses(folder):
-    return [record["loss"] for record in runs.records(folder)]
+    return [record["loss"] for record in files.records(folder)]
 
 
 def flags(**changes):
@@ -51,8 +53,8 @@ def flags(**changes):
 def test_a_run_leaves_everything_behind(new_run):
     folder = new_run()
     assert conduct(folder, quiet) == "finished"
-    assert runs.status(folder)["state"] == "finished"
-    log = runs.records(folder)
+    assert files.status(folder)["state"] == "finished"
+    log = files.records(folder)
     assert [r["step"] for r in log] == [1, 2, 3, 4, 5, 6]
     assert {"loss", "lr", "images_per_s"} <= set(log[0]) and {"top1", "top5", "val_loss"} <= set(log[2])
     assert json.loads((folder.path / "environment.json").read_text())["versions"]["torch"] == torch.__version__
@@ -65,7 +67,7 @@ def test_a_run_leaves_everything_behind(new_run):
 
 
 def frames_photo():
-    from vitcore.train.snapshots import watched
+    from vitcore.train.conducting.snapshots import watched
 
     return watched()[0]
 
@@ -145,7 +147,7 @@ def test_stopping_and_going_on_is_as_not_stopping(new_run):
 
     with pytest.raises(Enough):
         conduct(broken, three)
-    assert runs.status(broken)["state"] == "failed"
+    assert files.status(broken)["state"] == "failed"
     conduct(broken, quiet)
     assert losses(broken) == losses(whole)
     same_weights(whole, broken)
@@ -165,14 +167,14 @@ def test_sigkill_at_any_step_loses_nothing(tmp_path, digits):
     done = shell(*train, "--id", "whole", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     process = start(*train, "--id", "killed", cwd=tmp_path)
-    folder = runs.RunFolder(tmp_path / "runs" / "killed")
-    until(lambda: len(runs.records(folder)) >= KILLED_AT, process)
+    folder = files.RunFolder(tmp_path / "runs" / "killed")
+    until(lambda: len(files.records(folder)) >= KILLED_AT, process)
     process.kill()
     process.communicate()
-    assert runs.status(folder)["state"] == "broken off"
+    assert files.status(folder)["state"] == "broken off"
     done = shell("-m", "vitcore", "train", "--resume", "killed", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    whole = runs.RunFolder(tmp_path / "runs" / "whole")
+    whole = files.RunFolder(tmp_path / "runs" / "whole")
     assert losses(folder) == losses(whole)
     same_weights(whole, folder)
 
@@ -193,13 +195,13 @@ def test_asked_to_stop_it_saves_and_stops(tmp_path, digits, how):
     process = start(
         "-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), "--id", "r", *more, cwd=tmp_path
     )
-    folder = runs.RunFolder(tmp_path / "runs" / "r")
-    until(lambda: len(runs.records(folder)) >= 3, process)
+    folder = files.RunFolder(tmp_path / "runs" / "r")
+    until(lambda: len(files.records(folder)) >= 3, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "stopped" in out, err
-    said = runs.status(folder)
-    assert said["state"] == "stopped" and said["step"] == len(runs.records(folder)) and folder.checkpoint.is_dir()
+    said = files.status(folder)
+    assert said["state"] == "stopped" and said["step"] == len(files.records(folder)) and folder.checkpoint.is_dir()
 
 
 def test_two_processes_are_as_one(tmp_path, digits):
@@ -211,7 +213,7 @@ def test_two_processes_are_as_one(tmp_path, digits):
     many = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(random.randint(20000, 60000))]
     two = shell(*many, *train, "--id", "two", cwd=tmp_path)
     assert two.returncode == 0, two.stderr
-    first, second = (runs.records(runs.RunFolder(tmp_path / "runs" / name)) for name in ("one", "two"))
+    first, second = (files.records(files.RunFolder(tmp_path / "runs" / name)) for name in ("one", "two"))
     np.testing.assert_allclose([r["loss"] for r in second], [r["loss"] for r in first], rtol=0, atol=1e-5)
     assert second[3]["top1"] == pytest.approx(first[3]["top1"])
     assert second[3]["val_loss"] == pytest.approx(first[3]["val_loss"], abs=1e-4)
@@ -234,7 +236,7 @@ def test_names_that_are_none(new_run, name):
 
 def test_two_processes_can_not_train_one_run(new_run):
     folder = new_run()
-    with runs.alone(folder), pytest.raises(RunError, match="by another process"):
+    with files.alone(folder), pytest.raises(RunError, match="by another process"):
         conduct(folder, quiet)
 
 
@@ -249,9 +251,9 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(new_run, monkey
     monkeypatch.setattr(loop, "advance", spoiled)
     with pytest.raises(RunError, match="not a number at step 5"):
         conduct(folder, quiet)
-    assert "step 5" in runs.status(folder)["message"]
+    assert "step 5" in files.status(folder)["message"]
     monkeypatch.setattr(loop, "advance", learn)
-    assert conduct(folder, quiet) == "finished" and [r["step"] for r in runs.records(folder)] == [1, 2, 3, 4, 5, 6]
+    assert conduct(folder, quiet) == "finished" and [r["step"] for r in files.records(folder)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_kept(new_run):
@@ -274,7 +276,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_kept(new_run):
 def test_a_recipe_of_another_version_is_refused(new_run):
     folder = new_run()
     facts = json.loads((folder.path / "recipe.json").read_text())
-    runs.write(folder.path / "recipe.json", json.dumps(facts | {"version": 7}))
+    files.write(folder.path / "recipe.json", json.dumps(facts | {"version": 7}))
     with pytest.raises(RunError, match="version 7"):
         conduct(folder, quiet)
 
@@ -286,7 +288,7 @@ def test_photos_that_vanish(new_run, tmp_path, digits):
     moved.unlink()
     with pytest.raises(ValueError, match=r"moved\.parquet"):
         conduct(folder, quiet)
-    assert "moved.parquet" in runs.status(folder)["message"]
+    assert "moved.parquet" in files.status(folder)["message"]
 
 
 def test_a_full_disk_is_said_and_the_old_checkpoint_stays(new_run, monkeypatch):

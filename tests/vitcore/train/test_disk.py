@@ -7,9 +7,9 @@ import pytest
 
 import vitcore
 from tests.vitcore.train.conftest import TINY
-from vitcore.train import runs
-from vitcore.train.conduct import conduct
-from vitcore.train.recipe import changed
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.recipes.recipe import changed
+from vitcore.train.runs import files
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk, digits, monkeypatch):
-    monkeypatch.setattr(runs, "RUNS", small_disk / "runs")
-    folder = runs.create(
+    monkeypatch.setattr(files, "RUNS", small_disk / "runs")
+    folder = files.create(
         "r", changed(TINY, {"steps": 40, "save_every_steps": 2, "snapshots": 0, "evaluate_every_steps": 0}), str(digits)
     )
     filler = small_disk / "filler"
@@ -36,10 +36,10 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk, digits, monkeyp
             free = shutil.disk_usage(small_disk).free
             filler.write_bytes(b"x" * max(0, free - 60_000))
 
-    with pytest.raises(runs.RunError, match=r"could not be written .*the checkpoint before it is whole"):
+    with pytest.raises(files.RunError, match=r"could not be written .*the checkpoint before it is whole"):
         conduct(folder, fill)
     assert not list(folder.path.glob(".*"))  # nothing half-written stays behind
     filler.unlink()
     assert conduct(folder, lambda record: None) == "finished"
-    assert [r["step"] for r in runs.records(folder)] == list(range(1, 41))
+    assert [r["step"] for r in files.records(folder)] == list(range(1, 41))
     assert vitcore.load(folder.path).blocks == TINY.blocks

@@ -8,8 +8,8 @@ from PIL import Image
 from tests.models import run_folder
 from vitcore.images import PhotoError, see
 from vitcore.recording import to_input
-from vitcore.train.evaluate import accuracy, features, matched
-from vitcore.train.photos import DataError, Photos
+from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.judging.evaluate import accuracy, features, matched
 from vitcore.zoo import load
 
 NAMES = ["Dog", "cat", "red_panda", "Honey bee", "crane", "Crane", "owl", "fox", "eel", "ant"]

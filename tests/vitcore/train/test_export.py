@@ -10,7 +10,7 @@ from timm.data import resolve_model_data_config
 from tests.models import model_file, run_folder
 from vitcore import zoo
 from vitcore.cards import DEFAULT, ModelError
-from vitcore.train.export import export
+from vitcore.train.shipping.export import export
 from vitcore.zoo import load
 
 NAMES = [f"kind {i}" for i in range(10)]

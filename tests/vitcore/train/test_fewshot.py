@@ -5,7 +5,18 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 
-from vitcore.train.fewshot import CONSTANT, L2, SEEDS, SHOTS, TooFewPhotos, answer, choose, few_shot, scores, whiten
+from vitcore.train.judging.fewshot import (
+    CONSTANT,
+    L2,
+    SEEDS,
+    SHOTS,
+    TooFewPhotos,
+    answer,
+    choose,
+    few_shot,
+    scores,
+    whiten,
+)
 
 
 def random_set(classes=4, each=40, width=24, seed=0):

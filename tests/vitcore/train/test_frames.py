@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from vitcore.train import frames
-from vitcore.train.conduct import conduct
-from vitcore.train.masked import UNTOUCHED
-from vitcore.train.recipe import Recipe, changed
-from vitcore.train.runs import RunError
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.learning.masked import UNTOUCHED
+from vitcore.train.recipes.recipe import Recipe, changed
+from vitcore.train.runs import frames
+from vitcore.train.runs.files import RunError
 
 
 @pytest.mark.parametrize(("steps", "count"), [(1000, 24), (30, 12), (3, 24), (1, 1), (10_000, 40)])

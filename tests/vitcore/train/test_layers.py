@@ -12,12 +12,12 @@ from vitcore import zoo
 from vitcore.analysis.rollout import rollout
 from vitcore.images import photo_of
 from vitcore.recording import record
-from vitcore.train import layers as room
-from vitcore.train.conduct import conduct
-from vitcore.train.layers import kept_share, scattered, spans, sublayers
-from vitcore.train.objectives import classes_of, objective
-from vitcore.train.optimisers import learning_rate, optimiser
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.learning import layers as room
+from vitcore.train.learning.layers import kept_share, scattered, spans, sublayers
+from vitcore.train.learning.objectives import classes_of, objective
+from vitcore.train.learning.optimisers import learning_rate, optimiser
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
 
 SHAPE = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 4, "num_heads": 3, "num_classes": 7}
 STUDENT = Recipe(
@@ -243,7 +243,7 @@ def test_a_run_goes_on_exactly_where_it_stopped(new_run, teacher):
     pieces = new_run("pieces", **settings)
     for stop in (2, 4, 6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("vitcore.train.conduct.stop_together", lambda *a, stop=stop: Steps.now >= stop)
+            patch.setattr("vitcore.train.conducting.conduct.stop_together", lambda *a, stop=stop: Steps.now >= stop)
             conduct(pieces, Steps.count)
     first, second = (zoo.load(folder.path).module.state_dict() for folder in (whole, pieces))
     assert all(torch.equal(first[name], second[name]) for name in first)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from vitcore.train import masked
-from vitcore.train.masked import (
+from vitcore.train.learning import masked
+from vitcore.train.learning.masked import (
     KEPT,
     MASKED,
     REPLACED,
@@ -17,8 +17,8 @@ from vitcore.train.masked import (
     colour_class,
     corrupt,
 )
-from vitcore.train.model import build
-from vitcore.train.recipe import Recipe
+from vitcore.train.learning.model import build
+from vitcore.train.recipes.recipe import Recipe
 
 SMALL = Recipe(task="masked", image_px=16, patch_px=4, width=24, blocks=2, heads=3)
 

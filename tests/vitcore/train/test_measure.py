@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from tests.models import model_file
 from vitcore import zoo
-from vitcore.train.measure import (
+from vitcore.train.shipping.measure import (
     centre_prior,
     followed,
     gallery,

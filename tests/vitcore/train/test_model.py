@@ -6,11 +6,11 @@ import torch
 
 from tests.models import model_file
 from vitcore import zoo
-from vitcore.train.cost import cost, shape
-from vitcore.train.model import build
-from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed
-from vitcore.train.runs import readable_time
+from vitcore.train.learning.cost import cost, shape
+from vitcore.train.learning.model import build
+from vitcore.train.recipes.presets import PRESETS, preset
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
+from vitcore.train.runs.files import readable_time
 
 SMALL = Recipe(image_px=16, patch_px=4, width=24, blocks=2, heads=3)
 

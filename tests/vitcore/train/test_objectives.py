@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from tests.models import model_file
 from vitcore import zoo
-from vitcore.train.objectives import Distil, classes_of, matching, objective
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.learning.objectives import Distil, classes_of, matching, objective
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
 
 NAMES = tuple(f"class {i}" for i in range(7))
 

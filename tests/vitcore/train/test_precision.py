@@ -4,17 +4,18 @@ import pytest
 import torch
 
 from tests.vitcore.train.conftest import TINY
-from vitcore.train import loop, runs
-from vitcore.train.conduct import conduct
-from vitcore.train.optimisers import fast_bf16
-from vitcore.train.recipe import changed
-from vitcore.train.runs import RunError
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.learning import loop
+from vitcore.train.learning.optimisers import fast_bf16
+from vitcore.train.recipes.recipe import changed
+from vitcore.train.runs import files
+from vitcore.train.runs.files import RunError
 
 
 def trained(folder) -> list[float]:
     """The losses of the run, trained to its end here and now."""
     assert conduct(folder, lambda record: None) == "finished"
-    return [record["loss"] for record in runs.records(folder)]
+    return [record["loss"] for record in files.records(folder)]
 
 
 def test_one_process_trains_in_one_precision_after_the_other(new_run):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed, from_json, knobs, to_json
+from vitcore.train.recipes.presets import PRESETS, preset
+from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, from_json, knobs, to_json
 
 
 @pytest.mark.parametrize("name", PRESETS)

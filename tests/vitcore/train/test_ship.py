@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import vitcore
-from vitcore.train import frames, ship
-from vitcore.train.conduct import conduct
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.runs import frames
+from vitcore.train.shipping import ship
 
 
 def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):

@@ -18,8 +18,8 @@ import pytest
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
-from vitcore.train.photos import Photos, held_out
-from vitcore.train.sources import DataError, open_photos, require_classes
+from vitcore.train.data.photos import Photos, held_out
+from vitcore.train.data.sources import DataError, open_photos, require_classes
 
 
 def write(folder, n, seed=0):
@@ -271,7 +271,7 @@ def test_parquet_that_is_none(tmp_path):
 
 def test_more_parquet_than_memory(tmp_path, monkeypatch):
     file = parquet(tmp_path / "a.parquet", {"image": encoded(3)})
-    monkeypatch.setattr("vitcore.train.parquet.os.sysconf", lambda _: 10)
+    monkeypatch.setattr("vitcore.train.data.parquet.os.sysconf", lambda _: 10)
     assert "too much to hold in memory" in refusal(file)
 
 

@@ -2,22 +2,22 @@
 
 import pytest
 
-from vitcore.train import runs
-from vitcore.train.conduct import conduct
+from vitcore.train.conducting.conduct import conduct
+from vitcore.train.runs import files
 
 
 def test_a_file_asks_a_run_to_save_and_stop(new_run):
     folder = new_run("a")
     assert conduct(folder, lambda record: record["step"] == 2 and folder.stop.touch()) == "stopped"
-    assert (runs.status(folder)["state"], runs.records(folder)[-1]["step"]) == ("stopped", 2)
+    assert (files.status(folder)["state"], files.records(folder)[-1]["step"]) == ("stopped", 2)
     assert conduct(folder, lambda record: None) == "finished", "the wish was of that time only"
 
 
 @pytest.mark.parametrize("name", ["a", "mine-2.b_c", "console", "com10", "1", "x" * 64])
 def test_a_name(name):
-    assert runs.NAME.fullmatch(name)
+    assert files.NAME.fullmatch(name)
 
 
 @pytest.mark.parametrize("name", ["", "con", "NUL", "aux.txt", "com1", "a.", ".a", "a/b", "a b", "..", "x" * 65, "ä"])
 def test_no_name(name):
-    assert not runs.NAME.fullmatch(name)
+    assert not files.NAME.fullmatch(name)

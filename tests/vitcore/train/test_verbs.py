@@ -9,8 +9,9 @@ import torch
 
 import vitcore
 from vitcore.cli import main
-from vitcore.train import runs, verbs
-from vitcore.train.recipe import knobs
+from vitcore.train import verbs
+from vitcore.train.recipes.recipe import knobs
+from vitcore.train.runs import files
 
 QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1", "--steps", "4", "--batch", "8",
          "--warmup-steps", "1", "--snapshots", "2", "--evaluate-every-steps", "2", "--save-every-steps", "4"]  # fmt: skip
@@ -20,7 +21,7 @@ QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1"
 def home(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runs, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
     return tmp_path
 
 
@@ -58,7 +59,7 @@ def test_flags_become_the_recipe():
 def test_from_training_to_timm(home, digits, capsys):
     assert main(["train", "image_folder_tiny", "--data", str(digits), "--id", "mine", *QUICK, "--few-shot-every-steps", "4",
                  "--few-shots", "2", "--log-with", "tensorboard" if has_tensorboard() else ""]) == 0  # fmt: skip
-    last = runs.records(runs.find("mine"))[-1]
+    last = files.records(files.find("mine"))[-1]
     assert last["step"] == 4 and 0 <= last["few_shot"] <= 100 and 0 <= last["top1"] <= 100
     capsys.readouterr()
     assert main(["runs", "--json"]) == 0
@@ -104,7 +105,7 @@ def test_what_can_not_be_done_is_one_sentence(home, capsys, args, words):
 def test_an_empty_and_a_one_class_folder_are_refused(home, capsys):
     (home / "empty").mkdir()
     assert main(["train", "image_folder_tiny", "--data", "empty"]) == 2
-    from vitcore.train.snapshots import SAMPLES
+    from vitcore.train.conducting.snapshots import SAMPLES
 
     (home / "one" / "cats").mkdir(parents=True)
     for i in range(3):

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vitcore.train.data import Evaluation, evaluation
-from vitcore.train.fewshot import SEEDS, answer, choose
-from vitcore.train.loop import Training
-from vitcore.train.masked import MaskedPatches
-from vitcore.train.sources import Photos
+from vitcore.train.data.sources import Photos
+from vitcore.train.data.tensors import Evaluation, evaluation
+from vitcore.train.judging.fewshot import SEEDS, answer, choose
+from vitcore.train.learning.loop import Training
+from vitcore.train.learning.masked import MaskedPatches
 
 
 def held_out_of(run: Training, photos: Photos) -> Evaluation | None:

@@ -13,11 +13,11 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
-from vitcore.train.crops import NUMBERS, boxes, cut
-from vitcore.train.photos import DataError, Photos
-from vitcore.train.recipe import Recipe
-from vitcore.train.stream import Streamed
+from vitcore.train.data.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
+from vitcore.train.data.crops import NUMBERS, boxes, cut
+from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.data.stream import Streamed
+from vitcore.train.recipes.recipe import Recipe
 from vitcore.words import say
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]

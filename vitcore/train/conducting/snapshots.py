@@ -11,10 +11,10 @@ from vitcore import zoo
 from vitcore.assets import asset
 from vitcore.images import Photo, open_photo
 from vitcore.recording import Recording, record, to_input
-from vitcore.train.frames import TOP, save_frame, save_still
-from vitcore.train.loop import Training
-from vitcore.train.masked import MaskedPatches, cells, corrupt
-from vitcore.train.runs import RunFolder, explained
+from vitcore.train.learning.loop import Training
+from vitcore.train.learning.masked import MaskedPatches, cells, corrupt
+from vitcore.train.runs.files import RunFolder, explained
+from vitcore.train.runs.frames import TOP, save_frame, save_still
 from vitcore.words import say
 
 SAMPLES = asset("samples")

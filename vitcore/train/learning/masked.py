@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.train.recipe import Recipe
+from vitcore.train.recipes.recipe import Recipe
 
 LEVELS = 8  # 3 bits a channel
 COLOURS = LEVELS**3

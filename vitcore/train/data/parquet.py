@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from PIL import Image
 
-from vitcore.train.photos import DataError, Photos, parted
+from vitcore.train.data.photos import DataError, Photos, parted
 from vitcore.words import say
 
 SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from vitcore import zoo
 from vitcore.tape import Call, Softmax, Tape
-from vitcore.train.optimisers import free_from
-from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.train.teachers import Teacher, divergence
+from vitcore.train.learning.optimisers import free_from
+from vitcore.train.learning.teachers import Teacher, divergence
+from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.words import say
 
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above

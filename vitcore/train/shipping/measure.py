@@ -1,4 +1,4 @@
-"""`python -m vitcore.train.measure MODEL …`: the facts a model's card states, measured on photos of yours.
+"""`python -m vitcore.train.shipping.measure MODEL …`: the facts a model's card states, measured on photos of yours.
 
 Accuracy is over all classes of the model, for photos labelled with WordNet ids or its names; "finds the object" is the
 pixel AUC of a map, bilinear to 224 px, against a foreground mask, beside the centre prior, which needs no model. Cats and
@@ -24,12 +24,12 @@ from tqdm import tqdm
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.images import open_photo, see
 from vitcore.recording import Recording, record, to_input
-from vitcore.train.evaluate import accuracy
-from vitcore.train.layers import LayerByLayer, hidden_errors
-from vitcore.train.parquet import rows
-from vitcore.train.photos import Photos
-from vitcore.train.recipe import Recipe
-from vitcore.train.snapshots import SAMPLES
+from vitcore.train.conducting.snapshots import SAMPLES
+from vitcore.train.data.parquet import rows
+from vitcore.train.data.photos import Photos
+from vitcore.train.judging.evaluate import accuracy
+from vitcore.train.learning.layers import LayerByLayer, hidden_errors
+from vitcore.train.recipes.recipe import Recipe
 from vitcore.zoo import Vit, load, positions, wordnet_ids
 
 MASK_PX = 224
@@ -179,7 +179,7 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Print one JSON object."""
-    parser = argparse.ArgumentParser("python -m vitcore.train.measure", description=__doc__)
+    parser = argparse.ArgumentParser("python -m vitcore.train.shipping.measure", description=__doc__)
     parser.add_argument("model", help="a name or a .safetensors file with its card")
     parser.add_argument("--labelled", nargs="*", type=Path, default=[], help="Parquet files of photos and WordNet ids")
     parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")

@@ -10,8 +10,8 @@ from timm.optim import Muon, muon, param_groups_weight_decay
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
-from vitcore.train.recipe import Recipe
-from vitcore.train.runs import RunError
+from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.runs.files import RunError
 
 PLACES = ("pos_embed", "cls_token")
 UNDECAYED = (*PLACES, "mask")

@@ -1,4 +1,4 @@
-"""`python -m vitcore.train.ship`: a run's model as a half-precision file with its card, and its film, as `assets/` hold them."""
+"""`python -m vitcore.train.shipping.ship`: a run's model in half precision with its card, and its film, for `assets/`."""
 
 import argparse
 import json
@@ -10,26 +10,26 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from vitcore.train import frames, runs
+from vitcore.train.runs import files, frames
 
 
-def ship(folder: runs.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int,
-         mixed: runs.RunFolder | None = None, share: float = 1.0) -> None:  # fmt: skip
+def ship(folder: files.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int,
+         mixed: files.RunFolder | None = None, share: float = 1.0) -> None:  # fmt: skip
     """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured.
 
     With `mixed`, the run it started from, the weights are `share` of the way from that run's to this one's.
     """
     facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
-    facts |= {"version": version, "recipe": asdict(runs.recipe_of(folder)), "trained": trained}
+    facts |= {"version": version, "recipe": asdict(files.recipe_of(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
     weights = {
         k: v.half() for k, v in between(load_file(folder.model), load_file((mixed or folder).model), share).items()
     }
-    runs.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    runs.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    files.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    files.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 def between(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
@@ -42,7 +42,7 @@ def between(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) 
 
 def main() -> None:
     """Ship a run's model, its film, or both."""
-    parser = argparse.ArgumentParser("python -m vitcore.train.ship", description=__doc__)
+    parser = argparse.ArgumentParser("python -m vitcore.train.shipping.ship", description=__doc__)
     parser.add_argument("run", help="the run's name or folder")
     parser.add_argument("--to", type=Path, help="the model's path without its ending")
     parser.add_argument("--film", type=Path, help="the recording's path, ending in .safetensors")
@@ -58,12 +58,12 @@ def main() -> None:
     parser.add_argument("--licence", default="Apache-2.0")
     parser.add_argument("--trained", type=Path, help="JSON of what it was trained on and what was measured")
     args = parser.parse_args()
-    folder = runs.find(args.run)
+    folder = files.find(args.run)
     if args.to:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         card |= {"teacher": args.teacher, "looker": args.looker}
-        mixed = runs.find(args.mixed_with) if args.mixed_with else None
+        mixed = files.find(args.mixed_with) if args.mixed_with else None
         ship(folder, args.to, card, trained, args.version, mixed, args.share)
     if args.film:
         film = replace(frames.of_run(folder.path, args.title), command=args.command, data=args.data)

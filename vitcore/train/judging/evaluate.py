@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from vitcore.images import PhotoError, see
 from vitcore.recording import to_input
-from vitcore.train.photos import DataError, Photos
+from vitcore.train.data.photos import DataError, Photos
 from vitcore.words import say
 from vitcore.zoo import Vit, wordnet_ids
 

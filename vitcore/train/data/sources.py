@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from vitcore.assets import asset
-from vitcore.train import parquet
-from vitcore.train.photos import DataError, Photos, parted, require_classes
+from vitcore.train.data import parquet
+from vitcore.train.data.photos import DataError, Photos, parted, require_classes
 from vitcore.words import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]

@@ -9,7 +9,7 @@ from torch import nn
 
 from vitcore import zoo
 from vitcore.models.heads import mlp_head
-from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.words import say
 
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code

@@ -18,10 +18,10 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 from torch import Tensor
 
-from vitcore.train.objectives import classes_of, objective
-from vitcore.train.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
-from vitcore.train.recipe import Recipe
-from vitcore.train.runs import RunError
+from vitcore.train.learning.objectives import classes_of, objective
+from vitcore.train.learning.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
+from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.runs.files import RunError
 from vitcore.words import say
 
 LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting

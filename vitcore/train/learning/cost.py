@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from vitcore.train.masked import MaskedPatches
-from vitcore.train.model import build
-from vitcore.train.objectives import Classify
-from vitcore.train.optimisers import fast_bf16
-from vitcore.train.recipe import Recipe, changed
+from vitcore.train.learning.masked import MaskedPatches
+from vitcore.train.learning.model import build
+from vitcore.train.learning.objectives import Classify
+from vitcore.train.learning.optimisers import fast_bf16
+from vitcore.train.recipes.recipe import Recipe, changed
 
 TRIAL_FLOP = 2e10  # a trial pass is about this large: a fraction of a second
 

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vitcore import zoo
-from vitcore.train import model
-from vitcore.train.layers import LayerByLayer
-from vitcore.train.masked import MaskedPatches
-from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.train.teachers import Teacher, divergence
+from vitcore.train.learning import model
+from vitcore.train.learning.layers import LayerByLayer
+from vitcore.train.learning.masked import MaskedPatches
+from vitcore.train.learning.teachers import Teacher, divergence
+from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.words import say
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from vitcore import words
-from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
+from vitcore.train.recipes.recipe import Recipe, RecipeError, from_json, to_json
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
 NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end

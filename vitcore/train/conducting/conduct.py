@@ -14,14 +14,15 @@ import torch
 from accelerate import Accelerator
 
 from vitcore import words, zoo
-from vitcore.train import checkpoint, loop, snapshots
-from vitcore.train.data import Evaluation, open_data
-from vitcore.train.evaluate import matched
-from vitcore.train.frames import snapshot_steps
-from vitcore.train.recipe import Recipe, needs_labels
-from vitcore.train.runs import RunFolder, alone, explained, recipe_of, say, source_of
-from vitcore.train.sources import DataError, Photos, open_photos, require_classes
-from vitcore.train.validation import few_shots, held_out_of, validate
+from vitcore.train.conducting import checkpoint, snapshots
+from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
+from vitcore.train.data.tensors import Evaluation, open_data
+from vitcore.train.judging.evaluate import matched
+from vitcore.train.judging.validation import few_shots, held_out_of, validate
+from vitcore.train.learning import loop
+from vitcore.train.recipes.recipe import Recipe, needs_labels
+from vitcore.train.runs.files import RunFolder, alone, explained, recipe_of, say, source_of
+from vitcore.train.runs.frames import snapshot_steps
 
 SAY_EVERY_S = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)

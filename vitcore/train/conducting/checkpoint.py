@@ -9,9 +9,9 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from vitcore.train.loop import Training
-from vitcore.train.model import architecture
-from vitcore.train.runs import RunError, RunFolder, explained, replace, write
+from vitcore.train.learning.loop import Training
+from vitcore.train.learning.model import architecture
+from vitcore.train.runs.files import RunError, RunFolder, explained, replace, write
 from vitcore.words import say
 
 WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.words import say
 
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.batches import ITEMS, Batch, all_seeded, finished, planned, positions
-from vitcore.train.photos import DataError, Photos
-from vitcore.train.recipe import Recipe
+from vitcore.train.data.batches import ITEMS, Batch, all_seeded, finished, planned, positions
+from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.recipes.recipe import Recipe
 from vitcore.words import say
 
 Place = tuple[int, int]  # step, position in its whole batch

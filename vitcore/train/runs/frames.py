@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from vitcore.grid import Grid
-from vitcore.train.recipe import Recipe
-from vitcore.train.runs import RunError, RunFolder, find, recipe_of, records, replace, write
+from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.runs.files import RunError, RunFolder, find, recipe_of, records, replace, write
 from vitcore.words import say
 
 TOP = 5  # classes kept per photo

@@ -1,0 +1,1 @@
+"""Runs as files: what `runs/<id>/` holds, and the frames of a film."""
