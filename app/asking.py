@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from vitcore.figures.theme import Mode
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from vitcore.words import say, speaking
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 LAST = 10**6  # the block that is asked for, to be given the last one there is
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say

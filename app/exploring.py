@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from vitcore.analysis.heads import Head
     from vitcore.grid import Grid
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 DIRECTIONS = ("gives", "gets")
 TARGETS = {name: name for name in ("token", "second", "block", "head", "rolled")} | {"column": "direction"}

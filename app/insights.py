@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from vitcore.analysis.heads import Head
     from vitcore.grid import Grid
     from vitcore.inside import Inside, Projection
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
     from vitcore.relevance import Relevance
-    from vitcore.zoo import Vit
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
@@ -212,8 +212,8 @@ def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArra
 @budget.kept
 def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
-    from vitcore.cards import ModelError
     from vitcore.inside import inside
+    from vitcore.models.cards import ModelError
 
     try:
         return inside(_vit, _rec.seen.pixels, block, token)

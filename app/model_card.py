@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from vitcore import own
-from vitcore.cards import CARDS, ModelCard, ModelError
+from vitcore.models import own_files
+from vitcore.models.cards import CARDS, ModelCard, ModelError
 from vitcore.words import say
 
 if TYPE_CHECKING:
-    from vitcore.zoo import Vit
+    from vitcore.models.zoo import Vit
 
 
 def show(card: ModelCard) -> None:
@@ -50,8 +50,8 @@ def looked(name: str) -> None:
 def _trained(name: str) -> dict[str, Any]:
     """What the card beside a model's weights says of its training; nothing for models of the hub."""
     try:
-        file = own.find(name)
-        found = own.facts(file).get("trained", {}) if file else {}
+        file = own_files.find(name)
+        found = own_files.facts(file).get("trained", {}) if file else {}
     except ModelError:
         return {}
     return found if isinstance(found, dict) else {}

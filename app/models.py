@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app import budget, mode, runs, texts
-from vitcore.cards import CARDS, DEFAULT, ModelCard
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:
-    from vitcore.plan import Plan
-    from vitcore.zoo import Vit
+    from vitcore.models.plan import Plan
+    from vitcore.models.zoo import Vit
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
@@ -24,8 +24,8 @@ def menu() -> dict[str, ModelCard]:
 
 def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
     """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
-    from vitcore.cards import ModelError
-    from vitcore.zoo import fetch
+    from vitcore.models.cards import ModelError
+    from vitcore.models.zoo import fetch
 
     if runs.model_of(name) is None and not is_here:
         if not NAME.fullmatch(name):
@@ -43,7 +43,7 @@ def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
 @budget.kept
 def loaded(name: str) -> Vit:
     """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written."""
-    from vitcore import zoo
+    from vitcore.models import zoo
 
     run, _, written = name.partition("@")
     path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
@@ -60,8 +60,8 @@ def _make_room(name: str) -> None:
 
     Raises: ModelError, where there can't be so much.
     """
-    from vitcore.cards import ModelError
-    from vitcore.plan import plan
+    from vitcore.models.cards import ModelError
+    from vitcore.models.plan import plan
 
     try:
         found = plan(name)
@@ -85,6 +85,6 @@ def _too_large(name: str, need: int) -> str:
 
 def shape(vit: Vit) -> Plan:
     """What a model that is here takes."""
-    from vitcore.plan import of_module
+    from vitcore.models.plan import of_module
 
     return of_module(vit.module, vit.grid.tokens)

@@ -11,9 +11,9 @@ from vitcore.words import speaking
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
     from vitcore.report.settings import Settings
-    from vitcore.zoo import Vit
 
 
 def settings(text: texts.Prose, vit: Vit) -> Settings:

@@ -17,7 +17,7 @@ import streamlit as st
 from app import budget, mode, texts
 from app.processes import LIVE, folder, state
 from vitcore.assets import asset
-from vitcore.cards import DEFAULT, ModelCard
+from vitcore.models.cards import DEFAULT, ModelCard
 from vitcore.train.runs import files
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import budget, models, runs, texts, visitors
 from vitcore.assets import asset
-from vitcore.cards import DEFAULT
+from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.filters import Components
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 SAMPLES = asset("samples")
 UPLOAD = "your-photo"
@@ -96,8 +96,8 @@ def _fused(model: str, key: str, fusion: Any, _rec: Recording) -> NDArray[Any]:
 @budget.kept
 def components(model: str) -> Components | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
-    from vitcore import zoo
     from vitcore.analysis import filters
+    from vitcore.models import zoo
 
     vit = models.loaded(model)
     kernel = zoo.first_kernel(vit)
@@ -107,8 +107,8 @@ def components(model: str) -> Components | None:
 @budget.kept
 def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
-    from vitcore import zoo
     from vitcore.analysis import positions
+    from vitcore.models import zoo
 
     vit = models.loaded(model)
     found = zoo.positions(vit)
@@ -131,8 +131,8 @@ def tiles(model: str) -> bytes:
 @budget.kept
 def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
-    from vitcore import zoo
     from vitcore.analysis import patches
+    from vitcore.models import zoo
     from vitcore.recording import predict, top_classes
 
     vit = models.loaded(model)
@@ -284,7 +284,7 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
     errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
-    from vitcore.cards import ModelError
+    from vitcore.models.cards import ModelError
 
     if name in errors:
         return _last_model()

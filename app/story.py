@@ -12,7 +12,7 @@ from app.steps import Scene, Step, blocks, pixels, tokens
 
 if TYPE_CHECKING:
     from app.texts import Prose
-    from vitcore.zoo import Vit
+    from vitcore.models.zoo import Vit
 
 STEPS: tuple[Step, ...] = (*pixels.STEPS, *tokens.STEPS, *blocks.STEPS)
 BLOCK = 1 + next(place for place, step in enumerate(STEPS) if step.key == "block")

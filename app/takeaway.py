@@ -14,15 +14,15 @@ import streamlit as st
 
 from app import budget, models, session, texts, visitors
 from app.components.link import link
-from vitcore.cards import DEFAULT
+from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
     from vitcore.report.bundle import Bundle
     from vitcore.report.model import ModelSide
     from vitcore.report.settings import Settings
-    from vitcore.zoo import Vit
 
 MOST_PHOTOS = 100
 MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -229,8 +229,8 @@ def discard() -> None:
 
 def go_on(one: Batch) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
-    from vitcore.cards import ModelError
     from vitcore.images import PhotoError, open_photo
+    from vitcore.models.cards import ModelError
     from vitcore.report.settings import Origin
     from vitcore.report.shelf import FullError
 

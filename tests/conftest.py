@@ -17,8 +17,8 @@ import torch  # noqa: E402
 from PIL import Image  # noqa: E402
 
 import vitcore  # noqa: E402
-from vitcore import zoo  # noqa: E402  (before timm: it makes `import timm` work beside a CPU-only torch)
 from vitcore.images import Photo  # noqa: E402
+from vitcore.models import zoo  # noqa: E402  (before timm: it makes `import timm` work beside a CPU-only torch)
 
 torch.set_num_threads(2 if ALONE else 1)
 ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ Nothing heavy is imported until it is used.
 import importlib
 from typing import Any
 
-from vitcore.compat import declare_before_timm
+from vitcore.models.torchvision_ops import declare_before_timm
 
 declare_before_timm()
 
@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "Grid": "grid", "ModelError": "cards", "Vit": "zoo", "load": "zoo", "PhotoError": "images", "open_photo": "images",
+    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo",
+    "PhotoError": "images", "open_photo": "images",
     "Recording": "recording", "record": "recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.report import verb as taking_away
 from vitcore.train import verbs as training
 from vitcore.train.runs.files import RunError
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 MOST_GUTTER_PX = 64
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
@@ -116,7 +116,7 @@ def _rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _load(args: argparse.Namespace) -> Vit:
-    from vitcore.zoo import load
+    from vitcore.models.zoo import load
 
     with _bar("Downloading") as progress:
         return load(args.model, progress=progress)
@@ -196,8 +196,9 @@ def patches(args: argparse.Namespace) -> None:
 
 def filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
-    from vitcore import figures, zoo
+    from vitcore import figures
     from vitcore.analysis.filters import as_picture, components
+    from vitcore.models import zoo
 
     vit = _load(args)
     kernel = zoo.first_kernel(vit)
@@ -219,8 +220,9 @@ def filters(args: argparse.Namespace) -> None:
 
 def positions(args: argparse.Namespace) -> None:
     """Cosine similarity of all position embeddings."""
-    from vitcore import figures, zoo
+    from vitcore import figures
     from vitcore.analysis.positions import correlation_with_distance, similarity
+    from vitcore.models import zoo
 
     vit = _load(args)
     table = zoo.positions(vit)

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.cards import ModelError
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit
 from vitcore.parts import Watched, with_parts
 from vitcore.recording import to_input
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 Array = NDArray[np.float32]
 CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.cards import ModelError
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit
 from vitcore.parts import Watched, with_parts
 from vitcore.recording import to_input
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 
 @torch.inference_mode()

@@ -18,12 +18,12 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vitcore.analysis.rollout import Fusion, rollout
-from vitcore.cards import ModelError
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit, with_positions_moved
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
 from vitcore.words import say
-from vitcore.zoo import Vit, with_positions_moved
 
 AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
 

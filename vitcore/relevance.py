@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Fusion, fuse, rollout
-from vitcore.cards import ModelError
 from vitcore.grid import Grid
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit
 from vitcore.recording import read_from, to_input
 from vitcore.tape import Call, Softmax, Tape
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
 STEPS, MOST_STEPS = 24, 512

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
     from vitcore.recording import Recording
-    from vitcore.zoo import Vit
 
 
 @dataclass(frozen=True, eq=False)

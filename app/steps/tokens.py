@@ -51,7 +51,7 @@ def _positions(scene: Scene) -> None:
         vectors([_row(scene, "embedding", "x_{p} E", one)], key="story_sum", label=scene.text["sum"], flat=True)
         return
     from vitcore import figures
-    from vitcore.zoo import positions
+    from vitcore.models.zoo import positions
 
     place = positions(scene.vit)[scene.patch]  # type: ignore[index]  # there are some: they were compared
     rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]

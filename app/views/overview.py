@@ -5,7 +5,7 @@ import streamlit as st
 from app import controls, first, model_card, session, texts
 from app.components.chart import chart
 from app.components.picture import picture, scale_bar
-from vitcore.cards import DEFAULT
+from vitcore.models.cards import DEFAULT
 from vitcore.words import say
 
 text, mode = texts.prose("overview"), controls.theme()

@@ -9,7 +9,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
 from app import budget
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.train.runs import files
 
 pytest.register_assert_rewrite("visitor")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from app import form, session
 from app.runs import RECORDINGS
-from vitcore import own
-from vitcore.cards import CARDS
+from vitcore.models import own_files
+from vitcore.models.cards import CARDS
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import knobs
 
@@ -50,7 +50,7 @@ def data() -> Iterator[str]:
         yield from (row["title"], row["alt"])
     for card in CARDS:
         yield from filter(None, (card.good_for, card.note))
-    for file in own.SHIPPED.glob("*.json"):
+    for file in own_files.SHIPPED.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))
     for field in knobs():

@@ -3,8 +3,8 @@
 import pytest
 from visitor import SLUGS, App
 
-from vitcore import zoo
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS, DEFAULT
 
 HUB = CARDS[1]
 AROUND = {"model": DEFAULT, "camera_on": False, "lang": "en", "lecture": False}  # the controls of every page

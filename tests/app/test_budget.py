@@ -185,7 +185,7 @@ def test_arguments_with_an_underscore_are_no_part_of_the_key(monkeypatch):
 
 def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
     from app import models
-    from vitcore import zoo
+    from vitcore.models import zoo
 
     monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.5")
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)

@@ -39,7 +39,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     """If this fails after a change of the model, the photo or the drawing: python -m app.first"""
     kept = json.loads(first.FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
-    assert kept["model"] == vitcore.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
+    assert kept["model"] == vitcore.models.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
     assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
     assert kept["top"] == pytest.approx(100 * scale_top(mask), abs=2e-4) and kept["more"] == (

@@ -8,8 +8,8 @@ import time
 import pytest
 from visitor import MAIN, SLUGS, App
 
-from vitcore import zoo
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS, DEFAULT
 
 HUB = CARDS[1]
 

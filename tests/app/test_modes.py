@@ -14,8 +14,8 @@ from visitor import MAIN, App
 
 from app import mode, models, processes, runs, texts
 from app.catalog import PAGES
-from vitcore import zoo
-from vitcore.cards import CARDS
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS
 
 STRANGE = "vit_small_patch8_224.augreg2_in21k_ft_in1k"  # timm's, and not in the menu
 

@@ -6,9 +6,9 @@ from visitor import App
 
 import vitcore
 from app import session
-from vitcore import zoo
 from vitcore.analysis import filters, positions
-from vitcore.cards import DEFAULT
+from vitcore.models import zoo
+from vitcore.models.cards import DEFAULT
 
 
 def sample(name: str) -> bytes:

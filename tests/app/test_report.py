@@ -17,8 +17,8 @@ from visitor import App
 
 import vitcore
 from app import session, takeaway, texts
-from vitcore import zoo
 from vitcore.analysis import filters
+from vitcore.models import zoo
 from vitcore.train.runs import files as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}

@@ -4,7 +4,7 @@ import pytest
 from visitor import MAIN, SLUGS, App
 
 from app import texts
-from vitcore.cards import DEFAULT
+from vitcore.models.cards import DEFAULT
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 

@@ -47,9 +47,9 @@ def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms"
 def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app import session
-    from vitcore import zoo
     from vitcore.analysis import filters, patches, positions
     from vitcore.images import open_photo
+    from vitcore.models import zoo
     from vitcore.recording import embed, record
 
     vit = zoo.load()

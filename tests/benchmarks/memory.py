@@ -56,7 +56,7 @@ def random_models() -> None:
     """Models that need no download."""
     import torch
 
-    from vitcore import zoo
+    from vitcore.models import zoo
 
     load = zoo.load
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.recording import record
 
 MODELS = (

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from app import texts
 from app.catalog import PAGES
-from vitcore.cards import CARDS
+from vitcore.models.cards import CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
 TITLES = {lang: texts.parse((texts.HOME / lang / "catalog.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}

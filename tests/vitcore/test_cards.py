@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from vitcore.cards import CARDS, DEFAULT, ModelCard
-from vitcore.zoo import available, wrap
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard
+from vitcore.models.zoo import available, wrap
 
 FROM_HUB = CARDS[1:]
 

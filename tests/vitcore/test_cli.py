@@ -11,10 +11,10 @@ from PIL import Image
 
 from tests import files
 from tests.conftest import ROOT, SAMPLES
-from vitcore import zoo
 from vitcore.analysis.positions import similarity
-from vitcore.cards import CARDS, DEFAULT
 from vitcore.cli import main
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS, DEFAULT
 
 CAT = SAMPLES / "cat.jpg"
 KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from tests.conftest import ROOT
-from vitcore.compat import SCHEMAS, declare_torchvision_ops
+from vitcore.models.torchvision_ops import SCHEMAS, declare_torchvision_ops
 
 
 def fresh(script):
@@ -16,7 +16,7 @@ def fresh(script):
 
 def test_timm_can_be_imported_after_it():
     script = (
-        "from vitcore.compat import declare_torchvision_ops as d; d(); d(); import timm, torch;"
+        "from vitcore.models.torchvision_ops import declare_torchvision_ops as d; d(); d(); import timm, torch;"
         "print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('vit_tiny_patch16_224'))"
     )
     assert fresh(script) == ["True", "True"]
@@ -30,12 +30,12 @@ def test_importing_the_package_is_enough_and_loads_nothing():
 
 
 def test_declaring_twice_does_nothing():
-    from vitcore import compat
+    from vitcore.models import torchvision_ops
 
     declare_torchvision_ops()
-    before = len(compat._declared)
+    before = len(torchvision_ops._declared)
     declare_torchvision_ops()
-    assert len(compat._declared) == before
+    assert len(torchvision_ops._declared) == before
 
 
 def test_what_is_declared_is_what_torchvision_asks_for():

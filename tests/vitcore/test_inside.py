@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore import zoo
 from vitcore.inside import inside, prefix_names, project
+from vitcore.models import zoo
 from vitcore.recording import embed, record, to_input
 
 KINDS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore import zoo
 from vitcore.lens import lens, probabilities
+from vitcore.models import zoo
 from vitcore.recording import predict, to_input
 
 KINDS = {

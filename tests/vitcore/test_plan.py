@@ -5,8 +5,8 @@ import errno
 import pytest
 import timm
 
-from vitcore import hub, zoo
-from vitcore.plan import of_module, plan
+from vitcore.models import hub, zoo
+from vitcore.models.plan import of_module, plan
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import torch
 from PIL import Image
 
 from tests import files
-from vitcore import zoo
 from vitcore.analysis.patches import cut, join, shuffled
 from vitcore.analysis.rollout import rollout
 from vitcore.images import Photo
+from vitcore.models import zoo
 from vitcore.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 
 KINDS = {

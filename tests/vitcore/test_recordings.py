@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.analysis.training import appeared
-from vitcore.cards import DEFAULT
+from vitcore.models import zoo
+from vitcore.models.cards import DEFAULT
 from vitcore.train.learning.masked import MASKED, REPLACED, UNTOUCHED
 from vitcore.train.recipes.presets import preset
 from vitcore.train.runs import frames

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore import zoo
 from vitcore.analysis.relevance import METHODS
+from vitcore.models import zoo
 from vitcore.recording import to_input
 from vitcore.relevance import relevance
 

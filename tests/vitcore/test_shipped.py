@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import vitcore
-from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.cards import CARDS, DEFAULT
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent

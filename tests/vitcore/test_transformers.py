@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.recording import record, to_input
 from vitcore.tape import Tape
 

@@ -1,1 +1,1 @@
-"""Models: only what timm lacks, built from timm's parts and from torch."""
+"""Models: the menu's cards, weights from the hub or a file, what is known before they are here, and what timm lacks."""

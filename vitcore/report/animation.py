@@ -15,12 +15,12 @@ from vitcore.figures.attention import fitted
 from vitcore.figures.printing import FONTS
 from vitcore.figures.theme import INK, SEQUENTIAL, lut
 from vitcore.images import sharp
+from vitcore.models.zoo import Vit
 from vitcore.recording import Recording
 from vitcore.report.contents import layers
 from vitcore.report.pictures import asked, film_top, film_unit, over, span
 from vitcore.report.settings import USUAL, Settings
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 Kind = Literal["webp", "gif"]
 MOST_BYTES = 2 * 2**20

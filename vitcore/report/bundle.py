@@ -15,6 +15,7 @@ from typing import Any
 from vitcore import figures
 from vitcore.figures import print_figure
 from vitcore.images import Photo
+from vitcore.models.zoo import Vit
 from vitcore.recording import Recording, record
 from vitcore.report import index
 from vitcore.report.animation import animation
@@ -25,7 +26,6 @@ from vitcore.report.pictures import of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings
 from vitcore.report.shelf import Shelf
 from vitcore.tables import csv_of, npz_of
-from vitcore.zoo import Vit
 
 RESERVED = re.compile(
     r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 import vitcore
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.rollout import build_up
+from vitcore.models.zoo import Vit
 from vitcore.recording import Recording
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
-from vitcore.zoo import Vit
 
 
 def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:

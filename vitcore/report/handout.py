@@ -9,6 +9,7 @@ from html import escape
 
 from vitcore.figures import print_figure
 from vitcore.images import outlined
+from vitcore.models.zoo import Vit
 from vitcore.recording import Recording
 from vitcore.report import html
 from vitcore.report.contents import mask, now, numbers
@@ -17,7 +18,6 @@ from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 WIDE = {"layers": "whole", "heads": "whole", "distance": "whole beside"}  # pictures that take both columns
 SOURCES = (

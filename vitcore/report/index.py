@@ -18,7 +18,7 @@ from vitcore.report.pictures import Picture
 from vitcore.words import say
 
 if TYPE_CHECKING:
-    from vitcore.zoo import Vit
+    from vitcore.models.zoo import Vit
 
 THUMB_PX = 360
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore import zoo
 from vitcore.analysis.filters import Components, as_picture, components
 from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.zoo import Vit
+from vitcore.models import zoo
+from vitcore.models.zoo import Vit
 
 
 @dataclass(frozen=True, eq=False)

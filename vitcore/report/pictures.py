@@ -19,12 +19,12 @@ from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, sca
 from vitcore.figures.patches import split_picture
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
 from vitcore.images import sharp
+from vitcore.models.zoo import Vit
 from vitcore.recording import Recording
 from vitcore.report.contents import last_heads, layers, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 from vitcore.words import say
-from vitcore.zoo import Vit
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

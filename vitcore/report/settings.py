@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vitcore.analysis.rollout import FUSIONS, Fusion
-from vitcore.cards import DEFAULT
 from vitcore.grid import Grid
+from vitcore.models.cards import DEFAULT
 from vitcore.words import say
 
 

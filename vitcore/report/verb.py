@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vitcore.models.zoo import Vit
     from vitcore.report.bundle import Bundle
     from vitcore.report.settings import Settings
-    from vitcore.zoo import Vit
 
 Load = Callable[[argparse.Namespace], "Vit"]
 Files = Callable[[Path | None], Iterable[Path]]

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from vitcore.cards import DEFAULT
+from vitcore.models.cards import DEFAULT
 from vitcore.train.recipes.presets import PRESETS, preset
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs
 from vitcore.train.runs import files
@@ -131,8 +131,8 @@ def few_shot(args: argparse.Namespace) -> None:
 
 
 def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
+    from vitcore.models.zoo import load
     from vitcore.train.data.sources import open_photos, require_classes
-    from vitcore.zoo import load
 
     train_photos, held_out = open_photos(args.data)
     require_classes(train_photos)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from vitcore import zoo
 from vitcore.analysis.filters import as_picture, components, rebuild
+from vitcore.models import zoo
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.ndimage
 import torch
 
-from vitcore import zoo
 from vitcore.analysis.positions import correlation_with_distance, similarity, tiles
 from vitcore.grid import Grid
+from vitcore.models import zoo
 
 KINDS = {
     "class token": {},

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from vitcore import figures, zoo
+from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.filters import as_picture, components
 from vitcore.analysis.patches import cut
@@ -19,6 +19,7 @@ from vitcore.analysis.positions import similarity
 from vitcore.figures.printing import PAPER, print_figure
 from vitcore.figures.theme import INK
 from vitcore.images import sharp
+from vitcore.models import zoo
 from vitcore.recording import embed
 
 NAMES = [

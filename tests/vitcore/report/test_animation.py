@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import vitcore
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, animation, still
 from vitcore.report.contents import layers
 from vitcore.report.pictures import film_top, span

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import vitcore
-from vitcore import zoo
 from vitcore.analysis.rollout import rollout
+from vitcore.models import zoo
 from vitcore.report.contents import layers, versions
 from vitcore.report.handout import handout
 from vitcore.report.model import look_at, weights_digest

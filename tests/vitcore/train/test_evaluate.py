@@ -7,10 +7,10 @@ from PIL import Image
 
 from tests.models import run_folder
 from vitcore.images import PhotoError, see
+from vitcore.models.zoo import load
 from vitcore.recording import to_input
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.judging.evaluate import accuracy, features, matched
-from vitcore.zoo import load
 
 NAMES = ["Dog", "cat", "red_panda", "Honey bee", "crane", "Crane", "owl", "fox", "eel", "ant"]
 

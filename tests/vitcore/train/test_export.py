@@ -8,10 +8,10 @@ import torch
 from timm.data import resolve_model_data_config
 
 from tests.models import model_file, run_folder
-from vitcore import zoo
-from vitcore.cards import DEFAULT, ModelError
+from vitcore.models import zoo
+from vitcore.models.cards import DEFAULT, ModelError
+from vitcore.models.zoo import load
 from vitcore.train.shipping.export import export
-from vitcore.zoo import load
 
 NAMES = [f"kind {i}" for i in range(10)]
 

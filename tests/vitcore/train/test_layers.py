@@ -8,9 +8,9 @@ import torch
 from PIL import Image
 
 from tests.models import model_file
-from vitcore import zoo
 from vitcore.analysis.rollout import rollout
 from vitcore.images import photo_of
+from vitcore.models import zoo
 from vitcore.recording import record
 from vitcore.train.conducting.conduct import conduct
 from vitcore.train.learning import layers as room

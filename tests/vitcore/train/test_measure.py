@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.models import model_file
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.train.shipping.measure import (
     centre_prior,
     followed,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.models import model_file
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.train.learning.cost import cost, shape
 from vitcore.train.learning.model import build
 from vitcore.train.recipes.presets import PRESETS, preset

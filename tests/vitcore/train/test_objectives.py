@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.models import model_file
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.train.learning.objectives import Distil, classes_of, matching, objective
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
 

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from vitcore import words, zoo
+from vitcore import words
+from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore import zoo
 from vitcore.assets import asset
 from vitcore.images import Photo, open_photo
+from vitcore.models import zoo
 from vitcore.recording import Recording, record, to_input
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.masked import MaskedPatches, cells, corrupt

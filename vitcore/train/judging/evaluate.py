@@ -13,10 +13,10 @@ from torch import Tensor
 from tqdm import tqdm
 
 from vitcore.images import PhotoError, see
+from vitcore.models.zoo import Vit, wordnet_ids
 from vitcore.recording import to_input
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.words import say
-from vitcore.zoo import Vit, wordnet_ids
 
 BATCH = 64
 

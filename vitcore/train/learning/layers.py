@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.tape import Call, Softmax, Tape
 from vitcore.train.learning.optimisers import free_from
 from vitcore.train.learning.teachers import Teacher, divergence

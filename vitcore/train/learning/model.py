@@ -7,8 +7,8 @@ from timm.layers import resample_abs_pos_embed
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
-from vitcore import zoo
-from vitcore.models.heads import mlp_head
+from vitcore.models import zoo
+from vitcore.models.tanh_head import mlp_head
 from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.words import say
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore import zoo
+from vitcore.models import zoo
 from vitcore.train.learning import model
 from vitcore.train.learning.layers import LayerByLayer
 from vitcore.train.learning.masked import MaskedPatches

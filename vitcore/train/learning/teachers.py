@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vitcore import zoo
+from vitcore.models import zoo
 
 
 class Teacher:

@@ -6,9 +6,9 @@ from typing import Any
 import timm
 from timm.models import save_for_hf
 
-from vitcore import own
-from vitcore.cards import ModelError
-from vitcore.zoo import Vit, load, wordnet_ids
+from vitcore.models import own_files
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit, load, wordnet_ids
 
 NEAREST = {  # width -> timm's architecture of that name; every argument of a model's own is written beside it
     384: "vit_small_patch16_224", 768: "vit_base_patch16_224", 1024: "vit_large_patch16_224",
@@ -23,8 +23,8 @@ def export(model: str | Path, to: str | Path) -> Path:
     timm's own functions write them, with the architecture's arguments, the preprocessing and the names of the classes.
     Raises: ModelError, for models timm can't build (the paper's pre-training head) and folders that can't be written.
     """
-    vit, file = load(model), own.find(model)
-    module = vit.module if file is None else _as_timm(vit, own.facts(file))
+    vit, file = load(model), own_files.find(model)
+    module = vit.module if file is None else _as_timm(vit, own_files.facts(file))
     try:
         save_for_hf(module, str(to), model_config=_names(vit), safe_serialization=True)
     except OSError as error:

@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.images import open_photo, see
+from vitcore.models.zoo import Vit, load, positions, wordnet_ids
 from vitcore.recording import Recording, record, to_input
 from vitcore.train.conducting.snapshots import SAMPLES
 from vitcore.train.data.parquet import rows
@@ -30,7 +31,6 @@ from vitcore.train.data.photos import Photos
 from vitcore.train.judging.evaluate import accuracy
 from vitcore.train.learning.layers import LayerByLayer, hidden_errors
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.zoo import Vit, load, positions, wordnet_ids
 
 MASK_PX = 224
 KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index

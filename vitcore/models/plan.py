@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from vitcore.cards import ModelError
-from vitcore.compat import declare_torchvision_ops
+from vitcore.models.cards import ModelError
+from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.tape import Call, Softmax, Tape
 from vitcore.words import say
 

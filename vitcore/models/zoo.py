@@ -14,18 +14,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore import own
-from vitcore.cards import CARDS, DEFAULT, ModelCard, ModelError
-from vitcore.compat import declare_torchvision_ops
 from vitcore.grid import Grid
-from vitcore.hub import Progress
-from vitcore.hub import fetch as fetch
-from vitcore.plan import check
+from vitcore.models import own_files
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.hub import Progress
+from vitcore.models.hub import fetch as fetch
+from vitcore.models.plan import check
+from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.words import say
 
 declare_torchvision_ops()
 
-SHIPPED = own.SHIPPED
+SHIPPED = own_files.SHIPPED
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def load(
     `image_px` asks for another input size (height, width); positions are then resampled by timm.
     Raises: ModelError, with a sentence that says what to do.
     """
-    file = own.find(name)
+    file = own_files.find(name)
     if file is None:
         return _load_hub(str(name), image_px, progress)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px)
@@ -94,11 +94,11 @@ def available() -> list[ModelCard]:
 
 
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> Vit:
-    facts, called = own.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
+    facts, called = own_files.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
         size = image_px or facts["architecture"]["img_size"]
-        module = own.build(facts["architecture"], size)
-        own.fill(module, file)
+        module = own_files.build(facts["architecture"], size)
+        own_files.fill(module, file)
         card = ModelCard(name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
     except KeyError as error:
@@ -111,7 +111,9 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> 
             )
         ) from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=own.reason(error))) from None
+        raise ModelError(
+            say("{called} can't be loaded: {reason}", called=called, reason=own_files.reason(error))
+        ) from None
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -127,7 +129,7 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=own.reason(error))) from None
+        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=own_files.reason(error))) from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(

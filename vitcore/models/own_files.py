@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.assets import asset
-from vitcore.cards import ModelError
+from vitcore.models.cards import ModelError
 from vitcore.words import say
 
 SHIPPED = asset("models")
@@ -67,7 +67,7 @@ def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
     shape = {name: value for name, value in architecture.items() if name != "mlp_head"}
     module: Any = VisionTransformer(**shape | {"img_size": size})
     if architecture.get("mlp_head"):
-        from vitcore.models.heads import mlp_head
+        from vitcore.models.tanh_head import mlp_head
 
         module.head = mlp_head(module.embed_dim, module.num_classes)
     return module
