@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.figures.theme import Mode
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from app.components.theme import follow
 from vitcore.words import say, speaking
 
 if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 LAST = 10**6  # the block that is asked for, to be given the last one there is
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say

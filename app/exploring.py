@@ -16,10 +16,10 @@ from app.components.figure import downloads, explain
 
 if TYPE_CHECKING:
     from vitcore.analysis.heads import Head
+    from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 DIRECTIONS = ("gives", "gets")
 TARGETS = {name: name for name in ("token", "second", "block", "head", "rolled")} | {"column": "direction"}
@@ -145,7 +145,7 @@ def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
 
 
 def _has(vit: Vit) -> list[str]:
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     return [f"{name} token" for name in prefix_names(vit) if not name.startswith("register")]
 

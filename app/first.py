@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
+    from vitcore.forward.recording import Recording
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 FILE = asset("first/picture.json")
 TALL_PX = 330  # charts whose height is their own choice
@@ -123,9 +123,9 @@ def make() -> dict[str, Any]:
     """The picture as it is computed now, for the model and the photo the app starts with."""
     from app import session
     from vitcore.figures.attention import fitted
+    from vitcore.forward.recording import record
     from vitcore.images import sharp
     from vitcore.models import zoo
-    from vitcore.recording import record
 
     name = session.samples()[0]["id"]
     vit = zoo.load()

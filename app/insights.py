@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.heads import Head
+    from vitcore.forward.block_numbers import Inside, Projection
+    from vitcore.forward.recording import Recording
+    from vitcore.forward.relevance import Relevance
     from vitcore.grid import Grid
-    from vitcore.inside import Inside, Projection
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
-    from vitcore.relevance import Relevance
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
@@ -141,7 +141,7 @@ def relevance(
 ) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
     from app.models import shape
-    from vitcore.relevance import relevance as compute
+    from vitcore.forward.relevance import relevance as compute
 
     with budget.STORE.room(shape(_vit).gradient_bytes):
         found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
@@ -204,7 +204,7 @@ def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
 @budget.kept
 def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
-    from vitcore.lens import lens, probabilities
+    from vitcore.forward.logit_lens import lens, probabilities
 
     return probabilities(lens(_vit, _rec.seen.pixels)) if _vit.labels else None
 
@@ -212,7 +212,7 @@ def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArra
 @budget.kept
 def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
-    from vitcore.inside import inside
+    from vitcore.forward.block_numbers import inside
     from vitcore.models.cards import ModelError
 
     try:
@@ -224,7 +224,7 @@ def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec
 @budget.kept
 def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
     """How a patch became its embedding; None where patches are not read by one matrix."""
-    from vitcore.inside import project
+    from vitcore.forward.block_numbers import project
 
     return project(_vit, _rec.seen.pixels, patch)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.analysis.relevance import Method
-    from vitcore.relevance import Relevance
+    from vitcore.forward.relevance import Relevance
 
 STEPS = (8, 32, 24)  # fewest, most and first: 32 take the shipped model 3 s on two cores
 

@@ -10,9 +10,9 @@ from app import controls, session, takeaway, texts
 from vitcore.words import speaking
 
 if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
     from vitcore.report.settings import Settings
 
 

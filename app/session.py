@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.filters import Components
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 SAMPLES = asset("samples")
 UPLOAD = "your-photo"
@@ -64,7 +64,7 @@ def _photo(digest: str, name: str, lang: str, whose: str, _data: bytes | Path) -
 @budget.kept
 def _recording(model: str, key: str, whole: bool, _photo: Photo) -> Recording:
     """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
-    from vitcore.recording import record
+    from vitcore.forward.recording import record
 
     vit = models.loaded(model)
     if whole:
@@ -76,7 +76,7 @@ def _recording(model: str, key: str, whole: bool, _photo: Photo) -> Recording:
 @budget.kept
 def _heads(model: str, key: str, block: int, _rec: Recording) -> NDArray[np.float16]:
     """The maps of one block of a large model."""
-    from vitcore.recording import heads_again, record
+    from vitcore.forward.recording import heads_again, record
 
     if _rec.asked:
         return heads_again(_rec, block)
@@ -86,7 +86,7 @@ def _heads(model: str, key: str, block: int, _rec: Recording) -> NDArray[np.floa
 @budget.kept
 def _fused(model: str, key: str, fusion: Any, _rec: Recording) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
-    from vitcore.recording import fused_again, record
+    from vitcore.forward.recording import fused_again, record
 
     if _rec.asked:
         return fused_again(_rec, fusion)
@@ -132,8 +132,8 @@ def tiles(model: str) -> bytes:
 def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.analysis import patches
+    from vitcore.forward.recording import predict, top_classes
     from vitcore.models import zoo
-    from vitcore.recording import predict, top_classes
 
     vit = models.loaded(model)
     order = patches.shuffled(vit.grid.patches, seed)
@@ -176,8 +176,8 @@ def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterato
     """Add one photo after another to `mean`; yields how many are done."""
     import numpy as np
 
+    from vitcore.forward.recording import record
     from vitcore.images import PhotoError, open_photo
-    from vitcore.recording import record
 
     mean.turn = mine = mean.turn + 1
     for place, (name, data) in enumerate(photos[mean.done :], start=mean.done + 1):
@@ -205,7 +205,7 @@ def sample_files() -> list[tuple[str, bytes]]:
 @budget.kept
 def embeddings(model: str, key: str, _rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
-    from vitcore.recording import embed
+    from vitcore.forward.recording import embed
 
     return embed(models.loaded(model), _rec.seen.pixels)
 

@@ -17,9 +17,9 @@ from app.components.link import link
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
     from vitcore.report.bundle import Bundle
     from vitcore.report.model import ModelSide
     from vitcore.report.settings import Settings

@@ -123,26 +123,32 @@ ROOMS = {
         "vitcore.words",
     ),
     "many.py": (),
-    "parts.py": (),
-    "lens.py": ("vitcore.models.cards", "vitcore.parts", "vitcore.recording", "vitcore.words", "vitcore.models.zoo"),
-    "inside.py": (
+    "forward/exchanged.py": (),
+    "forward/logit_lens.py": (
         "vitcore.models.cards",
-        "vitcore.parts",
-        "vitcore.recording",
+        "vitcore.forward.exchanged",
+        "vitcore.forward.recording",
+        "vitcore.words",
+        "vitcore.models.zoo",
+    ),
+    "forward/block_numbers.py": (
+        "vitcore.models.cards",
+        "vitcore.forward.exchanged",
+        "vitcore.forward.recording",
         "vitcore.tape",
         "vitcore.words",
         "vitcore.models.zoo",
     ),
-    "relevance.py": (
+    "forward/relevance.py": (
         "vitcore.models.cards",
         "vitcore.grid",
         "vitcore.tape",
         "vitcore.models.zoo",
-        "vitcore.recording",
+        "vitcore.forward.recording",
         "vitcore.analysis",
         "vitcore.words",
     ),
-    "recording.py": (
+    "forward/recording.py": (
         "vitcore.models.cards",
         "vitcore.words",
         "vitcore.grid",
@@ -168,7 +174,9 @@ def test_a_view_does_no_maths_and_builds_no_figure(subtests):
         with case:
             assert inside(imports(path), *HEAVY) == set()
             assert (
-                inside(imports(path), "vitcore.models.zoo", "vitcore.recording", "vitcore.tape", "vitcore.train")
+                inside(
+                    imports(path), "vitcore.models.zoo", "vitcore.forward.recording", "vitcore.tape", "vitcore.train"
+                )
                 == set()
             )
 
@@ -238,7 +246,13 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
     ):
         with case:
             assert (
-                inside(imports(path, early=True), *HEAVY, "vitcore.models.zoo", "vitcore.recording", "vitcore.figures")
+                inside(
+                    imports(path, early=True),
+                    *HEAVY,
+                    "vitcore.models.zoo",
+                    "vitcore.forward.recording",
+                    "vitcore.figures",
+                )
                 == set()
             )
 

@@ -31,7 +31,7 @@ __all__ = [
 _HOME = {
     "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo",
     "PhotoError": "images", "open_photo": "images",
-    "Recording": "recording", "record": "recording", "figures": "", "analysis": "",
+    "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
+    from vitcore.forward.recording import Recording
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 MOST_GUTTER_PX = 64
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
@@ -144,7 +144,7 @@ class _bar:
 
 
 def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
-    from vitcore.recording import record
+    from vitcore.forward.recording import record
 
     rec = record(vit, photo, **kwargs)
     for note in rec.photo.notes:
@@ -181,7 +181,7 @@ def patches(args: argparse.Namespace) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
     from vitcore.analysis.patches import cut
-    from vitcore.recording import embed
+    from vitcore.forward.recording import embed
 
     vit = _load(args)
     rec = _record(vit, args.photo, fusions=())

@@ -15,9 +15,9 @@ from app.texts import Prose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
-    from vitcore.recording import Recording
 
 
 @dataclass(frozen=True, eq=False)

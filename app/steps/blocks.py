@@ -90,7 +90,7 @@ def _mlp_rows(scene: Scene) -> list[dict[str, Any]]:
 def _shown(scene: Scene) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
     from vitcore.figures.theme import data_uri
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     prefix, shown = scene.rec.grid.prefix, []
     for token in _most(scene):
@@ -112,7 +112,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(weights.argmax())
     who = scene.say("patch named", other=most - scene.rec.grid.prefix)
     if most < scene.rec.grid.prefix:
-        from vitcore.inside import prefix_names
+        from vitcore.forward.block_numbers import prefix_names
 
         who = f"[{named(scene, prefix_names(scene.vit)[most])}]"
     right = 0 if own >= 0.5 else 1 if own > 3 * even else 2

@@ -80,7 +80,7 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _sequence(scene: Scene) -> None:
     from vitcore.figures.story import sequence
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     names = tuple(named(scene, name) for name in prefix_names(scene.vit))
     shown = sequence(scene.cuts, scene.rec.grid, names, scene.patch, scene.mode)
@@ -94,14 +94,14 @@ def named(scene: Scene, name: str) -> str:
 
 
 def _prefix(scene: Scene) -> str:
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     names = prefix_names(scene.vit)
     return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
 
 
 def _first(scene: Scene) -> tuple[dict[str, Any], int]:
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     names = [f"[{named(scene, name)}]" for name in prefix_names(scene.vit)]
     return {"names": ", ".join(names)}, 1 if names else 2
@@ -120,7 +120,7 @@ def _sum(scene: Scene) -> str:
 
 
 def _names(scene: Scene) -> tuple[str, ...]:
-    from vitcore.inside import prefix_names
+    from vitcore.forward.block_numbers import prefix_names
 
     return prefix_names(scene.vit)
 

@@ -12,7 +12,7 @@ import vitcore
 from app import session, texts
 from vitcore.analysis.relevance import METHODS, share
 from vitcore.analysis.rollout import build_up
-from vitcore.relevance import relevance
+from vitcore.forward.relevance import relevance
 
 KEYS = {name: texts.prose("rollout", "en")[f"method.{name}"] for name in METHODS}
 QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
@@ -202,7 +202,7 @@ def test_every_method_says_what_it_measures_what_it_cannot_tell_and_its_source(l
 
 
 def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
-    import vitcore.relevance as module
+    import vitcore.forward.relevance as module
 
     asked, compute = [], module.relevance
     monkeypatch.setattr(module, "relevance", lambda *a, **k: asked.append(a[2]) or compute(*a, **k))

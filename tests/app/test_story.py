@@ -9,8 +9,8 @@ from visitor import App
 import vitcore
 from app import story, texts
 from app.steps import Step
-from vitcore.inside import inside, project
-from vitcore.lens import lens, probabilities
+from vitcore.forward.block_numbers import inside, project
+from vitcore.forward.logit_lens import lens, probabilities
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 MOST_WORDS, MOST_CHARACTERS = 60, 130

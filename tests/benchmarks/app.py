@@ -48,9 +48,9 @@ def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app import session
     from vitcore.analysis import filters, patches, positions
+    from vitcore.forward.recording import embed, record
     from vitcore.images import open_photo
     from vitcore.models import zoo
-    from vitcore.recording import embed, record
 
     vit = zoo.load()
     files = session.sample_files()

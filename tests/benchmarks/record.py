@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vitcore.forward.recording import record
 from vitcore.models import zoo
-from vitcore.recording import record
 
 MODELS = (
     ("B/16", "vit_base_patch16_224", 224, 1.08),
@@ -41,8 +41,8 @@ def picture(px: int) -> Image.Image:
 
 def plain(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
     """What `record` does without the instrument: the same preprocessing and one fused pass."""
+    from vitcore.forward.recording import to_input
     from vitcore.images import see
-    from vitcore.recording import to_input
 
     def run() -> object:
         with torch.inference_mode():

@@ -11,7 +11,7 @@ from test_explorer_page import place, ready, title
 
 import vitcore
 from vitcore.analysis import coding, patches
-from vitcore.recording import predict, top_classes
+from vitcore.forward.recording import predict, top_classes
 
 PHOTO = "assets/samples/red-panda.jpg"
 EYE = (8, 5)  # row, column of the red panda's eye

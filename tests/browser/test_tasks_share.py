@@ -16,8 +16,8 @@ from test_lecture_page import SIZE, chrome_is_hidden
 
 import vitcore
 from vitcore.analysis.relevance import difference_points
-from vitcore.lens import lens
-from vitcore.relevance import relevance
+from vitcore.forward.logit_lens import lens
+from vitcore.forward.relevance import relevance
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore.inside import inside, prefix_names, project
+from vitcore.forward.block_numbers import inside, prefix_names, project
+from vitcore.forward.recording import embed, record, to_input
 from vitcore.models import zoo
-from vitcore.recording import embed, record, to_input
 
 KINDS = {
     "class token": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},

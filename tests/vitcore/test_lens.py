@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.lens import lens, probabilities
+from vitcore.forward.logit_lens import lens, probabilities
+from vitcore.forward.recording import predict, to_input
 from vitcore.models import zoo
-from vitcore.recording import predict, to_input
 
 KINDS = {
     "class token": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},

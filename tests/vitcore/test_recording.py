@@ -11,9 +11,9 @@ from PIL import Image
 from tests import files
 from vitcore.analysis.patches import cut, join, shuffled
 from vitcore.analysis.rollout import rollout
+from vitcore.forward.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 from vitcore.images import Photo
 from vitcore.models import zoo
-from vitcore.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 
 KINDS = {
     "class token": {},

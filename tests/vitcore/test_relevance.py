@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from vitcore.analysis.relevance import METHODS
+from vitcore.forward.recording import to_input
+from vitcore.forward.relevance import relevance
 from vitcore.models import zoo
-from vitcore.recording import to_input
-from vitcore.relevance import relevance
 
 OF_A_CLASS = [name for name, method in METHODS.items() if method.asks_class]
 KINDS = {

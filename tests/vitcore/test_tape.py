@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from vitcore.forward.recording import record, to_input
 from vitcore.images import open_photo
-from vitcore.recording import record, to_input
 from vitcore.tape import Call, Softmax, Tape, additive
 
 SIZES = [

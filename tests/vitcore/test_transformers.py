@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
-from vitcore.recording import record, to_input
 from vitcore.tape import Tape
 
 SIZES = [

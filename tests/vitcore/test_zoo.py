@@ -13,10 +13,10 @@ from safetensors.torch import save_file
 
 from tests.conftest import TINY, timm_vit
 from tests.models import model_file, run_folder
+from vitcore.forward.recording import record
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT, ModelError
 from vitcore.models.zoo import fetch, load, wrap
-from vitcore.recording import record
 
 SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
 

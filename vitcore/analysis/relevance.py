@@ -2,7 +2,7 @@
 
 Gradients of a class's logit y_c with respect to attention weights A tell which of them speak for the class. Two ways to
 carry them through the blocks are here (arXiv 2103.15679; jacobgil/vit-explain's idea on arXiv 2005.00928), as arithmetic
-on arrays; `vitcore.relevance` makes the gradients. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+on arrays; `vitcore.forward.relevance` makes the gradients. Shapes: L blocks, H heads, T tokens = prefix + N patches.
 """
 
 from dataclasses import dataclass

@@ -14,9 +14,9 @@ from PIL import Image, ImageDraw, ImageFont
 from vitcore.figures.attention import fitted
 from vitcore.figures.printing import FONTS
 from vitcore.figures.theme import INK, SEQUENTIAL, lut
+from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
-from vitcore.recording import Recording
 from vitcore.report.contents import layers
 from vitcore.report.pictures import asked, film_top, film_unit, over, span
 from vitcore.report.settings import USUAL, Settings

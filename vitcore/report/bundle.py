@@ -14,9 +14,9 @@ from typing import Any
 
 from vitcore import figures
 from vitcore.figures import print_figure
+from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
 from vitcore.models.zoo import Vit
-from vitcore.recording import Recording, record
 from vitcore.report import index
 from vitcore.report.animation import animation
 from vitcore.report.contents import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import vitcore
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.rollout import build_up
+from vitcore.forward.recording import Recording
 from vitcore.models.zoo import Vit
-from vitcore.recording import Recording
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from html import escape
 
 from vitcore.figures import print_figure
+from vitcore.forward.recording import Recording
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
-from vitcore.recording import Recording
 from vitcore.report import html
 from vitcore.report.contents import mask, now, numbers
 from vitcore.report.layout import header, page_of

@@ -18,9 +18,9 @@ from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
+from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
-from vitcore.recording import Recording
 from vitcore.report.contents import last_heads, layers, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings

@@ -57,7 +57,7 @@ def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
 
 
 def _numbers(vit: Vit, files: list[Path], settings: Settings) -> list[dict[str, Any]]:
-    from vitcore.recording import record
+    from vitcore.forward.recording import record
     from vitcore.report.contents import numbers
     from vitcore.report.model import look_at
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from vitcore.analysis.distance import mean_distance_px, uniform_distance_px
+from vitcore.forward.recording import record, to_input
 from vitcore.grid import Grid
-from vitcore.recording import record, to_input
 from vitcore.tape import Tape
 
 # Independent numpy and scipy results: rows, patch px, uniform, uniform over all tokens, corner query, largest.

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vitcore.analysis.patches import cut, flatten, join, shuffled
+from vitcore.forward.recording import embed
 from vitcore.grid import Grid
 from vitcore.models import zoo
-from vitcore.recording import embed
 
 GRIDS = [Grid(4, 4, 8), Grid(2, 3, 8, 0), Grid(3, 2, 5, 5, patch_w_px=7), Grid(1, 1, 16)]
 each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)

@@ -18,9 +18,9 @@ from vitcore.analysis.patches import cut
 from vitcore.analysis.positions import similarity
 from vitcore.figures.printing import PAPER, print_figure
 from vitcore.figures.theme import INK
+from vitcore.forward.recording import embed
 from vitcore.images import sharp
 from vitcore.models import zoo
-from vitcore.recording import embed
 
 NAMES = [
     "patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance", "distance, renormalised",

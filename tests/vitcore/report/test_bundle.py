@@ -14,9 +14,9 @@ from PIL import Image
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.cli import main
+from vitcore.forward.recording import record
 from vitcore.images import open_photo
 from vitcore.models import zoo
-from vitcore.recording import record
 from vitcore.report.bundle import Bundle, slug
 from vitcore.report.settings import Origin, Settings
 from vitcore.report.shelf import Folder, FullError, Zip

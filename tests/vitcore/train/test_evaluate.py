@@ -6,9 +6,9 @@ import torch
 from PIL import Image
 
 from tests.models import run_folder
+from vitcore.forward.recording import to_input
 from vitcore.images import PhotoError, see
 from vitcore.models.zoo import load
-from vitcore.recording import to_input
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.judging.evaluate import accuracy, features, matched
 

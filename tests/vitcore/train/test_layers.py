@@ -9,9 +9,9 @@ from PIL import Image
 
 from tests.models import model_file
 from vitcore.analysis.rollout import rollout
+from vitcore.forward.recording import record
 from vitcore.images import photo_of
 from vitcore.models import zoo
-from vitcore.recording import record
 from vitcore.train.conducting.conduct import conduct
 from vitcore.train.learning import layers as room
 from vitcore.train.learning.layers import kept_share, scattered, spans, sublayers

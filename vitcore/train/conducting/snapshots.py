@@ -8,9 +8,9 @@ import torch
 from numpy.typing import NDArray
 
 from vitcore.assets import asset
+from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo, open_photo
 from vitcore.models import zoo
-from vitcore.recording import Recording, record, to_input
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.masked import MaskedPatches, cells, corrupt
 from vitcore.train.runs.files import RunFolder, explained

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
+from vitcore.forward.recording import to_input
 from vitcore.images import PhotoError, see
 from vitcore.models.zoo import Vit, wordnet_ids
-from vitcore.recording import to_input
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.words import say
 

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.recording import to_input
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
-from vitcore.parts import Watched, with_parts
-from vitcore.recording import to_input
 from vitcore.words import say
 
 

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Fusion, fuse, rollout
+from vitcore.forward.recording import read_from, to_input
 from vitcore.grid import Grid
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
-from vitcore.recording import read_from, to_input
 from vitcore.tape import Call, Softmax, Tape
 from vitcore.words import say
 
