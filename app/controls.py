@@ -13,7 +13,7 @@ from app import budget, mode, model_card, models, session, texts
 from app.components.gallery import gallery
 from app.components.picture import scale_bar
 from app.components.theme import follow
-from vitcore.words import say, speaking
+from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording

@@ -93,7 +93,7 @@ def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
     import numpy as np
 
     from vitcore.figures.attention import heads
-    from vitcore.words import say
+    from vitcore.translation import say
 
     blocks = [block for block in sorted({0, vit.blocks // 2, vit.blocks - 1}) if block in rec.maps]
     some = min(3, vit.heads)

@@ -15,7 +15,7 @@ from app import mode, processes, runs
 from app.controls import verbatim
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
-from vitcore.words import say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from dataclasses import Field

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import controls, models, session, texts
 from app.components.lecture import dress
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def on() -> bool:

@@ -9,7 +9,7 @@ import streamlit as st
 from app import texts
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, ModelCard, ModelError
-from vitcore.words import say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit

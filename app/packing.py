@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import controls, session, takeaway, texts
-from vitcore.words import speaking
+from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording

@@ -13,7 +13,7 @@ import streamlit as st
 from app import controls, runs, texts
 from app.components.chart import chart, steady
 from app.components.figure import explain, npz
-from vitcore.words import say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.train.runs.frames import Film

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from vitcore import words
+from vitcore import translation
 
 HOME = Path(__file__).parent / "text"
 LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
@@ -91,4 +91,4 @@ def table(lang: str | None = None) -> dict[str, str]:
     return _table(lang or language())
 
 
-words.ask_for_table(table)
+translation.ask_for_table(table)

@@ -11,7 +11,7 @@ import streamlit as st
 from app import controls, mode, processes, runs, texts
 from app.components.chart import chart, plain, steady
 from app.components.figure import explain
-from vitcore.words import retell
+from vitcore.translation import retell
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),

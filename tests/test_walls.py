@@ -96,22 +96,32 @@ def test_figures_see_arrays_and_a_grid(subtests):
             assert (
                 inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
             )
-            assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.words") == set()
+            assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.translation") == set()
 
 
 ROOMS = {
     "grid.py": (),
     "assets.py": (),
-    "words.py": (),
-    "models/cards.py": ("vitcore.words",),
+    "translation.py": (),
+    "models/cards.py": ("vitcore.translation",),
     "models/torchvision_ops.py": (),
     "tables.py": (),
     "tape.py": (),
-    "images.py": ("vitcore.grid", "vitcore.words"),
-    "models/hub.py": ("vitcore.models.cards", "vitcore.models.torchvision_ops", "vitcore.models.plan", "vitcore.words"),
-    "models/plan.py": ("vitcore.models.cards", "vitcore.models.torchvision_ops", "vitcore.tape", "vitcore.words"),
+    "images.py": ("vitcore.grid", "vitcore.translation"),
+    "models/hub.py": (
+        "vitcore.models.cards",
+        "vitcore.models.torchvision_ops",
+        "vitcore.models.plan",
+        "vitcore.translation",
+    ),
+    "models/plan.py": ("vitcore.models.cards", "vitcore.models.torchvision_ops", "vitcore.tape", "vitcore.translation"),
     "models/tanh_head.py": (),
-    "models/own_files.py": ("vitcore.assets", "vitcore.models.cards", "vitcore.models.tanh_head", "vitcore.words"),
+    "models/own_files.py": (
+        "vitcore.assets",
+        "vitcore.models.cards",
+        "vitcore.models.tanh_head",
+        "vitcore.translation",
+    ),
     "models/zoo.py": (
         "vitcore.grid",
         "vitcore.images",
@@ -120,15 +130,15 @@ ROOMS = {
         "vitcore.models.hub",
         "vitcore.models.own_files",
         "vitcore.models.plan",
-        "vitcore.words",
+        "vitcore.translation",
     ),
-    "many.py": (),
+    "many_photos.py": (),
     "forward/exchanged.py": (),
     "forward/logit_lens.py": (
         "vitcore.models.cards",
         "vitcore.forward.exchanged",
         "vitcore.forward.recording",
-        "vitcore.words",
+        "vitcore.translation",
         "vitcore.models.zoo",
     ),
     "forward/block_numbers.py": (
@@ -136,7 +146,7 @@ ROOMS = {
         "vitcore.forward.exchanged",
         "vitcore.forward.recording",
         "vitcore.tape",
-        "vitcore.words",
+        "vitcore.translation",
         "vitcore.models.zoo",
     ),
     "forward/relevance.py": (
@@ -146,11 +156,11 @@ ROOMS = {
         "vitcore.models.zoo",
         "vitcore.forward.recording",
         "vitcore.analysis",
-        "vitcore.words",
+        "vitcore.translation",
     ),
     "forward/recording.py": (
         "vitcore.models.cards",
-        "vitcore.words",
+        "vitcore.translation",
         "vitcore.grid",
         "vitcore.images",
         "vitcore.tape",
@@ -225,7 +235,7 @@ def test_every_cache_is_bounded(subtests):
 # What is loaded early
 
 
-EARLY = ["vitcore", "vitcore.models.cards", "vitcore.cli", "app.catalog", "app.controls"]
+EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.catalog", "app.controls"]
 
 
 @pytest.mark.parametrize("module", EARLY)

@@ -102,11 +102,14 @@ def test_its_commands(wheel):
         info = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         points = ConfigParser()
         points.read_string(archive.read(info).decode())
-    assert dict(points["console_scripts"]) == {"vitcore": "vitcore.cli:main", "inside-vit": "inside_vit.app.start:main"}
+    assert dict(points["console_scripts"]) == {
+        "vitcore": "vitcore.shell.cli:main",
+        "inside-vit": "inside_vit.app.start:main",
+    }
 
 
 def test_the_shell_works_from_any_folder(installed, elsewhere):
-    told = "import sys, vitcore.cli as c, vitcore.assets as a; print(a.asset('models')); sys.exit(c.main(sys.argv[1:]))"
+    told = "import sys, vitcore.shell.cli as c, vitcore.assets as a; print(a.asset('models')); sys.exit(c.main(sys.argv[1:]))"
     out = said("-c", told, "rollout", "photo.jpg", "--out", "pictures", cwd=elsewhere, installed=installed)
     assert Path(out.splitlines()[0]) == installed / "inside_vit" / "assets" / "models"
     assert sorted(file.name for file in (elsewhere / "pictures").iterdir()) == ["rollout.npz", "rollout.png"]

@@ -1,6 +1,6 @@
 """`python -m vitcore`: the pictures and their numbers from a shell."""
 
-from vitcore.cli import main
+from vitcore.shell.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.lecture import size
-from vitcore.words import speaking
+from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,7 +6,7 @@ from app import controls, first, model_card, session, texts
 from app.components.chart import chart
 from app.components.picture import picture, scale_bar
 from vitcore.models.cards import DEFAULT
-from vitcore.words import say
+from vitcore.translation import say
 
 text, mode = texts.prose("overview"), controls.theme()
 chosen, model = st.session_state.get("photo"), st.session_state.get("model") or DEFAULT

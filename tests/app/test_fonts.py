@@ -10,7 +10,7 @@ from PIL import Image
 from visitor import MAIN
 
 from app import texts
-from vitcore import figures, words
+from vitcore import figures, translation
 from vitcore.figures.printing import FONTS
 from vitcore.grid import Grid
 
@@ -65,7 +65,7 @@ def test_fonts_are_small():
 @pytest.mark.filterwarnings("error:Glyph")
 def test_a_printed_figure_speaks_chinese(lang, kind):
     grid = Grid(4, 4, 8, 1)
-    with words.speaking(texts.table(lang)):
+    with translation.speaking(texts.table(lang)):
         fig = figures.distance(np.full((2, 3), 9.0), grid, 12.0)
         printed = figures.print_figure(fig, kind, texts.prose("distance", lang)["how"])
         assert fig.layout.title.text == texts.table(lang)["Mean attention distance"]
@@ -79,7 +79,7 @@ def test_each_script_is_printed_in_its_own_font():
     }
     pictures = []
     for lang in CUT.SCRIPTS.values():
-        with words.speaking({"Inside ViT SC": texts.table(lang)["Inside ViT SC"]}):
+        with translation.speaking({"Inside ViT SC": texts.table(lang)["Inside ViT SC"]}):
             fig = figures.predictions([("a", 0.5)], title="直角")
             pictures.append(np.asarray(Image.open(io.BytesIO(figures.print_figure(fig)))))
     assert pictures[0].shape == pictures[1].shape and (pictures[0] != pictures[1]).any()

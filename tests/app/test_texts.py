@@ -11,7 +11,7 @@ import sentences
 from visitor import MAIN, SLUGS, App
 
 from app import texts
-from vitcore import words
+from vitcore import translation
 
 APP = MAIN.parent
 SOURCES = sorted(APP.rglob("*.py"))
@@ -302,16 +302,17 @@ def test_what_one_visitor_is_told_another_is_told_in_his_own_language():
 
 
 def test_what_a_training_said_in_english_is_retold():
-    with words.speaking(texts.table("zh-CN")):
-        assert words.retell("cat.jpg is empty.") == "cat.jpg 是空的。"
-        assert words.retell("None of the 3 photos of mine can be read: a.jpg is empty.") == (
+    with translation.speaking(texts.table("zh-CN")):
+        assert translation.retell("cat.jpg is empty.") == "cat.jpg 是空的。"
+        assert translation.retell("None of the 3 photos of mine can be read: a.jpg is empty.") == (
             "mine 的 3 张照片没有一张能读取：a.jpg 是空的。"
         )
         assert (
-            words.retell("b.png is 4×9 px; both sides need at least 8 px.") == "b.png 是 4×9 px；两边都至少要有 8 px。"
+            translation.retell("b.png is 4×9 px; both sides need at least 8 px.")
+            == "b.png 是 4×9 px；两边都至少要有 8 px。"
         )
-        assert words.retell("Something else went wrong.") == "Something else went wrong."
-    assert words.retell("cat.jpg is empty.") == "cat.jpg is empty."
+        assert translation.retell("Something else went wrong.") == "Something else went wrong."
+    assert translation.retell("cat.jpg is empty.") == "cat.jpg is empty."
 
 
 def test_every_file_of_texts_is_read_by_the_app():

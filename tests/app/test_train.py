@@ -14,8 +14,7 @@ from trained import a_run, give_model
 from visitor import App
 
 from app import form, processes, runs, watching
-from vitcore import cli
-from vitcore.train import verbs
+from vitcore.shell import cli, train
 from vitcore.train.learning.cost import Cost
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import changed, knobs
@@ -87,7 +86,7 @@ def test_the_command_makes_the_same_recipe(preset, changes):
     words = shlex.split(form.command(preset, wanted, "/my photos", "mine"))
     assert words[:4] == ["python", "-m", "vitcore", "train"]
     args = cli._parser().parse_args(words[3:])
-    assert verbs._recipe(args) == wanted
+    assert train._recipe(args) == wanted
     assert (args.data, args.id) == ("/my photos", "mine")
 
 

@@ -12,9 +12,9 @@ from PIL import Image
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from vitcore.analysis.positions import similarity
-from vitcore.cli import main
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.shell.cli import main
 
 CAT = SAMPLES / "cat.jpg"
 KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
@@ -283,5 +283,5 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
 def test_the_menu_is_read_without_torch(tmp_path):
     done = shell("models", "--json", cwd=tmp_path)
     assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS)
-    watched = "import sys, vitcore.cli; vitcore.cli.main(['models']); sys.exit('torch' in sys.modules)"
+    watched = "import sys, vitcore.shell.cli; vitcore.shell.cli.main(['models']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", watched], cwd=ROOT, capture_output=True, check=False).returncode == 0

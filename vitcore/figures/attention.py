@@ -21,7 +21,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, figure, note
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def _way(cls: str) -> str:

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import INK, Mode, figure, hover_cells, mosaic, picture
-from vitcore.words import say
+from vitcore.translation import say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 

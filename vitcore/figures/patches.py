@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from vitcore.figures.theme import DIVERGING, Mode, Part, colour, figure, hover_cells, mosaic, note, picture
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def split_picture(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:

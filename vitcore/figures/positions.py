@@ -20,7 +20,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def tiles_picture(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900) -> NDArray[np.uint8]:

@@ -5,7 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from vitcore.figures.theme import INK, Mode, Part, figure, note
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str | None = None) -> go.Figure:

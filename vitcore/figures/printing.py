@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
 
-from vitcore.words import say
+from vitcore.translation import say
 
 DPI = 150
 NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure

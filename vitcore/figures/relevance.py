@@ -22,7 +22,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 Pixels = NDArray[np.uint8] | Image.Image
 THUMB_PX = 192

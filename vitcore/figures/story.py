@@ -25,7 +25,7 @@ from vitcore.figures.theme import (
     picture,
 )
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars

@@ -19,7 +19,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.words import say
+from vitcore.translation import say
 
 SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
 HATCH = (132, 176)  # the two greys of a masked patch

@@ -17,7 +17,7 @@ from vitcore.forward.recording import to_input
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
-from vitcore.words import say
+from vitcore.translation import say
 
 Array = NDArray[np.float32]
 CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ

@@ -15,7 +15,7 @@ from vitcore.forward.exchanged import Watched, with_parts
 from vitcore.forward.recording import to_input
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
-from vitcore.words import say
+from vitcore.translation import say
 
 
 @torch.inference_mode()

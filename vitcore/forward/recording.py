@@ -23,7 +23,7 @@ from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit, with_positions_moved
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
-from vitcore.words import say
+from vitcore.translation import say
 
 AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
 

@@ -24,7 +24,7 @@ from vitcore.grid import Grid
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
 from vitcore.tape import Call, Softmax, Tape
-from vitcore.words import say
+from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
 STEPS, MOST_STEPS = 24, 512

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vitcore.words import say
+from vitcore.translation import say
 
 DEFAULT = "vit-tiny-patch8-128"
 

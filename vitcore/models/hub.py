@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models.cards import CARDS, ModelError
-from vitcore.words import say
+from vitcore.translation import say
 
 ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all

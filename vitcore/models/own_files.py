@@ -10,7 +10,7 @@ from typing import Any
 
 from vitcore.assets import asset
 from vitcore.models.cards import ModelError
-from vitcore.words import say
+from vitcore.translation import say
 
 SHIPPED = asset("models")
 

@@ -13,7 +13,7 @@ import torch
 from vitcore.models.cards import ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.tape import Call, Softmax, Tape
-from vitcore.words import say
+from vitcore.translation import say
 
 declare_torchvision_ops()
 

@@ -21,7 +21,7 @@ from vitcore.models.hub import Progress
 from vitcore.models.hub import fetch as fetch
 from vitcore.models.plan import check
 from vitcore.models.torchvision_ops import declare_torchvision_ops
-from vitcore.words import say
+from vitcore.translation import say
 
 declare_torchvision_ops()
 

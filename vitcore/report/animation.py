@@ -20,7 +20,7 @@ from vitcore.models.zoo import Vit
 from vitcore.report.contents import layers
 from vitcore.report.pictures import asked, film_top, film_unit, over, span
 from vitcore.report.settings import USUAL, Settings
-from vitcore.words import say
+from vitcore.translation import say
 
 Kind = Literal["webp", "gif"]
 MOST_BYTES = 2 * 2**20

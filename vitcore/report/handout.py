@@ -17,7 +17,7 @@ from vitcore.report.layout import header, page_of
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
-from vitcore.words import say
+from vitcore.translation import say
 
 WIDE = {"layers": "whole", "heads": "whole", "distance": "whole beside"}  # pictures that take both columns
 SOURCES = (

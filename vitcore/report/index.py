@@ -15,7 +15,7 @@ from vitcore.report import html
 from vitcore.report.contents import Made, mean_distance_px
 from vitcore.report.layout import header, page_of
 from vitcore.report.pictures import Picture
-from vitcore.words import say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit

@@ -24,7 +24,7 @@ from vitcore.models.zoo import Vit
 from vitcore.report.contents import last_heads, layers, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
-from vitcore.words import say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

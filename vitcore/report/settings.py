@@ -8,7 +8,7 @@ from typing import Any
 from vitcore.analysis.rollout import FUSIONS, Fusion
 from vitcore.grid import Grid
 from vitcore.models.cards import DEFAULT
-from vitcore.words import say
+from vitcore.translation import say
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from vitcore.words import say
+from vitcore.translation import say
 
 PACKED = {".png", ".webp", ".gif", ".npz"}  # compressed already
 

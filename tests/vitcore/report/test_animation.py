@@ -13,7 +13,7 @@ from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, anima
 from vitcore.report.contents import layers
 from vitcore.report.pictures import film_top, span
 from vitcore.report.settings import Settings
-from vitcore.words import speaking
+from vitcore.translation import speaking
 
 
 def frames(data: bytes) -> list[Image.Image]:

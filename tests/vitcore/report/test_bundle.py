@@ -13,13 +13,13 @@ from PIL import Image
 
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
-from vitcore.cli import main
 from vitcore.forward.recording import record
 from vitcore.images import open_photo
 from vitcore.models import zoo
 from vitcore.report.bundle import Bundle, slug
 from vitcore.report.settings import Origin, Settings
 from vitcore.report.shelf import Folder, FullError, Zip
+from vitcore.shell.cli import main
 
 OF_A_PHOTO = {"handout.html", "patches.png", "rollout.png", "heads.png", "distance.png", "answer.png", "numbers.npz",
               "numbers.csv", "numbers.json", "animation.webp"}  # fmt: skip
@@ -240,7 +240,7 @@ def test_credits_beside_a_photo_are_told(mine, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"id": 3}', '[{"title": "x"}]', "null"])
 def test_credits_that_are_none_are_left_alone(text, tmp_path):
-    from vitcore.report.verb import credit_of
+    from vitcore.shell.report import credit_of
 
     (tmp_path / "credits.json").write_text(text)
     assert credit_of(tmp_path / "red.jpg") == {}

@@ -17,7 +17,7 @@ from vitcore.report.contents import layers, versions
 from vitcore.report.handout import handout
 from vitcore.report.model import look_at, weights_digest
 from vitcore.report.settings import Origin, Settings, command
-from vitcore.words import speaking
+from vitcore.translation import speaking
 
 MOST_BYTES = 6 * 2**20
 FOREIGN = re.compile(

@@ -8,8 +8,8 @@ import timm
 import torch
 
 import vitcore
-from vitcore.cli import main
-from vitcore.train import verbs
+from vitcore.shell import train
+from vitcore.shell.cli import main
 from vitcore.train.recipes.recipe import knobs
 from vitcore.train.runs import files
 
@@ -50,9 +50,9 @@ def test_flags_become_the_recipe():
     import argparse
 
     parser = argparse.ArgumentParser()
-    verbs.add(parser.add_subparsers())
+    train.add(parser.add_subparsers())
     args = parser.parse_args(["train", "image_folder_tiny", "--lr-peak", "0.5", "--no-flip", "--task", "masked"])
-    recipe = verbs._recipe(args)
+    recipe = train._recipe(args)
     assert (recipe.lr_peak, recipe.flip, recipe.task, recipe.blocks) == (0.5, False, "masked", 4)
 
 

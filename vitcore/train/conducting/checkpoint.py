@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.model import architecture
 from vitcore.train.runs.files import RunError, RunFolder, explained, replace, write
-from vitcore.words import say
+from vitcore.translation import say
 
 WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from vitcore import words
+from vitcore import translation
 from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
@@ -142,7 +142,7 @@ def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, devi
 
 
 def _decoding(done: int, of: int) -> str:
-    return words.say("decoding photos: {done} of {count}", done=done, count=of)
+    return translation.say("decoding photos: {done} of {count}", done=done, count=of)
 
 
 def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _tell(
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
     if not run.accelerator.is_main_process:
         return
-    with explained(folder, words.say("the log")):
+    with explained(folder, translation.say("the log")):
         with folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
         if time.monotonic() - run.told > SAY_EVERY_S:

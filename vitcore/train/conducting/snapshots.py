@@ -15,7 +15,7 @@ from vitcore.train.learning.loop import Training
 from vitcore.train.learning.masked import MaskedPatches, cells, corrupt
 from vitcore.train.runs.files import RunFolder, explained
 from vitcore.train.runs.frames import TOP, save_frame, save_still
-from vitcore.words import say
+from vitcore.translation import say
 
 SAMPLES = asset("samples")
 WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.train.recipes.recipe import Recipe, RecipeError, needs_labels
-from vitcore.words import say
+from vitcore.translation import say
 
 ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers
 

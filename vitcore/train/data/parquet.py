@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from vitcore.train.data.photos import DataError, Photos, parted
-from vitcore.words import say
+from vitcore.translation import say
 
 SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
           "test": "test", "testing": "test"}  # fmt: skip

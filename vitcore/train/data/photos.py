@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_of, printable
-from vitcore.words import say
+from vitcore.translation import say
 
 Size = tuple[int, int]  # width, height
 QUICK = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images

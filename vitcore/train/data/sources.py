@@ -11,7 +11,7 @@ import numpy as np
 from vitcore.assets import asset
 from vitcore.train.data import parquet
 from vitcore.train.data.photos import DataError, Photos, parted, require_classes
-from vitcore.words import say
+from vitcore.translation import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 

@@ -14,7 +14,7 @@ from vitcore.images import PhotoError
 from vitcore.train.data.batches import ITEMS, Batch, all_seeded, finished, planned, positions
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.words import say
+from vitcore.translation import say
 
 Place = tuple[int, int]  # step, position in its whole batch
 Ask = tuple[int, int, int, int, int]  # step, micro, passes, rank, world

@@ -18,7 +18,7 @@ from vitcore.train.data.crops import NUMBERS, boxes, cut
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.data.stream import Streamed
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.words import say
+from vitcore.translation import say
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
 

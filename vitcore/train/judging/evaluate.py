@@ -16,7 +16,7 @@ from vitcore.forward.recording import to_input
 from vitcore.images import PhotoError, see
 from vitcore.models.zoo import Vit, wordnet_ids
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.words import say
+from vitcore.translation import say
 
 BATCH = 64
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.words import say
+from vitcore.translation import say
 
 SHOTS = (1, 5, 10, 25)
 SEEDS = 3

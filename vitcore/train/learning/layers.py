@@ -21,7 +21,7 @@ from vitcore.tape import Call, Softmax, Tape
 from vitcore.train.learning.optimisers import free_from
 from vitcore.train.learning.teachers import Teacher, divergence
 from vitcore.train.recipes.recipe import Recipe, RecipeError
-from vitcore.words import say
+from vitcore.translation import say
 
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 ROWS = 24  # queries whose attention is compared where there are more tokens than that

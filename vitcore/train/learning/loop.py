@@ -22,7 +22,7 @@ from vitcore.train.learning.objectives import classes_of, objective
 from vitcore.train.learning.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
 from vitcore.train.recipes.recipe import Recipe
 from vitcore.train.runs.files import RunError
-from vitcore.words import say
+from vitcore.translation import say
 
 LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
 

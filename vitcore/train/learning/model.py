@@ -10,7 +10,7 @@ from torch import nn
 from vitcore.models import zoo
 from vitcore.models.tanh_head import mlp_head
 from vitcore.train.recipes.recipe import Recipe, RecipeError
-from vitcore.words import say
+from vitcore.translation import say
 
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 

@@ -12,7 +12,7 @@ from vitcore.train.learning.layers import LayerByLayer
 from vitcore.train.learning.masked import MaskedPatches
 from vitcore.train.learning.teachers import Teacher, divergence
 from vitcore.train.recipes.recipe import Recipe, RecipeError
-from vitcore.words import say
+from vitcore.translation import say
 
 
 class Classify(nn.Module):

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 from vitcore.train.recipes.recipe import Recipe, RecipeError
-from vitcore.words import say
+from vitcore.translation import say
 
 
 def image_folder_tiny() -> Recipe:

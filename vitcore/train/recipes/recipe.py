@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vitcore.words import say
+from vitcore.translation import say
 
 VERSION = 2  # raised when a field's meaning changes; a run of another version is refused, not guessed at
 

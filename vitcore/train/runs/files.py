@@ -22,7 +22,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from vitcore import words
+from vitcore import translation
 from vitcore.train.recipes.recipe import Recipe, RecipeError, from_json, to_json
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
@@ -87,7 +87,7 @@ def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
     if not NAME.fullmatch(run_id):
         raise RunError(
-            words.say(
+            translation.say(
                 "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.",
                 name=run_id[:64],
             )
@@ -97,9 +97,9 @@ def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -
         folder.path.mkdir(parents=True, exist_ok=False)
     except FileExistsError:
         raise RunError(
-            words.say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
+            translation.say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
         ) from None
-    with explained(folder, words.say("its recipe")):
+    with explained(folder, translation.say("its recipe")):
         write(folder.path / "recipe.json", to_json(recipe))
         write(folder.path / "source.json", json.dumps({"data": source}))
         write(folder.path / "environment.json", json.dumps(environment(), indent=1))
@@ -112,7 +112,7 @@ def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
     for path in ((root or RUNS) / run_id, Path(run_id)):
         if (path / "recipe.json").is_file():
             return RunFolder(path)
-    raise RunError(words.say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
+    raise RunError(translation.say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
 
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
@@ -126,7 +126,9 @@ def recipe_of(folder: RunFolder) -> Recipe:
     try:
         return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, RecipeError) as error:
-        raise RunError(words.say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)) from None
+        raise RunError(
+            translation.say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)
+        ) from None
 
 
 def source_of(folder: RunFolder) -> str:
@@ -182,7 +184,7 @@ def alone(folder: RunFolder) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise RunError(words.say("run {id} is being trained by another process.", id=folder.id)) from None
+        raise RunError(translation.say("run {id} is being trained by another process.", id=folder.id)) from None
     try:
         yield
     finally:
@@ -198,13 +200,13 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
         raise
     except errors as error:
         left = (
-            words.say("the checkpoint before it is whole")
+            translation.say("the checkpoint before it is whole")
             if folder.has_checkpoint
-            else words.say("there was no checkpoint yet")
+            else translation.say("there was no checkpoint yet")
         )
         reason = str(getattr(error, "strerror", None) or error).splitlines()[0][:160]
         raise RunError(
-            words.say(
+            translation.say(
                 "{what} of run {id} could not be written ({reason}); {left}.",
                 what=what,
                 id=folder.id,
@@ -259,9 +261,9 @@ def _now() -> str:
 def readable_time(seconds: float) -> str:
     """Seconds as a person says them: "40 s", "12 min", "3.5 h", "9 days"."""
     if seconds >= 2 * 86400:
-        return words.say("{days:.0f} days", days=seconds / 86400)
+        return translation.say("{days:.0f} days", days=seconds / 86400)
     if seconds >= 1.5 * 3600:
-        return words.say("{hours:.1f} h", hours=seconds / 3600)
+        return translation.say("{hours:.1f} h", hours=seconds / 3600)
     if seconds >= 1.5 * 60:
-        return words.say("{minutes:.0f} min", minutes=seconds / 60)
-    return words.say("{seconds} s", seconds=math.ceil(seconds))
+        return translation.say("{minutes:.0f} min", minutes=seconds / 60)
+    return translation.say("{seconds} s", seconds=math.ceil(seconds))

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 from vitcore.grid import Grid
 from vitcore.train.recipes.recipe import Recipe
 from vitcore.train.runs.files import RunError, RunFolder, find, recipe_of, records, replace, write
-from vitcore.words import say
+from vitcore.translation import say
 
 TOP = 5  # classes kept per photo
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.models.cards import CARDS, DEFAULT
-from vitcore.report import verb as taking_away
-from vitcore.train import verbs as training
+from vitcore.shell import report as taking_away
+from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def positions(args: argparse.Namespace) -> None:
 
 def distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
-    from vitcore import figures, many
+    from vitcore import figures, many_photos
     from vitcore.analysis.distance import uniform_distance_px
 
     files = list(args.photo) + list(_folder(args.images))
@@ -246,11 +246,13 @@ def distance(args: argparse.Namespace) -> None:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _load(args)
     found = [
-        px for px in many.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1)) if px is not None
+        px
+        for px in many_photos.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
+        if px is not None
     ]
     if not found:
         raise UsageError("none of the photos could be read.")
-    if not many.speaks():
+    if not many_photos.speaks():
         return
     px, images = sum(found[1:], found[0]) / len(found), len(found)
     fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731

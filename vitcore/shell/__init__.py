@@ -1,0 +1,1 @@
+"""The shell: `vitcore VERB`, one module for the pictures, one for training, one for reports."""
