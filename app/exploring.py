@@ -11,7 +11,7 @@ import streamlit as st
 from app import controls, insights, models, session, texts
 from app.components import address
 from app.components.choices import answered, hold
-from app.components.explorer import explorer
+from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain
 
 if TYPE_CHECKING:

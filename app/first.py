@@ -109,7 +109,7 @@ def _spec(fig: Any) -> dict[str, Any]:
     import numpy as np
     from PIL import Image
 
-    from app.components.chart import plain
+    from app.components.chart.chart import plain
 
     spec = plain(fig) | {"height": TALL_PX}
     for trace in spec["traces"]:

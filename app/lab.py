@@ -12,8 +12,8 @@ from app import budget, controls, insights, texts
 from app.asking import Asked
 from app.components import address
 from app.components.figure import downloads, explain
-from app.components.picture import picture
-from app.components.player import player
+from app.components.picture.picture import picture
+from app.components.player.player import player
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import controls, models, session, texts
-from app.components.lecture import dress
+from app.components.lecture.lecture import dress
 from vitcore.translation import say
 
 

@@ -283,9 +283,9 @@ def _film(path: str, key: str) -> Film:
 
 @budget.kept
 def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
-    """The pictures of one frame as `app.components.chart` takes them, by name: of the "weights", or of a "photo"."""
+    """The pictures of one frame as `app.components.chart.chart` takes them, by name: of the "weights", or of a "photo"."""
     from app import films
-    from app.components.chart import plain
+    from app.components.chart.chart import plain
 
     make = films.weights if part == "weights" else films.photo
     return {name: plain(fig) for name, fig in make(_film, frame, photo, theme).items()}
@@ -295,8 +295,8 @@ def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _f
 def drawn_curves(
     key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """The curves of a film as `app.components.chart` takes them; the marker of the frame is added by `chart`."""
+    """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
     from app import films
-    from app.components.chart import plain
+    from app.components.chart.chart import plain
 
     return {name: plain(fig) for name, fig in films.curves(_log, theme, last=last, log_steps=True).items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import controls, runs, texts
-from app.components.chart import chart, steady
+from app.components.chart.chart import chart, steady
 from app.components.figure import explain, npz
 from vitcore.translation import say
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import controls
-from app.components.steps import steps
+from app.components.steps.steps import steps
 from app.steps import Scene, Step, blocks, pixels, tokens
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app import budget, models, session, texts, visitors
-from app.components.link import link
+from app.components.link.link import link
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import controls, mode, processes, runs, texts
-from app.components.chart import chart, plain, steady
+from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
 from vitcore.translation import retell
 

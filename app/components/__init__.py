@@ -1,4 +1,4 @@
-"""Components of the app: a typed Python wrapper beside its html, css and js (Streamlit components v2)."""
+"""Components of the app (Streamlit's, version 2): one folder each, a typed Python wrapper beside its html, css and js."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def source(name: str) -> str:
-    """The text of a file of this folder."""
+    """The text of a file below this folder."""
     return (HERE / name).read_text(encoding="utf-8")
 
 
@@ -33,11 +33,11 @@ def address(data: bytes, mime: str, place: str) -> str:
 
 @lru_cache(maxsize=64)  # a few in each language
 def worded(name: str, js: str = "", **words: str) -> ComponentRenderer:
-    """The component of `<name>.html`, its `{blanks}` filled in; `js`: what its script is made of, if not of one file.
+    """The component of `<name>/<name>.html`, its `{blanks}` filled in; `js`: what its script is made of, if not of one file.
 
     What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
     """
-    scripts = [source(f"{part}.js") for part in (js or name).split()]
-    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), source(f"{name}.html"))
+    scripts = [source(f"{name}/{part}.js") for part in (js or name).split()]
+    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), source(f"{name}/{name}.html"))
     called = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
-    return st.components.v2.component(called, html=page, css=source(f"{name}.css"), js="\n".join(scripts))
+    return st.components.v2.component(called, html=page, css=source(f"{name}/{name}.css"), js="\n".join(scripts))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.lecture import size
+from app.components.lecture.lecture import size
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from app import controls, insights, session
-from app.components.depth import depth
-from app.components.picture import picture
-from app.components.vectors import looks, vector, vectors
+from app.components.depth.depth import depth
+from app.components.picture.picture import picture
+from app.components.vectors.vectors import looks, vector, vectors
 from app.steps import Scene, Step, chart
 from app.steps.tokens import named
 

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app import insights
-from app.components.picture import picture
-from app.components.vectors import vector, vectors
+from app.components.picture.picture import picture
+from app.components.vectors.vectors import vector, vectors
 from app.steps import Scene, Step, chart
 
 

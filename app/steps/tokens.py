@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app import insights, session
-from app.components.vectors import vector, vectors
+from app.components.vectors.vectors import vector, vectors
 from app.steps import Scene, Step, chart
 
 

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import controls, first, model_card, session, texts
-from app.components.chart import chart
-from app.components.picture import picture, scale_bar
+from app.components.chart.chart import chart
+from app.components.picture.picture import picture, scale_bar
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
 

@@ -7,7 +7,7 @@ import streamlit as st
 from app import controls, session, texts
 from app.components import address
 from app.components.figure import downloads, explain, plot
-from app.components.picture import picture
+from app.components.picture.picture import picture
 
 text = texts.prose("patches")
 st.markdown(text["intro"])

@@ -7,7 +7,7 @@ import streamlit as st
 from app import controls, model_card, session, texts
 from app.components import address
 from app.components.figure import downloads, explain, figure, plot
-from app.components.picture import picture
+from app.components.picture.picture import picture
 
 text = texts.prose("positions")
 st.markdown(text["intro"])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.components.chart import plain
+from app.components.chart.chart import plain
 from vitcore import figures
 from vitcore.analysis import filters
 from vitcore.figures.training import Line

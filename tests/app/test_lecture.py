@@ -7,7 +7,7 @@ from visitor import App
 
 from app import texts
 from app.catalog import PAGES
-from app.components.lecture import Size
+from app.components.lecture.lecture import Size
 
 TEXT = texts.prose("lecture", "en")
 CATALOG = texts.prose("catalog", "en")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.components import source
 
-_THEME = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=source("theme.js"))
+_THEME = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=source("theme/theme.js"))
 
 
 def follow(mode: str, *, key: str, target: str, lang: str = "en") -> None:

@@ -9,7 +9,10 @@ from app.components import source
 from app.components.choices import choose
 
 _PICTURE = st.components.v2.component(
-    "inside_vit_picture", html=source("picture.html"), css=source("picture.css"), js=source("picture.js")
+    "inside_vit_picture",
+    html=source("picture/picture.html"),
+    css=source("picture/picture.css"),
+    js=source("picture/picture.js"),
 )
 
 
@@ -43,7 +46,7 @@ def picture(
 
 _SCALE = st.components.v2.component(
     "inside_vit_scale", html="<div class='row'><span></span><div class='bar'></div><span></span><b></b>\n</div>",
-    css=source("scale.css"), js=source("scale.js"),
+    css=source("picture/scale.css"), js=source("picture/scale.js"),
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from app.components import source
 
 _DEPTH = st.components.v2.component(
-    "inside_vit_depth", html="<ol>\n</ol>", css=source("depth.css"), js=source("depth.js")
+    "inside_vit_depth", html="<ol>\n</ol>", css=source("depth/depth.css"), js=source("depth/depth.js")
 )
 
 

@@ -6,8 +6,8 @@ from app.components import address, source
 from app.components.choices import choose
 
 _GALLERY = st.components.v2.component(
-    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=source("gallery.css"),
-    js=source("gallery.js"),
+    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=source("gallery/gallery.css"),
+    js=source("gallery/gallery.js"),
 )  # fmt: skip
 
 

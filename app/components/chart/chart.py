@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _CHART = st.components.v2.component(
-    "inside_vit_chart", html=source("chart.html"), css=source("chart.css"), js=source("chart.js")
+    "inside_vit_chart", html=source("chart/chart.html"), css=source("chart/chart.css"), js=source("chart/chart.js")
 )
 
 AXIS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")

@@ -9,7 +9,10 @@ import streamlit as st
 from app.components import source
 
 _VECTORS = st.components.v2.component(
-    "inside_vit_vectors", html=source("vectors.html"), css=source("vectors.css"), js=source("vectors.js")
+    "inside_vit_vectors",
+    html=source("vectors/vectors.html"),
+    css=source("vectors/vectors.css"),
+    js=source("vectors/vectors.js"),
 )
 
 BARS, NUMBERS = 24, 6  # of a vector: how many are drawn, how many are written out

@@ -10,8 +10,8 @@ from app.components.choices import choose
 _LECTURE = st.components.v2.component(
     "inside_vit_lecture",
     html="<i hidden>\n</i>",
-    css=source("lecture.css"),
-    js=source("lecture.js"),
+    css=source("lecture/lecture.css"),
+    js=source("lecture/lecture.js"),
     isolate_styles=False,
 )
 
