@@ -17,14 +17,14 @@ ICON = HERE / "static" / "icon.svg"  # a material icon here would be fetched fro
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
 from app import collector, controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
-from app.catalog import GROUPS, PAGES  # noqa: E402
 from app.components.choices import answered, hold  # noqa: E402
+from app.menu import GROUPS, PAGES  # noqa: E402
 
 collector.start()
 text = texts.prose("catalog")
 pages = {
     row.slug: st.Page(
-        f"views/{row.slug}.py", title=text[row.slug], icon=row.icon, help=text[f"{row.slug} help"], url_path=row.slug,
+        f"views/{row.slug}/page.py", title=text[row.slug], icon=row.icon, help=text[f"{row.slug} help"], url_path=row.slug,
         default=row is PAGES[0],
     )
     for row in PAGES

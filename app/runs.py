@@ -284,10 +284,10 @@ def _film(path: str, key: str) -> Film:
 @budget.kept
 def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
     """The pictures of one frame as `app.components.chart.chart` takes them, by name: of the "weights", or of a "photo"."""
-    from app import films
+    from app import film_frame
     from app.components.chart.chart import plain
 
-    make = films.weights if part == "weights" else films.photo
+    make = film_frame.weights if part == "weights" else film_frame.photo
     return {name: plain(fig) for name, fig in make(_film, frame, photo, theme).items()}
 
 
@@ -296,7 +296,7 @@ def drawn_curves(
     key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
-    from app import films
+    from app import film_frame
     from app.components.chart.chart import plain
 
-    return {name: plain(fig) for name, fig in films.curves(_log, theme, last=last, log_steps=True).items()}
+    return {name: plain(fig) for name, fig in film_frame.curves(_log, theme, last=last, log_steps=True).items()}

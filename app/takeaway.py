@@ -134,7 +134,7 @@ def share(slug: str) -> None:
     with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
         link(text["copy"], text["copied"], text["copy failed"], text["address"], note, key="copy_link")
         if slug not in ("report", "train", "learn"):
-            st.page_link("views/report.py", label=text["to handout"], icon=":material/print:")
+            st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
 
 
 def address(settings: Settings) -> str:

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
 APP = sorted((ROOT / "app").rglob("*.py"))
-VIEWS = sorted((ROOT / "app" / "views").glob("*.py"))
+VIEWS = sorted((ROOT / "app" / "views").glob("*/page.py"))
 ANALYSIS = sorted((ROOT / "vitcore" / "analysis").glob("*.py"))
 FIGURES = sorted((ROOT / "vitcore" / "figures").glob("*.py"))
 HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "scipy", "matplotlib", "pandas"}
@@ -235,7 +235,7 @@ def test_every_cache_is_bounded(subtests):
 # What is loaded early
 
 
-EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.catalog", "app.controls"]
+EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.menu", "app.controls"]
 
 
 @pytest.mark.parametrize("module", EARLY)
@@ -252,7 +252,7 @@ def test_nothing_heavy_is_loaded_before_it_is_used(module):
 def test_the_first_frame_needs_nothing_heavy(subtests):
     for path, case in each(
         subtests,
-        [ROOT / "app" / name for name in ("main.py", "catalog.py", "controls.py", "session.py", "runs.py", "texts.py")],
+        [ROOT / "app" / name for name in ("main.py", "menu.py", "controls.py", "session.py", "runs.py", "texts.py")],
     ):
         with case:
             assert (

@@ -5,8 +5,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from app import form, session
+from app import session
 from app.runs import RECORDINGS
+from app.views.train import recipe_form
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS
 from vitcore.train.recipes.presets import PRESETS
@@ -55,10 +56,10 @@ def data() -> Iterator[str]:
         yield from (trained[part] for part in ("data", "limits"))
     for field in knobs():
         yield from filter(
-            None, (form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
+            None, (recipe_form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
         )
     for name in PRESETS:
-        yield from (words for part, words in form.about(name).items() if part != "Command")
+        yield from (words for part, words in recipe_form.about(name).items() if part != "Command")
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))

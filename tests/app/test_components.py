@@ -6,8 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from visitor import App
 
-from app.catalog import PAGES
 from app.components.choices import KEY
+from app.menu import PAGES
 
 VOID = {"input", "img", "path", "br"}
 

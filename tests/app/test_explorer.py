@@ -23,7 +23,7 @@ def files(monkeypatch):
         kept[name] = data
         return name
 
-    monkeypatch.setattr("app.exploring.address", add)
+    monkeypatch.setattr("app.views.attention.explorer_data.address", add)
     return kept
 
 

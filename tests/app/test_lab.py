@@ -118,7 +118,7 @@ def test_a_class_of_another_model_is_forgotten(kinds, offer):
 
 
 def test_classes_of_one_name_are_told_apart(shipped):
-    from app.asking import names
+    from app.views.rollout.question import names
 
     assert names(("crane", "cat", "crane")) == ["crane (0)", "cat", "crane (2)"]
     assert len(set(names(shipped.labels))) == len(shipped.labels)

@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from visitor import MAIN, App
 
 import vitcore
-from app import controls, first, session, texts
+from app import controls, session, texts
+from app.views.overview import landing_picture
 from vitcore.figures.attention import fitted, heat, heat_size, scale_top
 from vitcore.images import sharp
 
@@ -36,8 +37,8 @@ def rec(shipped):
 
 
 def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
-    """If this fails after a change of the model, the photo or the drawing: python -m app.first"""
-    kept = json.loads(first.FILE.read_text())
+    """If this fails after a change of the model, the photo or the drawing: python -m app.views.overview.landing_picture"""
+    kept = json.loads(landing_picture.FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
     assert kept["model"] == vitcore.models.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
@@ -65,7 +66,7 @@ def test_the_first_picture_needs_no_model():
 
 
 def test_what_is_first_is_small():
-    assert first.FILE.stat().st_size < 150_000
+    assert landing_picture.FILE.stat().st_size < 150_000
 
 
 def test_any_other_photo_is_computed(shipped):

@@ -7,7 +7,8 @@ from filelock import FileLock
 from trained import STEPS, a_run, add_frame
 from visitor import MAIN, App
 
-from app import runs, screen, texts
+from app import runs, texts
+from app.views.learn import screen
 from vitcore.train.runs import files, frames
 
 AROUND = {"lang": "en", "lecture": False}  # the controls of every page
@@ -150,9 +151,13 @@ def test_a_damaged_film_is_said(broken):
 
 
 def test_prose_has_every_word_the_pages_ask_for():
-    asked = {"train": ("views/train.py", "form.py", "watching.py"), "learn": ("views/learn.py", "screen.py")}
+    asked = {"train": ("page.py", "recipe_form.py", "run_panel.py"), "learn": ("page.py", "screen.py")}
     for page, sources in asked.items():
-        words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / file).read_text())}
+        words = {
+            w
+            for file in sources
+            for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / "views" / page / file).read_text())
+        }
         assert words <= texts.prose(page).keys()
     pictures = {one for row in screen.ROWS for one in row}
     assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()

@@ -6,8 +6,8 @@ import pytest
 from visitor import App
 
 from app import texts
-from app.catalog import PAGES
 from app.components.lecture.lecture import Size
+from app.menu import PAGES
 
 TEXT = texts.prose("lecture", "en")
 CATALOG = texts.prose("catalog", "en")

@@ -13,7 +13,7 @@ from trained import a_run
 from visitor import MAIN, App
 
 from app import mode, models, processes, runs, texts
-from app.catalog import PAGES
+from app.menu import PAGES
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS
 

@@ -7,8 +7,9 @@ import pytest
 from visitor import App
 
 import vitcore
-from app import story, texts
-from app.steps import Step
+from app import texts
+from app.views.story import nine_steps
+from app.views.story.step import Step
 from vitcore.forward.block_numbers import inside, project
 from vitcore.forward.logit_lens import lens, probabilities
 
@@ -24,7 +25,7 @@ PARTS = ("question", "options", "answer", "notes")
 
 def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | None:
     """The key a step looks up for a kind of model."""
-    row = next(row for row in story.STEPS if row.key == step)
+    row = next(row for row in nine_steps.STEPS if row.key == step)
 
     class Seen:
         pass
@@ -61,8 +62,8 @@ def test_a_step_is_short_and_complete(step, lang):
 
 
 def test_nine_steps_all_tested():
-    assert [row.key for row in story.STEPS] == list(VARIANTS) and len(story.STEPS) == 9
-    assert story.STEPS[story.BLOCK - 1].key == "block"
+    assert [row.key for row in nine_steps.STEPS] == list(VARIANTS) and len(nine_steps.STEPS) == 9
+    assert nine_steps.STEPS[nine_steps.BLOCK - 1].key == "block"
 
 
 @pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
@@ -79,7 +80,7 @@ def test_translations_name_the_same_numbers(lang):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_every_step_of_the_model_that_ships(lang):
     app = App("story", lang=lang)
-    for number, row in enumerate(story.STEPS, 1):
+    for number, row in enumerate(nine_steps.STEPS, 1):
         app.set(step=number).fine()
         text = texts.prose("story", lang)
         assert app.at.header[0].value == f"{number} · {text[f'{row.key} name']}"
@@ -102,7 +103,7 @@ def test_every_step_of_every_kind_of_model(kind, kinds, offer):
         app.set(step=number, patch=vit.grid.patches - 1).fine()
         assert not app.at.warning and not app.at.error
         assert len(app.pictures()) >= 2 or app.at.info
-    app.set(step=story.BLOCK).set(layer=vit.blocks - 1).fine()
+    app.set(step=nine_steps.BLOCK).set(layer=vit.blocks - 1).fine()
 
 
 def said(app: App) -> str:

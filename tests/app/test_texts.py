@@ -111,7 +111,9 @@ def asked(tree: ast.AST) -> tuple[set[str], list[re.Pattern]]:
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
 
-COMPOSED = ("story",)  # of a step, the kind of model and the part, each a string of its own (`app.steps.Step.words`)
+COMPOSED = (
+    "story",
+)  # of a step, the kind of model and the part, each a string of its own (`app.views.story.step.Step.words`)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -145,7 +147,7 @@ SHOWS = {
     "text_input", "title", "toast", "toggle", "warning", "write", "number", "explain", "dialog",
 }  # fmt: skip
 NAMED = {"label", "help", "placeholder", "alt", "caption", "title", "unit", "about", "body", "text"}
-NO_WORDS = re.compile(r":material/\w*:|views/\w*\.py|<[^>]+>|#+|px\b|Inside ViT|Language · 语言 · 語言")
+NO_WORDS = re.compile(r":material/\w*:|views/\w*/page\.py|<[^>]+>|#+|px\b|Inside ViT|Language · 语言 · 語言")
 TYPED = ("/home/me/photos", "owner/name")  # examples of what is typed, the same in every language
 
 

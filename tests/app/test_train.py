@@ -13,7 +13,8 @@ from PIL import Image
 from trained import a_run, give_model
 from visitor import App
 
-from app import form, processes, runs, watching
+from app import processes, runs
+from app.views.train import recipe_form, run_panel
 from vitcore.shell import cli, train
 from vitcore.train.learning.cost import Cost
 from vitcore.train.recipes.presets import PRESETS
@@ -64,7 +65,7 @@ def test_every_preset_has_a_control_for_every_field(preset):
     app = App("train", preset=preset).fine()
     assert {f"{preset}.{field.name}" for field in knobs()} <= app.controls.keys()
     assert not app.at.error
-    assert set(form.about(preset)) >= {"what", "Command"}
+    assert set(recipe_form.about(preset)) >= {"what", "Command"}
     assert f"vitcore train {preset} --data samples" in app.at.code[0].value
 
 
@@ -83,7 +84,7 @@ def test_the_form_makes_the_recipe(asked):
 ])  # fmt: skip
 def test_the_command_makes_the_same_recipe(preset, changes):
     wanted = changed(PRESETS[preset](), changes)
-    words = shlex.split(form.command(preset, wanted, "/my photos", "mine"))
+    words = shlex.split(recipe_form.command(preset, wanted, "/my photos", "mine"))
     assert words[:4] == ["python", "-m", "vitcore", "train"]
     args = cli._parser().parse_args(words[3:])
     assert train._recipe(args) == wanted
@@ -257,7 +258,7 @@ def test_a_run_is_deleted_after_a_question():
     press(app, "Delete")
     press(app, "Delete it")
     assert runs.ids() == ["other"] and [path.name for path in files.RUNS.iterdir()] == ["other"]
-    assert app.values()["run"] == watching.NEW
+    assert app.values()["run"] == run_panel.NEW
 
 
 def test_a_run_that_is_trained_is_not_deleted():

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app import controls
-from app.catalog import PAGES
+from app.menu import PAGES
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
 SLUGS = [row.slug for row in PAGES if row.looks]  # at the photo, through the model
@@ -36,7 +36,7 @@ class App:
 
     def go(self, slug: str) -> "App":
         """Follow the link to a page."""
-        self.at.switch_page(f"views/{slug}.py")
+        self.at.switch_page(f"views/{slug}/page.py")
         return self.run()
 
     def set(self, **values) -> "App":

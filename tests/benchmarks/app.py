@@ -102,12 +102,12 @@ def pages(runs: int) -> None:
     from streamlit.testing.v1 import AppTest
 
     from app import budget, session
-    from app.catalog import PAGES
+    from app.menu import PAGES
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
     rows: dict[str, list[float]] = {}
     for slug in dict.fromkeys(slug for slug, *_ in CHANGES):
-        at.switch_page(f"views/{slug}.py").run()
+        at.switch_page(f"views/{slug}/page.py").run()
         if slug == "attention":
             at.get_by_key("ask").set_value(True).run()
         mine = [change for change in CHANGES if change[0] == slug]
@@ -123,7 +123,7 @@ def pages(runs: int) -> None:
     rows = {}
     names = [row["id"] for row in session.samples()][1:]
     for row in PAGES:
-        at.switch_page(f"views/{row.slug}.py").run()
+        at.switch_page(f"views/{row.slug}/page.py").run()
         budget.STORE.drop(lambda key: key[0].endswith("_recording"))
         for name in [names[-1], *names[:runs]]:
             at.get_by_key("photo").set_value(name)

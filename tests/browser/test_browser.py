@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import vitcore
 from app import texts
-from app.catalog import PAGES
+from app.menu import PAGES
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py

@@ -7,7 +7,7 @@ from looking import LONG_MS, at_rest
 from playwright.sync_api import Page, expect
 
 from app import texts
-from app.catalog import PAGES
+from app.menu import PAGES
 from vitcore.models.cards import CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import insights, session
 from app.components.vectors.vectors import vector, vectors
-from app.steps import Scene, Step, chart
+from app.views.story.step import Scene, Step, chart
 
 
 def _projection(scene: Scene) -> None:

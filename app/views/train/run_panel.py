@@ -136,9 +136,9 @@ def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
 def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
     if not seen.records:
         return
-    from app import films
+    from app import film_frame
 
-    drawn = films.curves(seen.records, controls.theme(), last=seen.step)
+    drawn = film_frame.curves(seen.records, controls.theme(), last=seen.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
@@ -148,10 +148,10 @@ def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
 def _links(seen: runs.Watched, text: dict[str, str]) -> None:
     with st.container(horizontal=True):
         if seen.has_film:
-            st.page_link("views/learn.py", label=text["watch link"], icon=":material/movie:",
+            st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
                          query_params={"film": f"runs/{seen.id}"})  # fmt: skip
         if seen.has_model:
-            st.page_link("views/overview.py", label=text["model link"], icon=":material/visibility:",
+            st.page_link("views/overview/page.py", label=text["model link"], icon=":material/visibility:",
                          query_params={"model": f"runs/{seen.id}"})  # fmt: skip
 
 

@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from app import controls, runs, screen, texts
+from app import controls, runs, texts
+from app.views.learn import screen
 
 text = texts.prose("learn")
 st.markdown(text["intro"])
 titles = runs.films()
 if not titles:
     st.info(text["none"], icon=":material/movie:")
-    st.page_link("views/train.py", label=text["train link"], icon=":material/model_training:")
+    st.page_link("views/train/page.py", label=text["train link"], icon=":material/model_training:")
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):

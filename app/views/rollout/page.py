@@ -2,22 +2,23 @@
 
 import streamlit as st
 
-from app import asking, controls, lab, model_card, texts
+from app import controls, model_card, texts
+from app.views.rollout import question, sides
 
 text = texts.prose("rollout")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 model_card.looked(vit.name)
-asked, compare = asking.asked(text, vit, photo, rec)
+asked, compare = question.asked(text, vit, photo, rec)
 
 if compare:
     one, two = st.columns(2, gap="large")
-    left, right = lab.side(asked, "", one), lab.side(asked, "b_", two)
+    left, right = sides.side(asked, "", one), sides.side(asked, "b_", two)
     if left and right:
-        lab.difference(asked, left, right)
+        sides.difference(asked, left, right)
 else:
     one, two = st.columns([3, 2], gap="large")
-    left = lab.side(asked, "", one, beside=two)
+    left = sides.side(asked, "", one, beside=two)
 
 st.markdown(f"## {text['build-up title']}")
-lab.build_up(asked, left.settings if left and not left.method.asks_class else {})
+sides.build_up(asked, left.settings if left and not left.method.asks_class else {})

@@ -8,7 +8,8 @@ import streamlit as st
 
 from app import controls
 from app.components.steps.steps import steps
-from app.steps import Scene, Step, blocks, pixels, tokens
+from app.views.story import blocks, pixels, tokens
+from app.views.story.step import Scene, Step
 
 if TYPE_CHECKING:
     from app.texts import Prose

@@ -10,8 +10,8 @@ from app import controls, insights, session
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
-from app.steps import Scene, Step, chart
-from app.steps.tokens import named
+from app.views.story.step import Scene, Step, chart
+from app.views.story.tokens import named
 
 LOOKS = 5  # tokens shown of those that are attended to most
 STREAM = "z_{%s}"

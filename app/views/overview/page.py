@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import controls, first, model_card, session, texts
+from app import controls, model_card, session, texts
 from app.components.chart.chart import chart
 from app.components.picture.picture import picture, scale_bar
+from app.views.overview import landing_picture
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
 
@@ -24,7 +25,7 @@ def paint(drawn: dict) -> None:
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])
-    st.page_link("views/rollout.py", label=text["rollout link"], icon=":material/arrow_forward:")
+    st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
 
 
 def door(slug: str, spec: dict | None) -> None:
@@ -37,13 +38,13 @@ def door(slug: str, spec: dict | None) -> None:
             st.info(text[f"{slug} none"])
         st.space("stretch")
         if slug != "answer":
-            st.page_link(f"views/{slug}.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
+            st.page_link(f"views/{slug}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
 st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")
-if ready := first.shipped(model, chosen):
+if ready := landing_picture.shipped(model, chosen):
     with look:
         paint(ready)
 for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():
@@ -53,22 +54,24 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
         if way == "own":
             controls.uploader("own_file")
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
-            st.switch_page(f"views/{way}.py")
+            st.switch_page(f"views/{way}/page.py")
 with look if not ready else st.container(), st.skeleton(height=560), said:
     vit, photo, rec = controls.current(controls.LAST)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched
-        st.switch_page("views/attention.py", query_params={"token": str(token)})
+        st.switch_page("views/attention/page.py", query_params={"token": str(token)})
     place, lang = (vit.name, photo.key, mode), texts.language()
     if not ready:
         seen = session.shown(vit.name, photo.key, photo, rec)[0]
-        ready = session.kept("first", *place, lang, lambda: first.picture_of(rec, photo.key, vit.readout, seen))
+        ready = session.kept(
+            "first", *place, lang, lambda: landing_picture.picture_of(rec, photo.key, vit.readout, seen)
+        )
         with look:
             paint(ready)
-    drawn = session.kept("photo", *place, lang, lambda: first.doors_of_photo(vit, rec, mode))
+    drawn = session.kept("photo", *place, lang, lambda: landing_picture.doors_of_photo(vit, rec, mode))
     found, cosine = session.components(vit.name), session.similarity(vit.name)
     drawn = drawn | session.kept(
-        "model", vit.name, "", mode, lang, lambda: first.doors_of_model(vit, found, cosine, mode)
+        "model", vit.name, "", mode, lang, lambda: landing_picture.doors_of_model(vit, found, cosine, mode)
     )
 st.header(text["doors title"])
 st.markdown(text["doors"])

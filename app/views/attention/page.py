@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import controls, texts
-from app.exploring import explore
+from app.views.attention.explorer_data import explore
 
 text = texts.prose("attention")
 st.markdown(text["intro"])

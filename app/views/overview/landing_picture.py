@@ -1,7 +1,7 @@
 """The pictures of the landing page: the first is made beforehand for what the app starts with, so that it is there at once.
 
-`python -m app.first` makes `assets/first/picture.json` anew: after the default model, the first sample photo or a drawing
-changed. A test compares it with what is computed now.
+`python -m app.views.overview.landing_picture` makes `assets/first/picture.json` anew:
+after the default model, the first sample photo or a drawing changed. A test compares it with what is computed now.
 """
 
 from __future__ import annotations

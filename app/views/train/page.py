@@ -2,23 +2,24 @@
 
 import streamlit as st
 
-from app import controls, form, mode, runs, texts, watching
+from app import controls, mode, runs, texts
+from app.views.train import recipe_form, run_panel
 
 text = texts.prose("train")
 if mode.allows("trainings"):
     st.markdown(text["intro"])
-names = {watching.NEW: text["new"]} | {name: name for name in runs.ids()}
+names = {run_panel.NEW: text["new"]} | {name: name for name in runs.ids()}
 chosen = controls.named(text["run"], names, "run", help=text["run help"], width=420)
-if chosen != watching.NEW:
-    watching.watched(chosen, text)
+if chosen != run_panel.NEW:
+    run_panel.watched(chosen, text)
     st.stop()
 
 if not mode.allows("trainings"):
     st.info(f"{mode.why('trainings')} {text['at home']}", icon=":material/lock:")
-    form.told(form.preset(text), text)
+    recipe_form.told(recipe_form.preset(text), text)
     if runs.ids():
         st.markdown(f"## {text['runs title']}")
-        watching.table(text)
+        run_panel.table(text)
     st.stop()
 
 left, right = st.columns([3, 2], gap="large")
@@ -26,19 +27,19 @@ with left:
     st.markdown(f"## {text['what title']}")
     one, two = st.columns(2)
     with one:
-        photos = form.source(text)
+        photos = recipe_form.source(text)
     with two:
-        preset = form.preset(text)
-    form.told(preset, text)
-    values = form.fields(preset, text)
+        preset = recipe_form.preset(text)
+    recipe_form.told(preset, text)
+    values = recipe_form.fields(preset, text)
 with right, st.container(border=True):
     st.markdown(f"## {text['before title']}")
-    recipe = form.recipe(preset, values)
+    recipe = recipe_form.recipe(preset, values)
     if isinstance(recipe, str):
         st.error(controls.verbatim(recipe[0].upper() + recipe[1:]), icon=":material/error:")
     else:
-        form.before(preset, recipe, photos, text)
+        recipe_form.before(preset, recipe, photos, text)
 if runs.ids():
     st.markdown(f"## {text['runs title']}")
-    watching.table(text)
+    run_panel.table(text)
     st.caption(text["table"])

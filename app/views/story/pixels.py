@@ -9,7 +9,7 @@ import streamlit as st
 from app import insights
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector, vectors
-from app.steps import Scene, Step, chart
+from app.views.story.step import Scene, Step, chart
 
 
 def hybrid(scene: Scene) -> str:

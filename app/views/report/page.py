@@ -2,26 +2,27 @@
 
 import streamlit as st
 
-from app import controls, packing, session, takeaway, texts
+from app import controls, session, takeaway, texts
+from app.views.report import parts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current(controls.LAST)
 
 st.markdown(f"## {text['one title']}")
-asked = packing.settings(text, vit)
+asked = parts.settings(text, vit)
 rec = session.fused(vit, rec, asked.fusion)
 left, right = st.columns(2, gap="large")
 with left:
-    packing.handout(text, vit, photo, rec, asked, "report")
+    parts.handout(text, vit, photo, rec, asked, "report")
 with right:
-    packing.film(text, vit, photo, rec, asked)
+    parts.film(text, vit, photo, rec, asked)
 
 st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])
-packing.many(text, vit, asked)
+parts.many(text, vit, asked)
 st.caption(text["shell"])
-st.code(packing.shell(vit, asked), language=None, wrap_lines=True)
+st.code(parts.shell(vit, asked), language=None, wrap_lines=True)
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])
