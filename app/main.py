@@ -16,9 +16,11 @@ if str(HERE.parent) not in sys.path:  # where `app` is: in a checkout, or in the
 ICON = HERE / "static" / "icon.svg"  # a material icon here would be fetched from outside
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
-from app import collector, controls, lecture, takeaway, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
+from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.components.choices import answered, hold  # noqa: E402
+from app.furniture import controls, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
+from app.state import collector, takeaway  # noqa: E402
 
 collector.start()
 text = texts.prose("catalog")

@@ -207,9 +207,11 @@ def keeps(path: Path) -> list[str]:
     return [f.name for f in functions if "budget.kept" in map(ast.unparse, f.decorator_list)]
 
 
-CACHING = [ROOT / "app" / name for name in ("session.py", "runs.py", "texts.py")]  # small things, by their number
+CACHING = [
+    ROOT / "app" / name for name in ("state/session.py", "state/runs.py", "texts.py")
+]  # small things, by their number
 KEEPING = [
-    ROOT / "app" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "takeaway.py")
+    ROOT / "app" / "state" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "takeaway.py")
 ]  # by bytes
 
 
@@ -235,12 +237,14 @@ def test_every_cache_is_bounded(subtests):
 # What is loaded early
 
 
-EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.menu", "app.controls"]
+EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.menu", "app.furniture.controls"]
 
 
 @pytest.mark.parametrize("module", EARLY)
 def test_nothing_heavy_is_loaded_before_it_is_used(module):
-    theirs = "import streamlit" if module in ("app.controls", "app.session") else "pass"  # it loads plotly itself
+    theirs = (
+        "import streamlit" if module in ("app.furniture.controls", "app.state.session") else "pass"
+    )  # it loads plotly itself
     script = (
         f"import sys; {theirs}; before = set(sys.modules); import {module};"
         f"print(*sorted((set(sys.modules) - before) & set({sorted(HEAVY)})))"
@@ -252,7 +256,10 @@ def test_nothing_heavy_is_loaded_before_it_is_used(module):
 def test_the_first_frame_needs_nothing_heavy(subtests):
     for path, case in each(
         subtests,
-        [ROOT / "app" / name for name in ("main.py", "menu.py", "controls.py", "session.py", "runs.py", "texts.py")],
+        [
+            ROOT / "app" / name
+            for name in ("main.py", "menu.py", "furniture/controls.py", "state/session.py", "state/runs.py", "texts.py")
+        ],
     ):
         with case:
             assert (

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from app import session
-from app.runs import RECORDINGS
+from app.state import session
+from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS

@@ -9,8 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from app import budget
-from app.weight import weigh
+from app.state import budget
+from app.state.weight import weigh
 
 KB = 1000
 
@@ -184,7 +184,7 @@ def test_arguments_with_an_underscore_are_no_part_of_the_key(monkeypatch):
 
 
 def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
-    from app import models
+    from app.state import models
     from vitcore.models import zoo
 
     monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.5")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from visitor import App
 
-from app import insights, session
+from app.state import insights, session
 from vitcore.analysis import coding, heads
 from vitcore.analysis.rollout import rollout
 

@@ -14,7 +14,9 @@ from streamlit.testing.v1 import AppTest
 from visitor import MAIN, App
 
 import vitcore
-from app import controls, session, texts
+from app import texts
+from app.furniture import controls
+from app.state import session
 from app.views.overview import landing_picture
 from vitcore.figures.attention import fitted, heat, heat_size, scale_top
 from vitcore.images import sharp

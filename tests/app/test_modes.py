@@ -12,8 +12,9 @@ from served import Visit, served
 from trained import a_run
 from visitor import MAIN, App
 
-from app import mode, models, processes, runs, texts
+from app import mode, texts
 from app.menu import PAGES
+from app.state import models, processes, runs
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS
 
@@ -75,7 +76,7 @@ def test_every_page_opens_in_both_modes(monkeypatch, setting, slug):
 def test_the_train_page_says_what_is_off_and_why(public):
     app = App("train").fine()
     assert said("off trainings") in app.sentences("info")[0]
-    assert not {"photos_from", "photos_path", "run_name"} & app.controls.keys()
+    assert not {"photos_from", "photos_path", "run_name"} & app.furniture.controls.keys()
     assert [b.label for b in app.at.button if b.label in ("Start training", "Measure the time on this machine")] == []
 
 

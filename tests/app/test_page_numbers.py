@@ -5,7 +5,7 @@ import pytest
 from visitor import App
 
 import vitcore
-from app import session
+from app.state import session
 from vitcore.analysis import filters, positions
 from vitcore.models import zoo
 from vitcore.models.cards import DEFAULT
@@ -123,7 +123,7 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
 
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
-    from app import session
+    from app.state import session
 
     photos = session.sample_files()[:4]
     mean = session.Average(len(photos))

@@ -6,7 +6,7 @@ from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
 from PIL import Image
 from visitor import SLUGS, App
 
-from app import session
+from app.state import session
 from vitcore.images import printable
 
 

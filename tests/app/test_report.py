@@ -16,7 +16,8 @@ from PIL import Image
 from visitor import App
 
 import vitcore
-from app import session, takeaway, texts
+from app import texts
+from app.state import session, takeaway
 from vitcore.analysis import filters
 from vitcore.models import zoo
 from vitcore.train.runs import files as on_disk
@@ -272,7 +273,8 @@ def test_nothing_here_needs_a_heavy_import_early():
     import subprocess
     import sys
 
-    script = "import sys, streamlit; before = set(sys.modules); import app.takeaway; print(*sorted(set(sys.modules) - before))"
+    script = "import sys, streamlit; before = set(sys.modules); import app.state.takeaway;"
+    script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=Path(takeaway.__file__).parents[1],

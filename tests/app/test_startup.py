@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "torchvision", "timm", "plotly", "sklearn", "scipy", "matplotlib", "transformers", "captum",
          "huggingface_hub"}  # fmt: skip
 
-IMPORTS = "import app.controls, app.menu, app.session"
+IMPORTS = "import app.furniture.controls, app.menu, app.state.session"
 FRAME = f"""
 from unittest.mock import patch
 import streamlit as st

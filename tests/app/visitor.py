@@ -8,7 +8,7 @@ from unittest.mock import patch
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import controls
+from app.furniture import controls
 from app.menu import PAGES
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"

@@ -46,7 +46,7 @@ def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms"
 
 def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
-    from app import session
+    from app.state import session
     from vitcore.analysis import filters, patches, positions
     from vitcore.forward.recording import embed, record
     from vitcore.images import open_photo
@@ -101,8 +101,8 @@ def pages(runs: int) -> None:
     """A page's whole script after one control changed; and after a photo was chosen for the first time."""
     from streamlit.testing.v1 import AppTest
 
-    from app import budget, session
     from app.menu import PAGES
+    from app.state import budget, session
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
     rows: dict[str, list[float]] = {}

@@ -91,7 +91,7 @@ def visits(address: str, count: int, watch: Watch) -> None:
     """The same visits whenever they are asked for."""
     from served import Visit
 
-    from app import session
+    from app.state import session
 
     rng, names = random.Random(0), [row["id"] for row in session.samples()]
     for number in range(count):
@@ -124,7 +124,7 @@ def main() -> None:
     random_models()
     from served import Visit, served
 
-    from app import budget
+    from app.state import budget
 
     watch, rows = Watch(), []
     with served() as address:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, insights, models, session, texts
+from app import texts
 from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain
+from app.furniture import controls
+from app.state import insights, models, session
 
 if TYPE_CHECKING:
     from vitcore.analysis.heads import Head

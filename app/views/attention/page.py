@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import controls, texts
+from app import texts
+from app.furniture import controls
 from app.views.attention.explorer_data import explore
 
 text = texts.prose("attention")

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from app import controls, model_card, session, texts
+from app import texts
 from app.components.figure import figure
+from app.furniture import controls, model_card
+from app.state import session
 
 text = texts.prose("filters")
 st.markdown(text["intro"])

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from app import controls, runs, texts
+from app import texts
+from app.furniture import controls
+from app.state import runs
 from app.views.learn import screen
 
 text = texts.prose("learn")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, runs, texts
+from app import texts
 from app.components.chart.chart import chart, steady
 from app.components.figure import explain, npz
+from app.furniture import controls
+from app.state import runs
 from vitcore.translation import say
 
 if TYPE_CHECKING:

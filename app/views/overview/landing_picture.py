@@ -121,7 +121,7 @@ def _spec(fig: Any) -> dict[str, Any]:
 
 def make() -> dict[str, Any]:
     """The picture as it is computed now, for the model and the photo the app starts with."""
-    from app import session
+    from app.state import session
     from vitcore.figures.attention import fitted
     from vitcore.forward.recording import record
     from vitcore.images import sharp

@@ -2,9 +2,11 @@
 
 import streamlit as st
 
-from app import controls, model_card, session, texts
+from app import texts
 from app.components.chart.chart import chart
 from app.components.picture.picture import picture, scale_bar
+from app.furniture import controls, model_card
+from app.state import session
 from app.views.overview import landing_picture
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say

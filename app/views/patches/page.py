@@ -4,10 +4,12 @@ from functools import partial
 
 import streamlit as st
 
-from app import controls, session, texts
+from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, plot
 from app.components.picture.picture import picture
+from app.furniture import controls
+from app.state import session
 
 text = texts.prose("patches")
 st.markdown(text["intro"])

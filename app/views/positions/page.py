@@ -4,10 +4,12 @@ from functools import partial
 
 import streamlit as st
 
-from app import controls, model_card, session, texts
+from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, figure, plot
 from app.components.picture.picture import picture
+from app.furniture import controls, model_card
+from app.state import session
 
 text = texts.prose("positions")
 st.markdown(text["intro"])

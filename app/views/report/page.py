@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from app import controls, session, takeaway, texts
+from app import texts
+from app.furniture import controls
+from app.state import session, takeaway
 from app.views.report import parts
 
 text = texts.prose("report")

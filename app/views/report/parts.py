@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import controls, session, takeaway, texts
+from app import texts
+from app.furniture import controls
+from app.state import session, takeaway
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:

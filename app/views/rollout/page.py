@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import controls, model_card, texts
+from app import texts
+from app.furniture import controls, model_card
 from app.views.rollout import question, sides
 
 text = texts.prose("rollout")

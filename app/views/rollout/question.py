@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import controls, session, texts
+from app import texts
 from app.components import address
+from app.furniture import controls
+from app.state import session
 
 if TYPE_CHECKING:
     from PIL import Image

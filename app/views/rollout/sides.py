@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, controls, insights, texts
+from app import texts
 from app.components import address
 from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.components.player.player import player
+from app.furniture import controls
+from app.state import budget, insights
 from app.views.rollout.question import Asked
 
 if TYPE_CHECKING:

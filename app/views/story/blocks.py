@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, insights, session
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
+from app.furniture import controls
+from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import named
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import controls
 from app.components.steps.steps import steps
+from app.furniture import controls
 from app.views.story import blocks, pixels, tokens
 from app.views.story.step import Scene, Step
 

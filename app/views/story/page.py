@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import controls, texts
+from app import texts
+from app.furniture import controls
 from app.views.story import nine_steps
 from app.views.story.step import Scene
 

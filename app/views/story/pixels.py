@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import insights
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector, vectors
+from app.state import insights
 from app.views.story.step import Scene, Step, chart
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app import insights, session
 from app.components import address
 from app.components.figure import plot
+from app.state import insights, session
 from app.texts import Prose
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app import insights, session
 from app.components.vectors.vectors import vector, vectors
+from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 
 

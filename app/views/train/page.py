@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from app import controls, mode, runs, texts
+from app import mode, texts
+from app.furniture import controls
+from app.state import runs
 from app.views.train import recipe_form, run_panel
 
 text = texts.prose("train")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import mode, processes, runs
-from app.controls import verbatim
+from app import mode
+from app.furniture.controls import verbatim
+from app.state import processes, runs
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
 from vitcore.translation import say

@@ -8,9 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, mode, processes, runs, texts
+from app import mode, texts
 from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
+from app.furniture import controls
+from app.state import processes, runs
 from vitcore.translation import retell
 
 BADGES: dict[str, tuple[Any, str]] = {
@@ -136,7 +138,7 @@ def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
 def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
     if not seen.records:
         return
-    from app import film_frame
+    from app.state import film_frame
 
     drawn = film_frame.curves(seen.records, controls.theme(), last=seen.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):

@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from app import budget, models, session, texts, visitors
+from app import texts
 from app.components.link.link import link
+from app.state import budget, models, session, visitors
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:

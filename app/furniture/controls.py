@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, mode, model_card, models, session, texts
+from app import mode, texts
 from app.components.gallery.gallery import gallery
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
+from app.furniture import model_card
+from app.state import budget, models, session
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:

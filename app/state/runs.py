@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, mode, texts
-from app.processes import LIVE, folder, state
+from app import mode, texts
+from app.state import budget
+from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT, ModelCard
 from vitcore.train.runs import files
@@ -284,8 +285,8 @@ def _film(path: str, key: str) -> Film:
 @budget.kept
 def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
     """The pictures of one frame as `app.components.chart.chart` takes them, by name: of the "weights", or of a "photo"."""
-    from app import film_frame
     from app.components.chart.chart import plain
+    from app.state import film_frame
 
     make = film_frame.weights if part == "weights" else film_frame.photo
     return {name: plain(fig) for name, fig in make(_film, frame, photo, theme).items()}
@@ -296,7 +297,7 @@ def drawn_curves(
     key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
-    from app import film_frame
     from app.components.chart.chart import plain
+    from app.state import film_frame
 
     return {name: plain(fig) for name, fig in film_frame.curves(_log, theme, last=last, log_steps=True).items()}

@@ -6,8 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import controls, models, session, texts
+from app import texts
 from app.components.lecture.lecture import dress
+from app.furniture import controls
+from app.state import models, session
 from vitcore.translation import say
 
 

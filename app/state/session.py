@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import budget, models, runs, texts, visitors
+from app import texts
+from app.state import budget, models, runs, visitors
 from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT
 

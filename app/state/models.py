@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app import budget, mode, runs, texts
+from app import mode, texts
+from app.state import budget, runs
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:

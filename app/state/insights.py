@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from app import budget, session
+from app.state import budget, session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,7 +140,7 @@ def relevance(
     _rec: Recording,
 ) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
-    from app.models import shape
+    from app.state.models import shape
     from vitcore.forward.relevance import relevance as compute
 
     with budget.STORE.room(shape(_vit).gradient_bytes):
