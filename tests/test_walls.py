@@ -6,7 +6,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import networkx as nx
 import pytest
+
+from tests import rooms
 
 ROOT = Path(__file__).parent.parent
 VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
@@ -316,3 +319,20 @@ def test_public_functions_say_what_they_do(subtests):
                 if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
             ]
             assert [n.name for n in public if not ast.get_docstring(n)] == []
+
+
+# The plan of the house
+
+
+def test_no_room_stands_on_one_that_stands_on_it():
+    assert list(nx.simple_cycles(rooms.plan())) == []
+
+
+def test_the_drawing_is_of_these_rooms():
+    assert rooms.drawing(rooms.plan()) in rooms.TEXT.read_text(encoding="utf-8"), "python tests/rooms.py draws it anew"
+
+
+def test_no_folder_is_crowded(subtests):
+    for folder in sorted({path.parent for path in VITCORE + APP}):
+        with subtests.test(label(folder)):
+            assert len([file for file in folder.glob("*.py") if file.name != "__init__.py"]) <= 12

@@ -206,13 +206,13 @@ SET_IN_JS = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", sorted(COMPONENTS.glob("*.html")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(COMPONENTS.rglob("*.html")), ids=lambda file: file.name)
 def test_no_word_is_in_the_html_of_a_component(file):
     said = re.sub(r"<!--.*?-->|&\w+;|\{\w+\}", "", file.read_text(encoding="utf-8"), flags=re.S)
     assert VISIBLE_HTML.findall(said) == []
 
 
-@pytest.mark.parametrize("file", sorted(COMPONENTS.glob("*.js")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(COMPONENTS.rglob("*.js")), ids=lambda file: file.name)
 def test_no_word_is_in_the_script_of_a_component(file):
     said = re.sub(r"^\s*//.*$|\s//\s.*$", "", file.read_text(encoding="utf-8"), flags=re.M)
     found = ["".join(groups) for groups in SET_IN_JS.findall(said)]

@@ -1,0 +1,67 @@
+"""The drawing of the rooms in CONTRIBUTING.md, made from the imports: `python tests/rooms.py` writes it anew, a test compares.
+
+A room is a folder of `app/` or `vitcore/`; the files of a package's own folder are one room, its entry points another. An arrow
+goes from a room to those it stands on; where a longer way says the same, the short one is left out. `vitcore/__init__.py` only hands
+names on and is not drawn.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).parent.parent
+TEXT = ROOT / "CONTRIBUTING.md"
+BLOCK = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
+ENTRIES = {"app/main.py", "app/start.py", "vitcore/__main__.py"}
+
+
+def room(file: Path) -> str:
+    """The room of a file: `app/views`, `vitcore/train/data`, `vitcore` for what lies in the package's own folder."""
+    path = file.relative_to(ROOT)
+    if path.as_posix() in ENTRIES:
+        return f"{path.parts[0]}: entry"
+    deep = 3 if path.parts[:2] == ("vitcore", "train") else 2
+    return "/".join(path.parent.parts[:deep])
+
+
+def imported(file: Path, modules: dict[str, Path]) -> Iterator[Path]:
+    """The project's files that a file imports, early or late."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else node.module for name in names]
+        else:
+            continue
+        yield from (modules[name] for name in names if name in modules)
+
+
+def plan() -> nx.DiGraph:
+    """Rooms, and an arrow from each to the rooms it imports."""
+    files = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
+    files.remove(ROOT / "vitcore" / "__init__.py")
+    modules = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+    graph = nx.DiGraph()
+    for file in files:
+        graph.add_edges_from(
+            (room(file), room(other)) for other in imported(file, modules) if room(other) != room(file)
+        )
+    return graph
+
+
+def drawing(graph: nx.DiGraph) -> str:
+    """The plan as mermaid draws it, from the top down. Raises: networkx.NetworkXError, where rooms stand on each other."""
+    arrows = sorted(nx.transitive_reduction(graph).edges)
+    called = {name: f"r{i}" for i, name in enumerate(sorted(graph))}
+    lines = [f'  {code}["{name}"]' for name, code in called.items()]
+    return "\n".join(
+        ["```mermaid", "flowchart TD", *lines, *(f"  {called[a]} --> {called[b]}" for a, b in arrows), "```", ""]
+    )
+
+
+if __name__ == "__main__":
+    TEXT.write_text(BLOCK.sub(lambda _: drawing(plan()), TEXT.read_text(encoding="utf-8")), encoding="utf-8")
