@@ -1,8 +1,8 @@
 """The drawing of the rooms in CONTRIBUTING.md, made from the imports: `python tests/rooms.py` writes it anew, a test compares.
 
 A room is a folder of `app/` or `vitcore/`; the files of a package's own folder are one room, its entry points another. An arrow
-goes from a room to those it stands on; where a longer way says the same, the short one is left out. `vitcore/__init__.py` only hands
-names on and is not drawn.
+goes from a room to those it stands on; where a longer way says the same, the short one is left out. `vitcore/__init__.py`, which
+only hands names on, is not drawn.
 """
 
 import ast

@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
 
-ROOT = Path(
-    __file__
-).parent.parent  # not from conftest: the new process imports this file, and would import pytest with it
+# not from conftest: the new process imports this file, and would import pytest with it
+ROOT = Path(__file__).parent.parent
 HEAVY = ["vitcore", "torch", "timm", "safetensors.torch", "pyarrow.parquet", "accelerate", "scipy.ndimage",
          "plotly.graph_objects", "matplotlib.pyplot"]  # fmt: skip
 
@@ -31,7 +32,8 @@ class Forked:
     def __init__(self, module: str, args: Sequence[str], cwd: Path) -> None:
         self._said = [Path(tempfile.mkstemp()[1]) for _ in range(2)]
         self._process = _server().Process(target=_run, args=(module, list(args), str(cwd), self._said, environment()))
-        self._process.start()
+        with patch.dict(sys.modules, {"__main__": ModuleType("__main__")}):  # a page, where one has been tested
+            self._process.start()
         self.pid = self._process.pid
         self.kill = self._process.kill
 

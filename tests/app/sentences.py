@@ -32,8 +32,8 @@ def literals() -> Iterator[str]:
 
 def _says(func: ast.expr, file: Path) -> bool:
     if isinstance(func, ast.Attribute):
-        return func.attr == "say" and isinstance(func.value, ast.Name) and func.value.id == "words"
-    return isinstance(func, ast.Name) and func.id == "say" and "words import" in file.read_text(encoding="utf-8")
+        return func.attr == "say" and isinstance(func.value, ast.Name) and func.value.id == "translation"
+    return isinstance(func, ast.Name) and func.id == "say" and "translation import" in file.read_text(encoding="utf-8")
 
 
 def _strings(node: ast.expr) -> Iterator[str]:

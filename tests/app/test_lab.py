@@ -78,7 +78,7 @@ def test_a_side_does_not_touch_the_other():
 
 def test_one_side_alone():
     app = App("rollout", compare="false").fine()
-    assert "b_method" not in app.furniture.controls and not app.at.metric
+    assert "b_method" not in app.controls and not app.at.metric
     assert values(app).size == 256 and app.component("build_up")
 
 
@@ -137,7 +137,7 @@ def test_a_method_in_another_language_or_by_its_key(shipped):
 def test_a_model_without_a_head_has_no_class_to_ask_for(kinds, offer):
     offer({"no-head": kinds["no-head"]})
     app = App("rollout", model="no-head").fine()
-    assert "class" not in app.furniture.controls and app.values()["b_method"] == "rollout" and app.at.metric
+    assert "class" not in app.controls and app.values()["b_method"] == "rollout" and app.at.metric
     for method in (m for m in METHODS if METHODS[m].asks_class):
         app.set(b_method=method).fine()
         assert any("no class to ask for" in said for said in app.sentences("info"))

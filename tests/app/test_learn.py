@@ -55,7 +55,7 @@ def test_every_setting_is_in_the_address():
     a_run()
     app = App("learn", film="runs/demo", frame="3", scene="macaw").fine()
     assert app.values() == {"film": "runs/demo", "scene": "macaw", "frame": 3} | AROUND
-    bound = {key: control for key, control in app.furniture.controls.items() if key != "lang"}  # which writes its own
+    bound = {key: control for key, control in app.controls.items() if key != "lang"}  # which writes its own
     assert all(control.proto.query_param_key == key for key, control in bound.items())
 
 
@@ -116,13 +116,13 @@ def test_a_run_that_is_being_trained_is_followed():
         app.set(frame=1)
         add_frame(run, 40)
         assert app.run().fine().values()["frame"] == 1, "who looks back is left there"
-        assert app.furniture.controls["frame"].options == ["0", "1", "3", "10", "40"]
+        assert app.controls["frame"].options == ["0", "1", "3", "10", "40"]
 
 
 def test_the_first_snapshot_of_a_run():
     a_run(steps=(0,))
     app = App("learn").fine()
-    assert "frame" not in app.furniture.controls and len(pictures(app)) == 6 and app.at.get_by_key("play").disabled
+    assert "frame" not in app.controls and len(pictures(app)) == 6 and app.at.get_by_key("play").disabled
 
 
 def test_another_film_begins_at_its_end():
@@ -139,7 +139,7 @@ def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
     text = (runs.RECORDINGS / "shipped.json").read_text().replace('"title": "demo"', '"title": "How it began"')
     (runs.RECORDINGS / "shipped.json").write_text(text)
     app = App("learn").fine()
-    assert app.furniture.controls["film"].options == ["How it began", "runs/demo"] and app.values()["film"] == "shipped"
+    assert app.controls["film"].options == ["How it began", "runs/demo"] and app.values()["film"] == "shipped"
     assert len(pictures(app)) == 8
 
 

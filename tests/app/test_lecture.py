@@ -37,7 +37,7 @@ def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     assert dressed(app) | {"scale": 1, "narrow": 0} == {"lecture": True, "mode": "dark", "scale": 1, "narrow": 0}
     for row in PAGES[1:]:
         assert dressed(app.go(row.slug).fine())["lecture"], row.slug
-    assert app.furniture.controls["lecture"].proto.query_param_key == "lecture"
+    assert app.controls["lecture"].proto.query_param_key == "lecture"
 
 
 def test_notes_are_for_the_presenter():

@@ -76,7 +76,7 @@ def test_every_page_opens_in_both_modes(monkeypatch, setting, slug):
 def test_the_train_page_says_what_is_off_and_why(public):
     app = App("train").fine()
     assert said("off trainings") in app.sentences("info")[0]
-    assert not {"photos_from", "photos_path", "run_name"} & app.furniture.controls.keys()
+    assert not {"photos_from", "photos_path", "run_name"} & app.controls.keys()
     assert [b.label for b in app.at.button if b.label in ("Start training", "Measure the time on this machine")] == []
 
 

@@ -15,7 +15,7 @@ FRAME = f"""
 from unittest.mock import patch
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from app import controls
+from app.furniture import controls
 with patch.object(controls, "current", lambda *_: st.stop()):  # where a page begins to need the model
     at = AppTest.from_file({str(ROOT / "app" / "main.py")!r}, default_timeout=60).run()
 assert not at.exception, at.exception

@@ -276,7 +276,7 @@ def test_a_link_opens_the_same_view_in_another_language(lang):
     for name, option in (("重新归一化", "renormalise"), ("重新正規化", "renormalise"), ("renormalise", "renormalise")):
         app = App("distance", lang=lang, cls=name).fine()
         assert app.values()["cls"] == option
-        assert page("distance", lang)["cls.renormalise"] in app.furniture.controls["cls"].options[1]
+        assert page("distance", lang)["cls.renormalise"] in app.controls["cls"].options[1]
     for film in ("Inside ViT Ti/8, from noise to names", "Inside ViT Ti/8，从噪声到名称", "vit-tiny-patch8-128"):
         assert App("learn", lang=lang, film=film).fine().values()["film"] == "vit-tiny-patch8-128"
 

@@ -63,7 +63,7 @@ def press(app: App, label: str) -> App:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_a_control_for_every_field(preset):
     app = App("train", preset=preset).fine()
-    assert {f"{preset}.{field.name}" for field in knobs()} <= app.furniture.controls.keys()
+    assert {f"{preset}.{field.name}" for field in knobs()} <= app.controls.keys()
     assert not app.at.error
     assert set(recipe_form.about(preset)) >= {"what", "Command"}
     assert f"vitcore train {preset} --data samples" in app.at.code[0].value
@@ -171,10 +171,10 @@ def test_what_is_downloaded_is_left_for_the_run():
 
 def test_a_link_opens_no_path():
     app = App("train", photos_from="folder", photos_path="/etc").fine()
-    assert app.values()["photos_from"] == "samples" and "photos_path" not in app.furniture.controls
+    assert app.values()["photos_from"] == "samples" and "photos_path" not in app.controls
     app.set(photos_from="folder")
     assert app.values()["photos_path"] == ""
-    assert not any(app.furniture.controls[key].proto.query_param_key for key in ("photos_from", "photos_path"))
+    assert not any(app.controls[key].proto.query_param_key for key in ("photos_from", "photos_path"))
 
 
 # Starting, stopping, going on
@@ -187,7 +187,7 @@ def test_a_run_is_a_process_of_its_own(asked, tmp_path):
     assert options["start_new_session"] and Path(options["cwd"]) == processes.ROOT
     assert options["env"]["VITCORE_RUNS"] == str(tmp_path / "runs")
     assert (run.path / "output.txt").exists()
-    assert app.values()["run"] == "mine" and app.furniture.controls["run"].proto.query_param_key == "run"
+    assert app.values()["run"] == "mine" and app.controls["run"].proto.query_param_key == "run"
     app.set(run="a new one").fine()
     assert app.at.dataframe[0].value["run"].tolist() == ["mine"]
 

@@ -55,7 +55,7 @@ def test_a_hybrid_says_it_has_no_patch_filters(kinds, offer):
     assert [c["alt"] for c in app.charts()] == [
         "The first 28 principal components", "Variance explained by the first k components"
     ]  # fmt: skip
-    assert "k" not in app.furniture.controls, "a photo can't be rebuilt from a root convolution"
+    assert "k" not in app.controls, "a photo can't be rebuilt from a root convolution"
 
 
 def test_a_hybrid_does_not_say_that_patches_are_pixels(kinds, offer):
@@ -71,7 +71,7 @@ def test_no_positions_is_said(kinds, offer):
     app = App("positions", model="no-positions").fine()
     (said,) = app.sentences("info")
     assert "no learned absolute position embeddings" in said
-    assert not app.charts() and "position" not in app.furniture.controls
+    assert not app.charts() and "position" not in app.controls
     assert any("no learned absolute position" in said for said in app.go("overview").fine().sentences("info"))
     app.go("patches").set(shuffle=True).fine()
     assert [c["alt"] for c in app.charts()][1:] == [
@@ -112,6 +112,6 @@ def test_prose_has_every_word_a_page_asks_for():
     import re
 
     for slug in SLUGS:
-        source = (MAIN.parent / "views" / f"{slug}.py").read_text()
+        source = (MAIN.parent / "views" / slug / "page.py").read_text()
         asked = set(re.findall(r'text\["([^"]+)"\]', source)) | set(re.findall(r'text\["([^"]+)" if', source))
         assert asked <= texts.prose(slug).keys()

@@ -7,7 +7,7 @@ from app.components.chart.chart import chart
 from app.components.picture.picture import picture, scale_bar
 from app.furniture import controls, model_card
 from app.state import session
-from app.views.overview import landing_picture
+from app.views.overview.landing_picture import doors_of_model, doors_of_photo, picture_of, shipped
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
 
@@ -46,7 +46,7 @@ def door(slug: str, spec: dict | None) -> None:
 st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")
-if ready := landing_picture.shipped(model, chosen):
+if ready := shipped(model, chosen):
     with look:
         paint(ready)
 for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():
@@ -65,19 +65,15 @@ with look if not ready else st.container(), st.skeleton(height=560), said:
     place, lang = (vit.name, photo.key, mode), texts.language()
     if not ready:
         seen = session.shown(vit.name, photo.key, photo, rec)[0]
-        ready = session.kept(
-            "first", *place, lang, lambda: landing_picture.picture_of(rec, photo.key, vit.readout, seen)
-        )
+        ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, seen))
         with look:
             paint(ready)
-    drawn = session.kept("photo", *place, lang, lambda: landing_picture.doors_of_photo(vit, rec, mode))
+    of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))
     found, cosine = session.components(vit.name), session.similarity(vit.name)
-    drawn = drawn | session.kept(
-        "model", vit.name, "", mode, lang, lambda: landing_picture.doors_of_model(vit, found, cosine, mode)
-    )
+    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, found, cosine, mode))
 st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
     for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        door(slug, drawn[slug])
+        door(slug, (of_photo | of_model)[slug])
 st.caption(text["paper"])
