@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items):
 
 def _on_path() -> str | None:
     """A chromium that starts: a stub of that name may be there and do nothing."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         found = shutil.which(name)
         if found and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
             return found
