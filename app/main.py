@@ -18,9 +18,9 @@ st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
 from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.components.choices import answered, hold  # noqa: E402
-from app.furniture import controls, lecture  # noqa: E402
+from app.furniture import controls, copy_link, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
-from app.state import collector, takeaway  # noqa: E402
+from app.state import collector  # noqa: E402
 
 collector.start()
 text = texts.prose("catalog")
@@ -46,9 +46,9 @@ with st.sidebar:
 with head:
     lecture.bar(around, page, list(pages.values()), row.looks)
     if not lecture.on():
-        takeaway.share(row.slug)
+        copy_link.share(row.slug)
 answered("photo", "lecture")  # here already: a page may stop before its end
 page.run()
-takeaway.remember(row.slug)
+copy_link.remember(row.slug)
 lecture.notes(texts.prose(row.slug), around)
 answered()

@@ -214,7 +214,7 @@ CACHING = [
     ROOT / "app" / name for name in ("state/session.py", "state/runs.py", "texts.py")
 ]  # small things, by their number
 KEEPING = [
-    ROOT / "app" / "state" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "takeaway.py")
+    ROOT / "app" / "state" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "reports.py")
 ]  # by bytes
 
 

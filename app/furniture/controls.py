@@ -14,7 +14,7 @@ from app.components.gallery.gallery import gallery
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
 from app.furniture import model_card
-from app.state import budget, models, session
+from app.state import averages, budget, models, session
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
@@ -188,17 +188,17 @@ def slider(label: str, key: str, low: int, high: int, start: int, **options: Any
     return int(st.slider(label, low, high, start, key=key, bind="query-params", **options))
 
 
-def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> session.Average | None:
+def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> averages.Average | None:
     """Mean distances over photos, with a progress bar and a way to stop; None while there are none."""
     if not photos:
         return None
-    mean, text = session.average(vit, photos), texts.prose("common")
+    mean, text = averages.average(vit, photos), texts.prose("common")
     if mean.stopped:
         st.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
     elif mean.done < mean.photos:
         bar, stop = st.progress(mean.done / mean.photos, text["looking"]), st.empty()
         stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
-        for done in session.go_on(vit, photos, mean):
+        for done in averages.go_on(vit, photos, mean):
             bar.progress(done / mean.photos, text["photos done"].format(done=done, count=mean.photos))
         bar.empty()
         stop.empty()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,8 +51,8 @@ def thumbnail(sample: str, side_px: int = 112) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _sample_digest(name: str) -> str:
-    return _digest((SAMPLES / f"{name}.jpg").read_bytes())
+def _digest_of_sample(name: str) -> str:
+    return digest_of((SAMPLES / f"{name}.jpg").read_bytes())
 
 
 @budget.kept
@@ -145,59 +145,6 @@ def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[l
     return [top_classes(logits, vit.labels) for logits in answers]
 
 
-@dataclass
-class Average:
-    """Mean distances over photos, in progress or done: `total` is (2, L, H), dropped and renormalised."""
-
-    photos: int
-    done: int = 0
-    images: int = 0
-    total: Any = 0
-    problems: list[str] = field(default_factory=list)
-    stopped: bool = False
-    turn: int = 0  # of the page's runs that went on with it; only the newest may
-
-    @property
-    def px(self) -> Any:
-        """(2, L, H) mean distances over the photos so far."""
-        return self.total / max(self.images, 1)
-
-
-def average(model: Vit, photos: list[tuple[str, bytes]]) -> Average:
-    """This visitor's average over these photos, as far as it has got."""
-    key = (model.name, tuple(_digest(data) for _, data in photos))
-    kept = st.session_state.setdefault("_averages", {})
-    if key not in kept:
-        kept.clear()  # one at a time: it is an array and a list of sentences
-        kept[key] = Average(len(photos))
-    return kept[key]
-
-
-def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterator[int]:
-    """Add one photo after another to `mean`; yields how many are done."""
-    import numpy as np
-
-    from vitcore.forward.recording import record
-    from vitcore.images import PhotoError, open_photo
-
-    mean.turn = mine = mean.turn + 1
-    for place, (name, data) in enumerate(photos[mean.done :], start=mean.done + 1):
-        found, problem = None, None
-        try:
-            rec = record(model, open_photo(data, name), fusions=())
-            found = np.stack([rec.distance_px, rec.distance_renormalised_px])
-        except PhotoError as error:
-            problem = str(error)
-        if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
-            return
-        if found is not None:
-            mean.total, mean.images = mean.total + found, mean.images + 1
-        else:
-            mean.problems.append(str(problem))
-        mean.done = place
-        yield place
-
-
 def sample_files() -> list[tuple[str, bytes]]:
     """The gallery's photos: (name, bytes)."""
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
@@ -246,7 +193,7 @@ def _array(picture: Image.Image) -> NDArray[np.uint8]:
     return np.asarray(picture)
 
 
-def _digest(data: bytes) -> str:
+def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
@@ -256,7 +203,7 @@ def choose_upload(data: bytes, name: str) -> str | None:
 
     name = printable(name)
     try:
-        _photo(_digest(data), name, texts.language(), visitors.me(), data)
+        _photo(digest_of(data), name, texts.language(), visitors.me(), data)
         visitors.bring("upload", (data, name))
     except PhotoError as error:
         return str(error)
@@ -274,10 +221,10 @@ def photo() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
     chosen, own = st.session_state.get("photo"), upload()
     if chosen == UPLOAD and own:
-        return _photo(_digest(own[0]), own[1], texts.language(), visitors.me(), own[0])
+        return _photo(digest_of(own[0]), own[1], texts.language(), visitors.me(), own[0])
     known = [row["id"] for row in samples()]
     name = chosen if chosen in known else known[0]
-    return _photo(_sample_digest(name), f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg")
+    return _photo(_digest_of_sample(name), f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg")
 
 
 def vit(progress: Callable[[int, int], None]) -> Vit:
@@ -336,9 +283,9 @@ def again(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     found, whose = models.loaded(model), key.rpartition(" ")[2]
     own = budget.STORE.peek(("upload", whose))
     if own:
-        image = _photo(_digest(own[0]), own[1], texts.DEFAULT, whose, own[0])
+        image = _photo(digest_of(own[0]), own[1], texts.DEFAULT, whose, own[0])
     else:
-        name = next(row["id"] for row in samples() if _sample_digest(row["id"]) == key)
+        name = next(row["id"] for row in samples() if _digest_of_sample(row["id"]) == key)
         image = _photo(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
     return found, fused(found, recording(found, image), fusion)
 

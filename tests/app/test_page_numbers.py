@@ -5,7 +5,7 @@ import pytest
 from visitor import App
 
 import vitcore
-from app.state import session
+from app.state import averages, session
 from vitcore.analysis import filters, positions
 from vitcore.models import zoo
 from vitcore.models.cards import DEFAULT
@@ -60,14 +60,14 @@ def test_the_average_over_photos_is_the_mean_of_each(shipped):
 
 def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
     monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")])
-    go_on = session.go_on
+    go_on = averages.go_on
     with monkeypatch.context() as patch:
 
         def stopped_after_one(vit, photos, mean):
             yield next(go_on(vit, photos, mean))
             mean.stopped = True  # what the button does, in the run that interrupts this one
 
-        patch.setattr(session, "go_on", stopped_after_one)
+        patch.setattr(averages, "go_on", stopped_after_one)
         app = App("distance").set(over="samples").fine()
     assert "1 image" in app.charts()[0]["layout"]["title"]["subtitle"]["text"]
     app.run().fine()
@@ -123,12 +123,12 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
 
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
-    from app.state import session
+    from app.state import averages, session
 
     photos = session.sample_files()[:4]
-    mean = session.Average(len(photos))
-    former = session.go_on(shipped, photos, mean)
+    mean = averages.Average(len(photos))
+    former = averages.go_on(shipped, photos, mean)
     assert next(former) == 1
-    assert list(session.go_on(shipped, photos, mean)) == [2, 3, 4]
+    assert list(averages.go_on(shipped, photos, mean)) == [2, 3, 4]
     assert list(former) == []
     assert (mean.done, mean.images) == (4, 4)

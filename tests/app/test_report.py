@@ -17,7 +17,8 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state import session, takeaway
+from app.furniture import copy_link
+from app.state import session, zip_of_photos
 from vitcore.analysis import filters
 from vitcore.models import zoo
 from vitcore.train.runs import files as on_disk
@@ -97,7 +98,7 @@ def test_the_handout_speaks_the_visitor_s_language(lang, tiny_app):
 
 
 def test_the_address_in_the_handout(monkeypatch, tiny_app):
-    monkeypatch.setattr(takeaway.st.context.__class__, "url", property(lambda _: "http://localhost:8501/report"))
+    monkeypatch.setattr(copy_link.st.context.__class__, "url", property(lambda _: "http://localhost:8501/report"))
     page = shown(tiny_app("report", photo="cat").set(discard=40, ask=True).set(query=5).fine())
     href = re.search(r'href="(http://localhost[^"]*)"', page)[1].replace("&amp;", "&")
     assert href == "http://localhost:8501/report?photo=cat&model=tiny&discard=40&ask=true&query=5"
@@ -154,7 +155,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
 
 
 def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
-    go_on = takeaway.go_on
+    go_on = zip_of_photos.go_on
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -162,7 +163,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
             yield next(go_on(one))
             one.stopped = True  # what the button does, in the run that interrupts this one
 
-        patch.setattr(takeaway, "go_on", stopped_after_one)
+        patch.setattr(zip_of_photos, "go_on", stopped_after_one)
         button(app, "begin").fine()
     assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
     assert "zip" not in [d.key for d in app.at.get("download_button")]
@@ -171,7 +172,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
 
 
 def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
-    seen, go_on = [], takeaway.go_on
+    seen, go_on = [], zip_of_photos.go_on
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -180,7 +181,7 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
             yield seen[-1]
             one.stopped = True
 
-        patch.setattr(takeaway, "go_on", stopped_after_one)
+        patch.setattr(zip_of_photos, "go_on", stopped_after_one)
         button(app, "begin").fine()
     button(app, "go_on").fine()
     assert seen == [1] and folders(app) == {"cat", "crab"}
@@ -192,10 +193,10 @@ def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
     """Two runs of the page at once: the older one, in the middle of a photo, finds that it is no longer the newest."""
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(takeaway.st, "session_state", {})
-        takeaway.begin("tiny", session.sample_files(), takeaway_settings(), True)
-        one = takeaway.batch()
-    old = takeaway.go_on(one)
+        patch.setattr(zip_of_photos.st, "session_state", {})
+        zip_of_photos.begin("tiny", session.sample_files(), takeaway_settings(), True)
+        one = zip_of_photos.batch()
+    old = zip_of_photos.go_on(one)
     assert next(old) == 1
     made = one.bundle.make
 
@@ -239,7 +240,7 @@ def test_when_no_photo_can_be_read(tiny_app):
 
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
-    monkeypatch.setattr(takeaway, "MOST_ZIP_BYTES", 2 * 2**20)
+    monkeypatch.setattr(zip_of_photos, "MOST_ZIP_BYTES", 2 * 2**20)
     app = button(tiny_app("report").fine(), "begin").fine()
     assert folders(app) == {"cat"} and any("larger than 2 MB" in said for said in app.sentences("warning"))
 
@@ -273,11 +274,11 @@ def test_nothing_here_needs_a_heavy_import_early():
     import subprocess
     import sys
 
-    script = "import sys, streamlit; before = set(sys.modules); import app.state.takeaway;"
+    script = "import sys, streamlit; before = set(sys.modules); import app.state.zip_of_photos, app.state.reports;"
     script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", script],
-        cwd=Path(takeaway.__file__).parents[1],
+        cwd=Path(zip_of_photos.__file__).parents[1],
         capture_output=True,
         text=True,
         check=True,

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls
-from app.state import session, takeaway
+from app.furniture import controls, copy_link
+from app.state import session
 from app.views.report import parts
 
 text = texts.prose("report")
@@ -28,4 +28,4 @@ st.code(parts.shell(vit, asked), language=None, wrap_lines=True)
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])
-st.info(takeaway.lacking(text, "report") or text["carries all"], icon=":material/link:")
+st.info(copy_link.lacking(text, "report") or text["carries all"], icon=":material/link:")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.furniture import controls
-from app.state import session, takeaway
+from app.furniture import controls, copy_link
+from app.state import reports, session, zip_of_photos
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
     from vitcore.report.settings import Settings
 
     grid = vit.grid
-    takeaway.recall("report")
+    copy_link.recall("report")
     with (
         st.expander(text["settings"], icon=":material/tune:"),
         st.container(horizontal=True, vertical_alignment="bottom"),
@@ -47,10 +47,10 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
     own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
     name = "" if own else photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
-        made = takeaway.handout(vit.name, photo.key, asked, texts.language(), takeaway.address(asked),
-                                takeaway.lacking(text, slug), name, vit, rec)  # fmt: skip
+        made = reports.handout(vit.name, photo.key, asked, texts.language(), copy_link.address(asked),
+                                copy_link.lacking(text, slug), name, vit, rec)  # fmt: skip
     st.download_button(
-        text["handout get"].format(size=size(text, len(made))), lambda: made, f"{takeaway.stem(photo.name)}-handout.html",
+        text["handout get"].format(size=size(text, len(made))), lambda: made, f"{reports.stem(photo.name)}-handout.html",
         "text/html", key="handout_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
     st.iframe(
@@ -66,9 +66,9 @@ def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Setti
     st.markdown(text["film about"])
     key = vit.name, photo.key, asked, texts.language()
     with st.spinner(text["film making"], show_time=True):
-        moving = takeaway.film(*key, "webp", vit, rec)
+        moving = reports.film(*key, "webp", vit, rec)
     plays = st.toggle(text["film play"], key="film_plays")
-    shown = data_address(moving, "image/webp") if plays else takeaway.still(*key, vit, rec)
+    shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
     st.image(shown, alt=text["film alt"].format(count=vit.blocks - asked.first_block), width=420)
     words = texts.table()
 
@@ -81,7 +81,7 @@ def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Setti
         with speaking(words):
             return animation(*session.again(model, image, fusion), asked, "gif")
 
-    name = f"{takeaway.stem(photo.name)}-rollout"
+    name = f"{reports.stem(photo.name)}-rollout"
     with st.container(horizontal=True):
         st.download_button(
             text["film webp"].format(size=size(text, len(moving))), lambda: moving, f"{name}.webp", "image/webp",
@@ -98,12 +98,12 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     if which == "own":
         files = st.file_uploader(text["files"], controls.TYPES, True, key="batch", max_upload_size=25)
         given = [(file.name, file.getvalue()) for file in files or ()]
-        st.caption(text["most"].format(count=takeaway.MOST_PHOTOS))
-    one = takeaway.batch()
-    count = min(len(given), takeaway.MOST_PHOTOS)
+        st.caption(text["most"].format(count=zip_of_photos.MOST_PHOTOS))
+    one = zip_of_photos.batch()
+    count = min(len(given), zip_of_photos.MOST_PHOTOS)
     if one is None:
         st.button(text["begin"].format(count=count), key="begin", icon=":material/folder_zip:", type="primary",
-                  disabled=not given, on_click=takeaway.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
+                  disabled=not given, on_click=zip_of_photos.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
         if problem := st.session_state.pop("_batch_problem", None):
             st.warning(problem, icon=":material/memory:")
         return
@@ -112,17 +112,17 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     _after(text, one)
 
 
-def _work(text: texts.Prose, one: takeaway.Batch) -> None:
+def _work(text: texts.Prose, one: zip_of_photos.Batch) -> None:
     """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
     bar, stop = st.progress(one.done / one.total, text["working"].format(done=one.done, count=one.total)), st.empty()
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=setattr, args=(one, "stopped", True))
-    for done in takeaway.go_on(one):
+    for done in zip_of_photos.go_on(one):
         bar.progress(done / one.total, text["working"].format(done=done, count=one.total))
     bar.empty()
     stop.empty()
 
 
-def _after(text: texts.Prose, one: takeaway.Batch) -> None:
+def _after(text: texts.Prose, one: zip_of_photos.Batch) -> None:
     """What came of it: the file, or where it was stopped; and what was left out."""
     made = len(one.bundle.photos)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -140,7 +140,7 @@ def _after(text: texts.Prose, one: takeaway.Batch) -> None:
             if made:
                 st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=one.finish)
         again = "again" if one.finished or not made else "discard all"
-        st.button(text[again], key="again", icon=":material/delete:", on_click=takeaway.discard)
+        st.button(text[again], key="again", icon=":material/delete:", on_click=zip_of_photos.discard)
     if not made and one.done == one.total:
         st.error(text["none"], icon=":material/broken_image:")
     problems = [*one.bundle.problems, *([one.full] if one.full else [])]

@@ -1,0 +1,75 @@
+"""Copy link: what the address of a page carries, what it can't, and the rollout's settings that go along to the report."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import texts
+from app.components.link.link import link
+from app.state import session
+from vitcore.models.cards import DEFAULT
+
+if TYPE_CHECKING:
+    from vitcore.report.settings import Settings
+
+SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query")
+
+
+def remember(slug: str) -> None:
+    """After a page: where the visitor is, and the rollout's settings there; Streamlit forgets controls of a page that is left."""
+    if slug in ("rollout", "report"):
+        st.session_state["_rollout"] = {key: st.session_state[key] for key in SETTINGS if key in st.session_state}
+        st.session_state["_rollout_address"] = {key: st.query_params[key] for key in SETTINGS if key in st.query_params}
+    st.session_state["_page"] = slug
+
+
+def recall(slug: str) -> None:
+    """On the way in, before the settings are drawn: what they were when they were last seen."""
+    if st.session_state.get("_page") != slug:
+        st.session_state.update(st.session_state.get("_rollout", {}))
+        for key, value in st.session_state.get("_rollout_address", {}).items():
+            with contextlib.suppress(st.errors.StreamlitAPIException):  # bound already: Streamlit writes it
+                st.query_params[key] = value
+
+
+def lacking(text: texts.Prose, slug: str) -> str:
+    """What the address of this page can't carry to somebody else, in a sentence or two; empty when it carries all."""
+    state, said = st.session_state, []
+    looks = slug not in ("train", "learn")
+    if looks and state.get("photo") == session.UPLOAD and session.upload():
+        said.append(text["lacks photo"])
+    here = state.get("model") if looks else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
+    if str(here or "").startswith("runs/") and here != "runs/":
+        said.append(text["lacks model"] if looks else text["lacks run"])
+    return " ".join(said)
+
+
+def share(slug: str) -> None:
+    """Under a page's title: the button that copies its address, and the way to the handout."""
+    text = texts.prose("report")
+    note = lacking(text, slug)
+    with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
+        link(text["copy"], text["copied"], text["copy failed"], text["address"], note, key="copy_link")
+        if slug not in ("report", "train", "learn"):
+            st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
+
+
+def address(settings: Settings) -> str:
+    """Where the report of this photo and model is in this app, with the rollout's settings; empty when nobody knows."""
+    here = st.context.url
+    if not here:
+        return ""
+    usual = {"photo": session.samples()[0]["id"], "model": DEFAULT}
+    chosen = {key: st.session_state.get(key) for key in usual}
+    asked = {key: value for key, value in chosen.items() if value and value not in (usual[key], session.UPLOAD)}
+    rollout = {
+        "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
+        "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
+        "ask": "true" if settings.patch is not None else None, "query": settings.patch,
+    }  # fmt: skip
+    asked |= {key: str(value) for key, value in rollout.items() if value is not None}
+    return here.partition("?")[0] + (f"?{urlencode(asked)}" if asked else "")

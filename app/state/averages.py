@@ -1,0 +1,67 @@
+"""Averages over many photos: mean attention distances, one photo after another, and they can be stopped on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.state.session import digest_of
+
+if TYPE_CHECKING:
+    from vitcore.models.zoo import Vit
+
+
+@dataclass
+class Average:
+    """Mean distances over photos, in progress or done: `total` is (2, L, H), dropped and renormalised."""
+
+    photos: int
+    done: int = 0
+    images: int = 0
+    total: Any = 0
+    problems: list[str] = field(default_factory=list)
+    stopped: bool = False
+    turn: int = 0  # of the page's runs that went on with it; only the newest may
+
+    @property
+    def px(self) -> Any:
+        """(2, L, H) mean distances over the photos so far."""
+        return self.total / max(self.images, 1)
+
+
+def average(model: Vit, photos: list[tuple[str, bytes]]) -> Average:
+    """This visitor's average over these photos, as far as it has got."""
+    key = (model.name, tuple(digest_of(data) for _, data in photos))
+    kept = st.session_state.setdefault("_averages", {})
+    if key not in kept:
+        kept.clear()  # one at a time: it is an array and a list of sentences
+        kept[key] = Average(len(photos))
+    return kept[key]
+
+
+def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterator[int]:
+    """Add one photo after another to `mean`; yields how many are done."""
+    import numpy as np
+
+    from vitcore.forward.recording import record
+    from vitcore.images import PhotoError, open_photo
+
+    mean.turn = mine = mean.turn + 1
+    for place, (name, data) in enumerate(photos[mean.done :], start=mean.done + 1):
+        found, problem = None, None
+        try:
+            rec = record(model, open_photo(data, name), fusions=())
+            found = np.stack([rec.distance_px, rec.distance_renormalised_px])
+        except PhotoError as error:
+            problem = str(error)
+        if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
+            return
+        if found is not None:
+            mean.total, mean.images = mean.total + found, mean.images + 1
+        else:
+            mean.problems.append(str(problem))
+        mean.done = place
+        yield place

@@ -1,0 +1,125 @@
+"""The ZIP file of many photos, on its way or done: it grows on disk, one a visitor."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.state import budget, models, visitors
+from app.state.reports import credit_of, model_side
+
+if TYPE_CHECKING:
+    from vitcore.images import Photo
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.settings import Settings
+
+MOST_PHOTOS = 100
+MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
+
+
+@dataclass(eq=False)
+class Batch:
+    """A visitor's ZIP file, in progress or done. It grows on disk; what is in memory is one photo at a time."""
+
+    photos: list[tuple[str, bytes]]
+    file: Any
+    bundle: Bundle
+    total: int
+    credited: bool  # photos of the gallery, whose credits are known
+    done: int = 0
+    stopped: bool = False
+    size: int = 0  # bytes, once it is finished
+    full: str = ""  # why it ended early
+    turn: int = 0  # of the page's runs that went on with it; only the newest may
+    lock: Any = field(default_factory=threading.Lock)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it can be downloaded."""
+        return self.size > 0
+
+    def finish(self) -> None:
+        """Close the file with what is in it."""
+        with self.lock:
+            if not self.finished and self.bundle.photos:
+                self.turn += 1
+                self.bundle.close()
+                self.size, self.photos = self.file.seek(0, 2), []
+                self.bundle.vit = None  # type: ignore[assignment]  # a file that is finished keeps no model from making way
+
+    def data(self) -> bytes:
+        """The finished file."""
+        with self.lock:
+            self.file.seek(0)
+            return bytes(self.file.read())
+
+
+def batch() -> Batch | None:
+    """This visitor's ZIP file, if one was begun."""
+    return st.session_state.get("_batch")
+
+
+def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> None:
+    """Begin a ZIP file; the one there was is thrown away."""
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.shelf import Zip
+
+    discard()
+    vit = models.loaded(model)
+    some = photos[:MOST_PHOTOS]
+    try:
+        visitors.bring("batch", some)
+    except budget.NoRoomError:
+        st.session_state["_batch_problem"] = texts.prose("common")["no room photos"]
+        return
+    file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
+    bundle = Bundle(vit, Zip(file, MOST_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
+    st.session_state["_batch"] = Batch(some, file, bundle, len(some), credited)
+
+
+def discard() -> None:
+    """Throw this visitor's ZIP file away."""
+    visitors.take_back("batch")
+    old = st.session_state.pop("_batch", None)
+    if old:
+        with old.lock:
+            old.turn += 1
+            old.file.close()
+
+
+def go_on(one: Batch) -> Iterator[int]:
+    """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
+    from vitcore.images import PhotoError, open_photo
+    from vitcore.models.cards import ModelError
+    from vitcore.report.settings import Origin
+    from vitcore.report.shelf import FullError
+
+    one.turn = mine = one.turn + 1
+    for place, (name, data) in enumerate(one.photos[one.done :], start=one.done + 1):
+        made, problem = None, ""
+        try:
+            photo: Photo = open_photo(data, name)
+            credit = credit_of(name.removesuffix(".jpg")) if one.credited else {}
+            made = one.bundle.make(
+                photo, Origin(credit=credit, file=f"assets/samples/{name}" if credit else photo.name)
+            )
+        except (PhotoError, ModelError) as error:
+            problem = str(error)
+        with one.lock:
+            if one.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
+                return
+            try:
+                one.bundle.add(made) if made else one.bundle.fail(problem)
+            except FullError as error:
+                one.full = str(error)
+                break
+            one.done = place
+        yield place
+    one.finish()
+    visitors.take_back("batch")
