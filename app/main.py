@@ -20,7 +20,7 @@ from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until
 from app.components.choices import answered, hold  # noqa: E402
 from app.furniture import controls, copy_link, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
-from app.state import collector  # noqa: E402
+from app.state.memory import collector  # noqa: E402
 
 collector.start()
 text = texts.prose("catalog")

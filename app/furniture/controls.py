@@ -14,7 +14,8 @@ from app.components.gallery.gallery import gallery
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
 from app.furniture import model_card
-from app.state import averages, budget, models, session
+from app.state import averages, models, session
+from app.state.memory import budget
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:

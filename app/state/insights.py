@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from app.state import budget, session
+from app.state import session
+from app.state.memory import budget
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app import mode, texts
-from app.state import budget, runs
+from app.state import runs
+from app.state.memory import budget
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.state import budget, session
+from app.state import session
+from app.state.memory import budget
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording

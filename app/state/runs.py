@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import mode, texts
-from app.state import budget
+from app.state.memory import budget
 from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT, ModelCard

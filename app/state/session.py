@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.state import budget, models, runs, visitors
+from app.state import models, runs
+from app.state.memory import budget, visitors
 from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT
 

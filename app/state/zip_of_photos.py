@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.state import budget, models, visitors
+from app.state import models
+from app.state.memory import budget, visitors
 from app.state.reports import credit_of, model_side
 
 if TYPE_CHECKING:

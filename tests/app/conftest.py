@@ -8,7 +8,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
-from app.state import budget
+from app.state.memory import budget
 from vitcore.models import zoo
 from vitcore.train.runs import files
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from app.state import budget
-from app.state.weight import weigh
+from app.state.memory import budget
+from app.state.memory.weight import weigh
 
 KB = 1000
 

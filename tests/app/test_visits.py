@@ -10,7 +10,7 @@ from PIL import Image
 from served import Visit, served
 from streamlit.runtime import Runtime
 
-from app.state import budget, visitors
+from app.state.memory import budget, visitors
 from vitcore.images import Photo
 
 MINE = saved(corners((300, 200)), "PNG")

@@ -102,7 +102,8 @@ def pages(runs: int) -> None:
     from streamlit.testing.v1 import AppTest
 
     from app.menu import PAGES
-    from app.state import budget, session
+    from app.state import session
+    from app.state.memory import budget
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
     rows: dict[str, list[float]] = {}

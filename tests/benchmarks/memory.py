@@ -124,7 +124,7 @@ def main() -> None:
     random_models()
     from served import Visit, served
 
-    from app.state import budget
+    from app.state.memory import budget
 
     watch, rows = Watch(), []
     with served() as address:

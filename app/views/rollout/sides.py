@@ -14,7 +14,8 @@ from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.components.player.player import player
 from app.furniture import controls
-from app.state import budget, insights
+from app.state import insights
+from app.state.memory import budget
 from app.views.rollout.question import Asked
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from app.state.weight import weigh
+from app.state.memory.weight import weigh
 
 P = ParamSpec("P")
 T = TypeVar("T")

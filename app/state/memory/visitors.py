@@ -1,6 +1,6 @@
 """Visitors: each has a name nobody else knows, and what they bring lives with them, gone when they leave.
 
-A photo that somebody brought is kept in the one store of `app.state.budget`, and whatever is made of it under keys that hold
+A photo that somebody brought is kept in the one store of `app.state.memory.budget`, and whatever is made of it under keys that hold
 the visitor's name. A watchman looks round: two minutes after a visitor's page is closed (a laptop may have blinked), or
 after half an hour without a sign of life where Streamlit can't say, all of it is thrown away.
 """
@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.state import budget
+from app.state.memory import budget
 
 GRACE_S = 120  # Streamlit lets a page that lost its connection come back to the same visit for as long
 SILENT_S = 30 * 60
