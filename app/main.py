@@ -23,7 +23,7 @@ from app.menu import GROUPS, PAGES  # noqa: E402
 from app.state.memory import collector  # noqa: E402
 
 collector.start()
-text = texts.prose("catalog")
+text = texts.prose("menu")
 pages = {
     row.slug: st.Page(
         f"views/{row.slug}/page.py", title=text[row.slug], icon=row.icon, help=text[f"{row.slug} help"], url_path=row.slug,

@@ -1,4 +1,4 @@
-"""The pages of the app, as rows of data; their titles are in `text/<lang>/catalog.md`."""
+"""The pages of the app, as rows of data; their titles are in `text/<lang>/menu.md`."""
 
 from dataclasses import dataclass
 

@@ -108,14 +108,14 @@ def test_the_doors_open(subtests):
     for door, page in (("door_story", "story"), ("door_learn", "learn")):
         with subtests.test(door):
             app.go("overview").fine().at.get_by_key(door).click()
-            assert titles(app.run().fine()) == [texts.prose("catalog", "en")[page]]
+            assert titles(app.run().fine()) == [texts.prose("menu", "en")[page]]
 
 
 def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
     app = App("overview").fine()
     app.at.session_state["_touched"] = 37  # what a click puts there
     app.run().fine()
-    assert titles(app) == [texts.prose("catalog", "en")["attention"]]
+    assert titles(app) == [texts.prose("menu", "en")["attention"]]
     assert app.values()["token"] == shipped.grid.prefix + 37
 
 

@@ -10,7 +10,7 @@ from app.components.lecture.lecture import Size
 from app.menu import PAGES
 
 TEXT = texts.prose("lecture", "en")
-CATALOG = texts.prose("catalog", "en")
+MENU = texts.prose("menu", "en")
 
 
 def dressed(app: App) -> dict:
@@ -26,7 +26,7 @@ def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests)
             assert dressed(app)["lecture"] and dressed(app)["mode"] == "light"
             links = [link.label for link in app.at.get("page_link")]
             for other in (place - 1, place + 1):
-                assert not 0 <= other < len(PAGES) or CATALOG[PAGES[other].slug] in links
+                assert not 0 <= other < len(PAGES) or MENU[PAGES[other].slug] in links
             app.at.get_by_key("leave").click()
             app.run().fine()
             assert not dressed(app)["lecture"] and app.values()["lecture"] is False

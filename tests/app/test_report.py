@@ -94,7 +94,7 @@ def test_an_upload_with_a_gallery_photo_s_name_gets_no_credits(tiny_app):
 def test_the_handout_speaks_the_visitor_s_language(lang, tiny_app):
     app = tiny_app("report", lang=lang).fine()
     assert f'<html lang="{lang}">' in shown(app)
-    assert app.at.title[0].value == texts.prose("catalog", lang)["report"]
+    assert app.at.title[0].value == texts.prose("menu", lang)["report"]
 
 
 def test_the_address_in_the_handout(monkeypatch, tiny_app):

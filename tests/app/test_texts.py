@@ -240,7 +240,7 @@ def title(app: App) -> str:
     return app.at.title[0].value
 
 
-TITLES = {lang: page("catalog", lang)["patches"] for lang in texts.LANGUAGES}
+TITLES = {lang: page("menu", lang)["patches"] for lang in texts.LANGUAGES}
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
@@ -262,7 +262,7 @@ def test_the_menu_says_the_language_and_every_page_keeps_it():
     assert title(app) == TITLES["zh-TW"]
     for slug in [*SLUGS, "train", "learn"]:
         app.go(slug).fine()
-        assert title(app) == page("catalog", "zh-TW")[slug]
+        assert title(app) == page("menu", "zh-TW")[slug]
     app.set(lang="en").fine()
     assert title(app.go("patches")) == TITLES["en"]
 

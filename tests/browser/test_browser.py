@@ -19,7 +19,7 @@ from app.menu import PAGES
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root
-NAMES = texts.prose("catalog", "en")
+NAMES = texts.prose("menu", "en")
 TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}
 PICTURES = {"patches", "positions", "rollout"}  # the pages with a picture to point at
 OTHERS = {"", "story", "attention", "rollout", "report"}  # whose files here ask axe themselves

@@ -11,7 +11,7 @@ from app.menu import PAGES
 from vitcore.models.cards import CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
-TITLES = {lang: texts.parse((texts.HOME / lang / "catalog.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
+TITLES = {lang: texts.parse((texts.HOME / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
 SOURCES = [file.read_text(encoding="utf-8") for file in texts.HOME.parent.rglob("*.py")]
 ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", source)}  # drawn from their names
 SEEN = """() => {
