@@ -135,7 +135,7 @@ ROOMS = {
         "vitcore.models.plan",
         "vitcore.translation",
     ),
-    "many_photos.py": (),
+    "several_processes.py": (),
     "forward/exchanged.py": (),
     "forward/logit_lens.py": (
         "vitcore.models.cards",

@@ -238,7 +238,7 @@ def positions(args: argparse.Namespace) -> None:
 
 def distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
-    from vitcore import figures, many_photos
+    from vitcore import figures, several_processes
     from vitcore.analysis.distance import uniform_distance_px
 
     files = list(args.photo) + list(_folder(args.images))
@@ -247,12 +247,12 @@ def distance(args: argparse.Namespace) -> None:
     vit = _load(args)
     found = [
         px
-        for px in many_photos.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
+        for px in several_processes.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
         if px is not None
     ]
     if not found:
         raise UsageError("none of the photos could be read.")
-    if not many_photos.speaks():
+    if not several_processes.speaks():
         return
     px, images = sum(found[1:], found[0]) / len(found), len(found)
     fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731

@@ -19,7 +19,7 @@ from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data
 from vitcore.train.judging.evaluate import matched
-from vitcore.train.judging.validation import few_shots, held_out_of, validate
+from vitcore.train.judging.evaluation_during_run import few_shots, held_out_of, validate
 from vitcore.train.learning import loop
 from vitcore.train.recipes.recipe import Recipe, needs_labels
 from vitcore.train.runs.files import RunFolder, alone, explained, recipe_of, say, source_of
