@@ -1,13 +1,14 @@
 """How a browser test waits and looks: for what is there, never for a while; at pixels, and with axe-core."""
 
 import base64
+import contextlib
 import io
 from collections.abc import Iterator
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, TimeoutError
 
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
 QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server
@@ -77,6 +78,20 @@ def in_both(page: Page) -> Iterator[str]:
         page.wait_for_function("theme => document.documentElement.dataset.mode === theme", arg=theme)
         at_rest(page)
         yield theme
+
+
+def pick(page: Page, menu: Locator, option: str) -> None:
+    """Choose from a menu; Streamlit closes a list that has just opened when the page moves, and a person opens it again."""
+    menu.scroll_into_view_if_needed()
+    at_rest(page)
+    menu.click()
+    choice = page.get_by_role("option", name=option)
+    with contextlib.suppress(TimeoutError):
+        choice.wait_for(timeout=10_000)
+    if not choice.is_visible():
+        at_rest(page)
+        menu.click()
+    choice.click()
 
 
 def serious(page: Page, part: str | None = None, also: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:

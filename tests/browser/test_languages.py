@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from looking import LONG_MS, at_rest
+from looking import LONG_MS, at_rest, pick
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -88,10 +88,7 @@ def test_the_browser_chooses_the_language(visit):
 def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
     page = at_rest(visit("patches?patch=7"))
     menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
-    menu.scroll_into_view_if_needed()
-    at_rest(page)  # a list that has just opened closes when the page still scrolls
-    menu.click()
-    page.get_by_role("option", name="繁體中文").click()
+    pick(page, menu, "繁體中文")
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["patches"])
     expect(page).to_have_url(re.compile("lang=zh-TW"))
     assert "patch=7" in page.url

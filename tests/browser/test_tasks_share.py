@@ -9,7 +9,7 @@ import pytest
 import test_explorer_page as explorer
 import test_lab_page as lab
 from files import saved
-from looking import LONG_MS, at_rest
+from looking import LONG_MS, at_rest, pick
 from PIL import Image
 from playwright.sync_api import Page, expect
 from test_lecture_page import SIZE, chrome_is_hidden
@@ -115,8 +115,7 @@ def test_step_7_on_the_projector(visit):
     small = page.evaluate(SIZE)
     page.get_by_role("button", name="Inside one layer").click()
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · Inside one layer")
-    page.get_by_role("combobox", name=re.compile("Language")).click()
-    page.get_by_role("option", name="繁體中文").click()
+    pick(page, page.get_by_role("combobox", name=re.compile("Language")), "繁體中文")
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · 一層之內")
     page.get_by_role("switch").last.click(force=True)
     chrome_is_hidden(page)
