@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page: its file in `views/` is `<slug>.py`, its prose `text/<lang>/<slug>.md`, its address `/<slug>`; the first: `/`."""
+    """A page: it is `views/<slug>/page.py`, its prose `text/<lang>/<slug>.md`, its address `/<slug>`; the first: `/`."""
 
     slug: str
     icon: str

@@ -7,7 +7,7 @@ only hands names on, is not drawn.
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -16,6 +16,31 @@ ROOT = Path(__file__).parent.parent
 TEXT = ROOT / "CONTRIBUTING.md"
 BLOCK = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 ENTRIES = {"app/main.py", "app/start.py", "vitcore/__main__.py"}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path, early: bool = False) -> set[str]:
+    """Dotted names a file imports, `vitcore.grid` for both of its spellings; `early`: only on the way in."""
+    found, later, typing_only = set(), set(), set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            later |= set(ast.walk(node))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            typing_only |= set(ast.walk(node))
+    for node in ast.walk(tree(path)):
+        if early and (node in later or node in typing_only):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative imports hide what is imported"
+            whole = (ROOT / node.module.replace(".", "/")).is_dir()
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} if whole else {node.module}
+    return found
 
 
 def room(file: Path) -> str:
@@ -27,19 +52,6 @@ def room(file: Path) -> str:
     return "/".join(path.parent.parts[:deep])
 
 
-def imported(file: Path, modules: dict[str, Path]) -> Iterator[Path]:
-    """The project's files that a file imports, early or late."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in modules else node.module for name in names]
-        else:
-            continue
-        yield from (modules[name] for name in names if name in modules)
-
-
 def plan() -> nx.DiGraph:
     """Rooms, and an arrow from each to the rooms it imports."""
     files = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
@@ -47,9 +59,8 @@ def plan() -> nx.DiGraph:
     modules = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
     graph = nx.DiGraph()
     for file in files:
-        graph.add_edges_from(
-            (room(file), room(other)) for other in imported(file, modules) if room(other) != room(file)
-        )
+        others = {room(modules[name]) for name in imports(file) if name in modules}
+        graph.add_edges_from((room(file), other) for other in others - {room(file)})
     return graph
 
 

@@ -3,13 +3,13 @@
 import ast
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import networkx as nx
 import pytest
 
 from tests import rooms
+from tests.rooms import imports, tree
 
 ROOT = Path(__file__).parent.parent
 VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
@@ -21,31 +21,6 @@ HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "s
 PURE = {"collections", "dataclasses", "functools", "itertools", "math", "typing"}  # of the standard library
 
 MOST_LINES, MOST_LINES_OF_A_VIEW, MOST_LINES_OF_A_FUNCTION = 350, 80, 70
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports(path: Path, early: bool = False) -> set[str]:
-    """Dotted names a file imports, `vitcore.grid` for both of its spellings; `early`: only on the way in."""
-    found, later, typing_only = set(), set(), set()
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            later |= set(ast.walk(node))
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            typing_only |= set(ast.walk(node))
-    for node in ast.walk(tree(path)):
-        if early and (node in later or node in typing_only):
-            continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: relative imports hide what is imported"
-            whole = (ROOT / node.module.replace(".", "/")).is_dir()
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} if whole else {node.module}
-    return found
 
 
 def outside(names: set[str], *allowed: str) -> set[str]:

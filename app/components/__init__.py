@@ -26,9 +26,10 @@ def source(name: str) -> str:
 def address(data: bytes, mime: str, place: str) -> str:
     """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use.
 
-    It fetches them once; in a component's message they would be written and sent again at every run of the page.
+    It fetches them once; in a component's message they would be written and sent again at every run of the page. The address
+    is relative: Streamlit's begins at the root, and the app may be served from below it.
     """
-    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}")
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}").removeprefix("/")
 
 
 @lru_cache(maxsize=64)  # a few in each language

@@ -27,7 +27,7 @@ def toggle(text: texts.Prose) -> None:
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
     """The pickers in a popover; in a lecture also the pages before and after, and the way out.
 
-    It is always there, and seen where the sidebar is not (`components/lecture.css`).
+    It is always there, and seen where the sidebar is not (`components/lecture/lecture.css`).
     """
     with st.container(
         horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not on()

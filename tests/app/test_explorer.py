@@ -187,4 +187,4 @@ def test_addresses_lead_to_the_bytes(rec):
     """The media store, not the stand-in of the other tests."""
     data = App("attention").fine().component("explorer")
     places = [spec["url"] for spec in data["maps"]] + [data["photo"], data["atlas"]["url"]]
-    assert all(place.startswith("/mock/media/") for place in places) and len(set(places)) == 14
+    assert all(place.startswith("mock/media/") for place in places) and len(set(places)) == 14

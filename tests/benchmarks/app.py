@@ -154,7 +154,7 @@ def _start_once(browser) -> tuple[float, float]:  # type: ignore[no-untyped-def]
     page = browser.new_context().new_page()
     begun = time.perf_counter()
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+               "--server.port", str(port)]  # fmt: skip
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             while True:

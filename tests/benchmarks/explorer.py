@@ -209,7 +209,7 @@ def main() -> None:
         free.close()
         env = os.environ | {"VITCORE_RUNS": home, "OMP_WAIT_POLICY": "PASSIVE"}
         command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-                   "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+                   "--server.port", str(port)]  # fmt: skip
         with (
             subprocess.Popen(
                 command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -64,7 +64,7 @@ def server() -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+               "--server.port", str(port)]  # fmt: skip
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ
     ) as process:

@@ -180,7 +180,7 @@ def server() -> Iterator[tuple[str, int]]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+               "--server.port", str(port)]  # fmt: skip
     kept = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
     with subprocess.Popen(command, cwd=ROOT, env=kept, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
         try:

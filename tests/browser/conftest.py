@@ -67,7 +67,7 @@ def server(home) -> Iterator[str]:
     env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
                         "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.fileWatcherType", "none", "--server.port", str(port)]  # fmt: skip
+               "--server.port", str(port)]  # fmt: skip
     with (
         (home / "log").open("w") as log,
         subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,

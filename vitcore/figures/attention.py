@@ -93,10 +93,10 @@ def rollout(
     return figure(parts, say("Attention rollout"), mode, 580, about, size=size, shapes=asked(start, grid))
 
 
-def asked(patch: int | None, grid: Grid) -> list[Part]:
-    """A white outline of the patch that was asked, if one was."""
+def asked(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Part]:
+    """An outline of the patch that was asked, if one was; white unless said otherwise."""
     row, col = grid.row_col(patch or 0)
-    return [] if patch is None else [outline(col, row, 1, 1, "#fff", 3)]
+    return [] if patch is None else [outline(col, row, 1, 1, ink, width)]
 
 
 def scale_top(mask: NDArray) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from vitcore.figures.attention import asked
 from vitcore.figures.theme import (
     DIVERGING,
     INK,
@@ -15,7 +16,6 @@ from vitcore.figures.theme import (
     figure,
     hover_cells,
     mosaic,
-    outline,
     picture,
     scale_bar,
 )
@@ -62,8 +62,7 @@ def cosine_map(
         picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
     ]  # fmt: skip
-    row, col = grid.row_col(patch or 0)
-    boxes = [] if patch is None else [outline(col, row, 1, 1, INK["light"]["text"])]
+    boxes = asked(patch, grid, INK["light"]["text"], 2)
     return figure(parts, title, mode, 380, size=size, shapes=boxes, **_counted(grid))
 
 

@@ -35,8 +35,7 @@ function adopt(s, data) {
   if (shape !== s.shape) build(s)
   s.shape = shape
   const photo = s.root.querySelector("img")
-  const address = new URL(data.photo.replace(/^\//, ""), document.baseURI).href
-  if (photo.src !== address) photo.src = address
+  if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
   s.root.classList.toggle("few", data.heads <= 4)
   bars(s)
   label(s)

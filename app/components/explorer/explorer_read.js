@@ -12,8 +12,8 @@ function fetched(s, spec, done) {
   const known = s.bytes.get(spec.url)
   if (known !== undefined) return known
   s.bytes.set(spec.url, null)
-  // media lies beside the page, whatever path the app is served below
-  fetch(new URL(spec.url.replace(/^\//, ""), document.baseURI))
+  // relative: media lies beside the page, whatever path the app is served below
+  fetch(spec.url)
     .then(answer => (answer.ok ? answer.arrayBuffer() : Promise.reject(new Error(answer.status))))
     .then(buffer => {
       s.bytes.set(spec.url, reader(new Uint8Array(buffer), spec, s.data.grid))

@@ -8,7 +8,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const button = document.createElement("button")
       const image = document.createElement("img")
       button.type = "button"
-      image.src = new URL(address.replace(/^\//, ""), document.baseURI)
+      image.src = address
       button.append(image)
       return button
     }))

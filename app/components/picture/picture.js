@@ -63,7 +63,7 @@ function load(source, s, done) {
   if (!source || s.pictures.has(source)) return
   const image = new Image()
   image.onload = done
-  image.src = source.startsWith("/") ? new URL(source.slice(1), document.baseURI) : source
+  image.src = source
   s.pictures.set(source, image)
 }
 

@@ -30,7 +30,7 @@ function load(source, s) {
   if (s.pictures.has(source)) return
   const image = new Image()
   image.onload = () => paint(s)
-  image.src = source.startsWith("/") ? new URL(source.slice(1), document.baseURI) : source
+  image.src = source
   s.pictures.set(source, image)
 }
 
