@@ -1,6 +1,7 @@
 """The walls of the house: which room may import which, who may cache, what may be loaded early, and how long things get."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -294,6 +295,43 @@ def test_public_functions_say_what_they_do(subtests):
                 if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
             ]
             assert [n.name for n in public if not ast.get_docstring(n)] == []
+
+
+COUNTED = ("head", "layer", "block", "patch", "token", "place", "register", "row", "col", "column")
+
+
+def shifted(path: Path) -> list[str]:
+    """Where a sentence is told of a head, a layer, a patch, … by another number than its index."""
+    found = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("say", "format"):
+            told = [k.value for k in node.keywords if k.arg in COUNTED]
+        elif isinstance(node, ast.JoinedStr):
+            parts = zip(node.values, node.values[1:], strict=False)
+            told = [b for a, b in parts if isinstance(a, ast.Constant) and a.value.lower().rstrip().endswith(COUNTED)]
+        else:
+            continue
+        found += [ast.unparse(n) for value in told for n in ast.walk(value) if ast.unparse(n).endswith("+ 1")]
+    return found
+
+
+def test_people_read_the_numbers_that_python_and_the_address_hold(subtests):
+    """Heads, layers, patches, rows and columns count from 0 on every page, in every figure and in the shell."""
+    for path, case in each(subtests, VITCORE + APP):
+        with case:
+            assert shifted(path) == []
+    for path, case in each(subtests, sorted((ROOT / "app" / "components").rglob("*.js"))):
+        with case:
+            one_more = rf"\b({'|'.join(COUNTED)}): [\w.]+ [+] 1\b"
+            assert re.search(one_more, path.read_text(encoding="utf-8")) is None
+
+
+def test_the_wall_of_numbers_sees_one_that_is_shifted(tmp_path):
+    file = tmp_path / "page.py"
+    file.write_text(
+        'say("head {head}", head=i + 1)\nf"register {i + 1}"\nsay("{n} of {count}", n=i + 1)\n', encoding="utf-8"
+    )
+    assert shifted(file) == ["i + 1", "i + 1"]
 
 
 # The plan of the house

@@ -251,6 +251,16 @@ def respell(key: str, value: str, name: str) -> None:
     st.rerun()  # a control reads the address that a run began with
 
 
+def once_from_1(old: str, key: str) -> None:
+    """A link from when heads were counted from 1 (and 0 was their mean), under the name `old`: the same head, from 0."""
+    given = st.query_params.get(old)
+    if given is None:
+        return
+    del st.query_params[old]
+    if re.fullmatch("0*[1-9][0-9]{0,5}", given):
+        respell(key, int(given) - 1, str(int(given) - 1))
+
+
 def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str | None:
     """The option that is called `given` in some language."""
     for lang in texts.LANGUAGES:

@@ -47,9 +47,9 @@ SETTINGS = {
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
-    "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "of_head": ("2", 2)},
+    "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "in_head": ("2", 2)},
     "attention": {
-        "block": ("3", 3), "head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
+        "block": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
     },
     "report": {
@@ -70,6 +70,16 @@ def test_every_setting_is_in_the_address(slug):
         key: value for key, (_, value) in given.items()
     } | AROUND
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
+
+
+@pytest.mark.parametrize(
+    ("slug", "address", "key", "head"),
+    [("attention", {"head": "2"}, "one_head", 1), ("attention", {"head": "0"}, "one_head", None),
+     ("attention", {"head": "99"}, "one_head", None), ("attention", {"head": "x"}, "one_head", None),
+     ("story", {"step": "7", "of_head": "3"}, "in_head", 2), ("story", {"step": "7", "of_head": "0"}, "in_head", 0)],
+)  # fmt: skip
+def test_a_link_from_when_heads_were_counted_from_1_shows_the_same_head(slug, address, key, head):
+    assert App(slug, **address).fine().values()[key] == head
 
 
 def test_how_the_rollout_is_drawn_is_in_the_address():

@@ -69,18 +69,19 @@ def test_the_strip_is_the_pinned_tokens(files, rec):
 
 def test_an_address_opens_the_view_it_names(files):
     app = App(
-        "attention", token="40", second="77", block="3", head="2", direction="Who attends to it", rolled="true", log="true",
+        "attention", token="40", second="77", block="3", one_head="1", direction="Who attends to it", rolled="true", log="true",
         one_scale="true", lit="darkness",
     )  # fmt: skip
     data = given(app)
-    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 2, "column": True, "rolled": True}
+    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 1, "column": True, "rolled": True}
     assert (data["log"], data["shared"], data["style"]) == (True, True, "light")
 
 
 @pytest.mark.parametrize(
     ("address", "state"),
     [
-        ({"token": "9999", "second": "9999", "block": "99", "head": "99"}, {"token": 137, "second": None, "block": 6, "head": 0}),
+        ({"token": "9999", "second": "9999", "block": "99", "one_head": "99"},
+         {"token": 137, "second": None, "block": 6, "head": None}),
         ({"token": "x", "second": "", "block": "-1", "direction": "up"}, {"token": 137, "second": None, "column": False}),
     ],
 )  # fmt: skip
@@ -91,8 +92,8 @@ def test_a_nonsense_address_is_put_right(files, address, state):
 def test_controls_reach_the_picture(files):
     """What a click sends is in the browser's tests."""
     app = App("attention").fine()
-    app.set(token=5, second=9, block=2, head=3, rolled=True).fine()
-    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 3, "column": False, "rolled": True}
+    app.set(token=5, second=9, block=2, one_head=2, rolled=True).fine()
+    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 2, "column": False, "rolled": True}
     assert given(app.set(second=None))["state"]["second"] is None
 
 
@@ -153,11 +154,11 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
     app = App("attention", model=kind, rolled="true", direction="Who attends to it")
     data = given(app)
     names = {
-        "registers": ["class token", "register 1", "register 2", "register 3", "register 4"], "no-class-token": [],
+        "registers": ["class token", "register 0", "register 1", "register 2", "register 3"], "no-class-token": [],
         "mean-of-patches": [], "distilled": ["class token", "distillation token"],
     }.get(kind, ["class token"])  # fmt: skip
     assert data["names"] == names and data["grid"]["prefix"] == len(names)
-    app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, head=vit.heads).fine()
+    app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, one_head=vit.heads - 1).fine()
     assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
     assert data["coarse"] == ""
 

@@ -118,7 +118,7 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     assert app.at.code[0].value.split() == [str(v) for v in numbers]
     assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
     assert any("N = HW/P² = 128·128 / 8·8 = **256 patches**" in said for said in app.sentences("markdown"))
-    assert any("becomes token 38 of 257" in said for said in app.sentences("caption"))
+    assert any("stands at place 38 of 257 tokens" in said for said in app.sentences("caption"))
 
 
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):

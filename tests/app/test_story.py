@@ -144,7 +144,7 @@ def panda(shipped):
 
 
 def test_numbers_inside_a_block_are_the_models(shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=3, of_head=2).fine()
+    app = App("story", step="7", patch="40").set(layer=3, in_head=1).fine()
     x = inside(shipped, panda.seen.pixels, 3, 41)
     rows = app.component("story_block")["rows"]
     vectors = [x.x_in, x.normed, x.q[1], x.k[1], x.v[1], None, x.heads[1], x.attended, x.after_attention, x.normed2, x.hidden,
@@ -161,7 +161,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
 
 
 def test_the_answer_inside_a_block_names_the_largest_weight(shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=3, of_head=2).fine()
+    app = App("story", step="7", patch="40").set(layer=3, in_head=1).fine()
     weights = inside(shipped, panda.seen.pixels, 3, 41).weights[1]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     most = int(weights.argmax())

@@ -71,7 +71,7 @@ def listen(page: Page) -> list[bytes]:
 
 
 def test_by_mouse(visit, rec):
-    page = visit("attention?block=6&head=2")
+    page = visit("attention?block=6&one_head=1")
     sent = listen(page)
     page.reload()
     ready(page)
@@ -79,13 +79,13 @@ def test_by_mouse(visit, rec):
     quiet = len(sent)
     for col in range(SIDE):  # hover is the browser's
         point(page, 3, col)
-        expect(title(page)).to_contain_text(f"(row 3, column {col}) attends to · layer 6, head 2")
+        expect(title(page)).to_contain_text(f"(row 3, column {col}) attends to · layer 6, head 1")
     assert all(a != b for a, b in zip(pixels(page), before, strict=True)), "every head answers"
     assert len(sent) == quiet, "the server hears nothing of it"
-    expect(control(page, "Token")).to_have_value("137")
+    expect(control(page, "Place")).to_have_value("137")
 
     page.mouse.click(*place(page, 3, 5))
-    expect(control(page, "Token")).to_have_value(str(1 + 3 * SIDE + 5))
+    expect(control(page, "Place")).to_have_value(str(1 + 3 * SIDE + 5))
     expect(page).to_have_url(re.compile("token=54"))
     at_rest(page)
     said = [frame for frame in sent[quiet:] if b"chosen" in frame]
@@ -107,25 +107,25 @@ def test_by_mouse(visit, rec):
     at_rest(page)
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
-    expect(control(page, "Token")).to_have_value("0")
+    expect(control(page, "Place")).to_have_value("0")
     expect(title(page)).to_contain_text("Who attends to class token")
 
 
 def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
-    page = ready(visit(f"attention?photo={PHOTO}&block=4&head=3&token=100"))
+    page = ready(visit(f"attention?photo={PHOTO}&block=4&one_head=2&token=100"))
     for row, col in ((0, 0), (5, 12), (15, 3), (8, 8)):
         point(page, row, col)
         expect(title(page)).to_contain_text(f"(row {row}, column {col})")
         said = page.locator(".pointed").inner_text()
         found = float(re.search(r"weight ([\d.e-]+)", said)[1])
         expected = float(rec.maps[4][2, 100, 1 + row * SIDE + col])
-        assert f"to patch {row * SIDE + col} " in said and "layer 4, head 3" in said
+        assert f"to patch {row * SIDE + col} " in said and "layer 4, head 2" in said
         assert found == pytest.approx(expected, rel=coding.WORST + 0.051, abs=2**-16), "within the code and two digits"
     card = page.locator("canvas.map0").nth(0)
     point_at = card.bounding_box()
     page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
     expect(page.locator(".pointed")).to_contain_text("to patch 114 (row 7, column 2)")
-    expect(page.locator(".pointed")).to_contain_text("layer 4, head 1")
+    expect(page.locator(".pointed")).to_contain_text("layer 4, head 0")
     most = page.locator(".card .largest").all_inner_texts()
     for head, text in enumerate(most):
         peak = 100 * float(rec.maps[4][head, 100, 1:].max())
@@ -138,7 +138,7 @@ def test_by_keys(visit):
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
-    expect(control(page, "Token")).to_have_value("119")
+    expect(control(page, "Place")).to_have_value("119")
     at_rest(page)
     page.keyboard.press("Shift+ArrowDown")
     expect(control(page, "Compare with")).to_have_value("135")
@@ -150,15 +150,15 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("layer 5")
     expect(layer(page)).to_have_value("5")
     at_rest(page)
-    page.keyboard.press("3")
-    expect(control(page, "Head")).to_have_value("3")
+    page.keyboard.press("2")
+    expect(control(page, "Head")).to_have_value("2")
     page.keyboard.press("9")  # there is no such head
-    expect(title(page)).to_contain_text("layer 5, head 3")
+    expect(title(page)).to_contain_text("layer 5, head 2")
     page.keyboard.press("Escape")
-    expect(control(page, "Head")).to_have_value("0")
+    expect(control(page, "Head")).to_have_value("")
     at_rest(page)
     page.keyboard.press("c")
-    expect(control(page, "Token")).to_have_value("0")
+    expect(control(page, "Place")).to_have_value("0")
     expect(title(page)).to_contain_text("What class token attends to")
     at_rest(page)
     page.keyboard.press("r")
@@ -172,7 +172,7 @@ def test_by_keys(visit):
 
 
 def test_space_plays_through_the_layers(visit):
-    page = visit("attention?block=9&head=1")
+    page = visit("attention?block=9&one_head=0")
     sent = listen(page)
     page.reload()
     ready(page)
@@ -180,13 +180,13 @@ def test_space_plays_through_the_layers(visit):
     quiet = len(sent)
     page.keyboard.press("Space")
     for block in (10, 11):
-        expect(title(page)).to_contain_text(f"layer {block}, head 1")
+        expect(title(page)).to_contain_text(f"layer {block}, head 0")
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
     expect(layer(page)).to_have_value("11")
     at_rest(page)
     assert len([frame for frame in sent[quiet:] if b"chosen" in frame]) == 1, "the server hears of the last one"
     page.keyboard.press("Space")
-    expect(title(page)).to_contain_text("layer 1, head 1")
+    expect(title(page)).to_contain_text("layer 1, head 0")
     page.keyboard.press("Space")
     at_rest(page)
     expect(layer(page)).to_have_value(re.compile("^[12]$"))
@@ -194,10 +194,10 @@ def test_space_plays_through_the_layers(visit):
 
 def test_the_strip_leads_into_a_head(visit):
     page = ready(visit("attention"))
-    cell = page.get_by_role("button", name=re.compile(r"^layer 2, head 3: "))
+    cell = page.get_by_role("button", name=re.compile(r"^layer 2, head 2: "))
     cell.click()
-    expect(title(page)).to_contain_text("layer 2, head 3")
-    expect(control(page, "Head")).to_have_value("3")
+    expect(title(page)).to_contain_text("layer 2, head 2")
+    expect(control(page, "Head")).to_have_value("2")
     expect(cell).to_have_attribute("aria-pressed", "true")
     expect(layer(page)).to_have_value("2")
     at_rest(page)
@@ -205,7 +205,7 @@ def test_the_strip_leads_into_a_head(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(title(page)).to_contain_text("layer 3, head 2")
+    expect(title(page)).to_contain_text("layer 3, head 1")
     expect(page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
 
 
@@ -213,7 +213,7 @@ def test_by_touch(visit):
     page = ready(visit("attention", width=390, height=844, has_touch=True, is_mobile=True))
     hit(page).scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, 2, 3))
-    expect(control(page, "Token")).to_have_value(str(1 + 2 * SIDE + 3))
+    expect(control(page, "Place")).to_have_value(str(1 + 2 * SIDE + 3))
     at_rest(page)
     page.get_by_role("button", name="Compare", exact=True).tap()
     page.touchscreen.tap(*place(page, 12, 12))
@@ -245,16 +245,16 @@ def test_a_link_opens_the_same_view(visit):
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 11, 2))
     page.keyboard.up("Shift")
-    page.get_by_role("button", name=re.compile(r"^layer 8, head 2: ")).click()
+    page.get_by_role("button", name=re.compile(r"^layer 8, head 1: ")).click()
     page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
     at_rest(page)
-    expect(control(page, "Token")).to_have_value("74")
+    expect(control(page, "Place")).to_have_value("74")
     expect(control(page, "Compare with")).to_have_value("179")
-    expect(control(page, "Head")).to_have_value("2")
+    expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("8")
     page.mouse.move(5, 5)
     ready(page)
-    for part in ("token=74", "second=179", "block=8", "head=2", "direction="):
+    for part in ("token=74", "second=179", "block=8", "one_head=1", "direction="):
         expect(page).to_have_url(re.compile(part))
     theirs = ready(visit(page.url))
     assert pixels(theirs) == pixels(page) and pixels(theirs, "canvas.lit") == pixels(page, "canvas.lit")
@@ -269,16 +269,16 @@ def test_clicks_in_quick_succession_all_count(visit):
     page.keyboard.up("Shift")
     page.locator(".card").nth(1).click()
     page.keyboard.press("]")
-    expect(control(page, "Token")).to_have_value("74")
+    expect(control(page, "Place")).to_have_value("74")
     expect(control(page, "Compare with")).to_have_value("179")
-    expect(control(page, "Head")).to_have_value("2")
+    expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("7")
     at_rest(page)
-    expect(title(page)).to_contain_text("layer 7, head 2")
+    expect(title(page)).to_contain_text("layer 7, head 1")
 
 
 def test_scales_and_drawings(visit):
-    page = ready(visit("attention?block=6&head=1"))
+    page = ready(visit("attention?block=6&one_head=0"))
     seen = [pixels(page, "canvas.lit") + pixels(page)]
     page.get_by_role("button", name="Drawing").click()
     for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):

@@ -137,7 +137,7 @@ def test_a_link_opens_the_same_step_for_somebody_else(visit):
     other = at_rest(visit(page.url))
     at(other, 7, text)
     expect(other.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("35")
-    expect(other.get_by_role("heading", name="Token 36 in layer 6, head 1")).to_be_visible()
+    expect(other.get_by_role("heading", name="Patch 35 in layer 6, head 0")).to_be_visible()
 
 
 def walked(page: Page, lang: str) -> Iterator[int]:

@@ -46,9 +46,7 @@ def test_a_near_head_and_a_far_head(visit, rec):
     px = rec.distance_px[0]
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = (
-        f"head {near + 1} looks nearest, {px[near]:.1f} px on average, and head {far + 1} farthest, {px[far]:.1f} px."
-    )
+    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest, {px[far]:.1f} px."
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -70,9 +68,9 @@ def test_the_eye_and_its_two_arrows(visit, rec):
     page = ready(follow(at_rest(visit()), "Attention explorer"))
     page.mouse.click(*place(page, *EYE))
     token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
-    seen = page.get_by_role("spinbutton", name=f"Token (patch + {rec.grid.prefix})", exact=True)
+    seen = page.get_by_role("spinbutton", name=f"Place (patch + {rec.grid.prefix})", exact=True)
     expect(seen).to_have_value(str(token))
-    expect(page.get_by_role("spinbutton", name="Head (0 = mean)", exact=True)).to_have_value("0")
+    expect(page.get_by_role("spinbutton", name="Head", exact=True)).to_have_value("")
     slider(page, "Layer").press("ArrowLeft")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     weights = rec.maps[5].astype("float64").mean(0)

@@ -198,6 +198,6 @@ def test_patches_read_in_another_way_have_no_projection(make_vit):
 
 def test_prefix_tokens_have_names(make_vit):
     assert prefix_names(make_vit()) == ("class",)
-    assert prefix_names(make_vit(reg_tokens=2)) == ("class", "register 1", "register 2")
-    assert prefix_names(make_vit(class_token=False, global_pool="map", reg_tokens=1)) == ("register 1",)
+    assert prefix_names(make_vit(reg_tokens=2)) == ("class", "register 0", "register 1")
+    assert prefix_names(make_vit(class_token=False, global_pool="map", reg_tokens=1)) == ("register 0",)
     assert prefix_names(make_vit(class_token=False, global_pool="avg")) == ()

@@ -33,11 +33,11 @@ def heads(
 ) -> go.Figure:  # fmt: skip
     """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale.
 
-    `names` (default: head 1, head 2, …) are written on the maps, which stand in rows of `across` (default: three or four).
+    `names` (default: head 0, head 1, …) are written on the maps, which stand in rows of `across` (default: three or four).
     """
     count = len(maps)
     cols = across or min(count, 4 if count > 3 else 3)
-    names = names or [say("head {head}", head=head + 1) for head in range(count)]
+    names = names or [say("head {head}", head=head) for head in range(count)]
     zoom = max(2, round(320 / grid.rows))
     top = float(maps.max())
     tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])

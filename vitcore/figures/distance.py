@@ -22,11 +22,11 @@ def distance(
     hover = say("layer {layer}, head {head}")
     dots = [{
         "type": "scatter", "x": np.arange(blocks), "y": px[:, head].astype(np.float32), "mode": "markers",
-        "name": say("head {head}", head=head + 1),
+        "name": say("head {head}", head=head),
         "marker": {"size": 11, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9,
                    "symbol": ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3],
                    "line": {"width": 1, "color": "rgba(255,255,255,.7)"}},
-        "hovertemplate": hover.format(layer="%{x}", head=head + 1) + "<br>%{y:.1f} px<extra></extra>",
+        "hovertemplate": hover.format(layer="%{x}", head=head) + "<br>%{y:.1f} px<extra></extra>",
     } for head in range(heads)]  # fmt: skip
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
     near, far = float(px[0].min()), float(px[0].max())

@@ -34,7 +34,7 @@ def positions(cosine: NDArray, grid: Grid, mode: Mode = "light", about: str = ""
     """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
-    text = [[told.format(row=r + 1, col=c + 1) for c in range(grid.cols)] for r in range(grid.rows)]
+    text = [[told.format(row=r, col=c) for c in range(grid.cols)] for r in range(grid.rows)]
     parts = [
         picture(tiles_picture(cosine, grid, side_px=side_px), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -1, 1, say("cosine similarity"), [-1, -0.5, 0, 0.5, 1]),

@@ -128,8 +128,8 @@ def sequence(
     cells[grid.prefix :] = cuts[:, down][:, :, right]
     drawn = mosaic(cells, across, gutter=4)
     step, size = each + 4, (float(drawn.shape[1]), float(drawn.shape[0]))
-    told = [say("token {token}: {name}", token=i, name=name) for i, name in enumerate(names)]
-    told += [say("token {token}: patch {patch}", token=grid.prefix + i, patch=i) for i in range(grid.patches)]
+    told = [say("place {place}: {name}", place=i, name=name) for i, name in enumerate(names)]
+    told += [say("place {place}: patch {patch}", place=grid.prefix + i, patch=i) for i in range(grid.patches)]
     told += [""] * (lines * across - len(told))
     cells_said = [told[i * across : (i + 1) * across] for i in range(lines)]
     parts = [picture(drawn, size, smooth=False), hover_cells(cells_said, size)]
@@ -140,7 +140,7 @@ def sequence(
     place = grid.prefix + patch
     box = outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED, 3.5)
     title = say(
-        "{tokens} tokens in a row: token {token} is patch {patch}", tokens=grid.tokens, token=place, patch=patch
+        "{tokens} tokens in a row: patch {patch} is at place {place}", tokens=grid.tokens, place=place, patch=patch
     )
     about = say("wrapped like lines of text, {across} in a line", across=across)
     high = 84 + round(560 * size[1] / size[0])

@@ -182,9 +182,9 @@ def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | Non
 
 
 def prefix_names(vit: Vit) -> tuple[str, ...]:
-    """The tokens before the patches, by what they are: "class", "distillation", "register 1", …"""
+    """The tokens before the patches, by what they are: "class", "distillation", "register 0", …"""
     module = vit.module
     names = ["class"] if getattr(module, "cls_token", None) is not None else []
     names += ["distillation"] if getattr(module, "dist_token", None) is not None else []
     registers = vit.grid.prefix - len(names)
-    return (*names, *(f"register {i + 1}" for i in range(registers)))
+    return (*names, *(f"register {i}" for i in range(registers)))

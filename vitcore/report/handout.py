@@ -128,7 +128,7 @@ def _untitled(fig):  # type: ignore[no-untyped-def]
 
 
 def _tables(vit: Vit, rec: Recording, settings: Settings) -> str:
-    heads = [say("head {head}", head=head + 1) for head in range(vit.heads)]
+    heads = [say("head {head}", head=head) for head in range(vit.heads)]
     rows = [[str(block), *(f"{px:.1f}" for px in line)] for block, line in enumerate(rec.distance_px)]
     found = 100 * mask(rec, settings)
     grid = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(found)]

@@ -200,7 +200,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     maps = last_heads(rec, settings)
     drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
     title = say("All heads of the last layer")
-    names = [say("head {head} · up to {most}", head=i + 1, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
+    names = [say("head {head} · up to {most}", head=i, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
     return Picture(
         name="heads", title=title, alt=say("{count} small maps, one a head", count=len(maps)), about=about,

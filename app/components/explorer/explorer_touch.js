@@ -43,11 +43,11 @@ function card(s, into, head) {
     canvas.style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
     return canvas.getContext("2d")
   })
-  make("strong", button, { textContent: fillIn(words.head, { head: head + 1 }) + " " })
+  make("strong", button, { textContent: fillIn(words.head, { head }) + " " })
   const word = make("em", button)
   const top = make("small", button, { className: "largest" })
   const facts = make("small", button)
-  button.onclick = () => change(s, { head: s.st.head === head + 1 && !s.st.rolled ? 0 : head + 1, rolled: false })
+  button.onclick = () => change(s, { head: s.st.head === head && !s.st.rolled ? null : head, rolled: false })
   maps.forEach(({ canvas }, which) => {
     canvas.onpointermove = e => {
       const box = canvas.getBoundingClientRect()
@@ -106,12 +106,12 @@ function buildAtlas(s) {
   s.thumbs = make("canvas", into, size).getContext("2d")
   s.thumb = smallMap(atlas.rows, atlas.cols)
   s.atlas = Array.from({ length: atlas.heads }, (_, row) => {
-    soft(atlas.whole ? fillIn(words.head, { head: row + 1 }) : words.mean, row + 2, 1)
+    soft(atlas.whole ? fillIn(words.head, { head: row }) : words.mean, row + 2, 1)
     return maps.map((_, block) => {
       const button = make("button", into, { type: "button" })
       put(button, row + 2, block + 2)
       button.style.aspectRatio = `${atlas.cols} / ${atlas.rows}`
-      const cell = { button, block, row, head: atlas.whole ? row + 1 : 0 }
+      const cell = { button, block, row, head: atlas.whole ? row : null }
       button.onclick = () => enter(s, cell)
       button.onkeydown = e => rove(s, e, cell)
       return cell
@@ -141,9 +141,9 @@ function drawAtlas(s) {
   const bytes = fetched(s, atlas, () => drawAtlas(s))?.bytes
   s.root.querySelector(".strip p").textContent = fillIn(words["strip about"], { token: nameOf(s, s.data.state.token) })
   for (const cell of s.atlas.flat()) {
-    const facts = cards[cell.block]?.[cell.head - 1]
+    const facts = cards[cell.block]?.[cell.head]
     const word = facts && headline(s, facts).word
-    cell.button.title = fillIn(cell.head ? words["one head"] : words["mean of one"], cell) + (word ? `: ${word}` : "")
+    cell.button.title = fillIn(cell.head === null ? words["mean of one"] : words["one head"], cell) + (word ? `: ${word}` : "")
     cell.button.setAttribute("aria-label", cell.button.title)
   }
   if (!bytes) return
@@ -207,8 +207,8 @@ function pressed(s, e) {
   const layer = { "[": -1, "]": 1 }[e.key]
   if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.shiftKey)
   else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
-  else if (/^[1-9]$/.test(e.key) && Number(e.key) <= data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
-  else if (e.key === "0" || e.key === "Escape") change(s, { head: 0, rolled: false }, 100)
+  else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
+  else if (e.key === "Escape") change(s, { head: null, rolled: false }, 100)
   else if (e.key === "c" && data.class) change(s, { token: 0 }, 100)
   else if (e.key === "r") change(s, { rolled: !st.rolled })
   else if (e.key === " " && onPhoto) play(s)

@@ -51,7 +51,7 @@ function title(s, token) {
 function by(s) {
   const { words, heads } = s.data
   const { rolled, head, block } = s.st
-  return rolled ? words["all layers"] : fillIn(head ? words["one head"] : words["mean of heads"], { head, heads, block })
+  return rolled ? words["all layers"] : fillIn(head === null ? words["mean of heads"] : words["one head"], { head, heads, block })
 }
 
 // The value under the pointer: of a small map, or what the pinned token gives to the patch pointed at.
@@ -62,13 +62,13 @@ function pointed(s) {
   if (peek) {
     ;[from, to] = [s.shown[peek.which], peek.token]
     value = s.values[peek.which]?.[peek.head]?.[to]
-    more = fillIn(words["one head"], { head: peek.head + 1, block: st.block })
+    more = fillIn(words["one head"], { head: peek.head, block: st.block })
   } else if (s.hover !== null) {
     const map = mapFor(s, st.block)
     if (!map) return ""
     ;[from, to] = [answering(map, st.token), s.hover]
     const rolled = st.rolled && data.rollout ? s.bytes.get(data.rollout.url) : null
-    const of = rolled ? [0] : st.head > 0 ? [st.head - 1] : [...Array(data.heads).keys()]
+    const of = rolled ? [0] : st.head !== null ? [st.head] : [...Array(data.heads).keys()]
     value = of.reduce((sum, head) => sum + read(rolled || map, head, from, st.column, s.table, s.scratch)[to], 0) / of.length
     more = by(s)
   }
@@ -106,7 +106,7 @@ function label(s) {
   s.root.querySelector(".all h3").textContent = fillIn(words.cards, { block: st.block, heads: data.heads })
   s.cards.forEach((card, head) => {
     const facts = cards[head] && headline(s, cards[head])
-    card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head + 1))
+    card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head))
     card.word.textContent = facts ? facts.word : "…"
     card.facts.textContent = facts ? facts.facts : ""
     card.button.title = facts ? facts.rule : ""

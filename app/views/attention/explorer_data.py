@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 DIRECTIONS = ("gives", "gets")
-TARGETS = {name: name for name in ("token", "second", "block", "head", "rolled")} | {"column": "direction"}
+TARGETS = {name: name for name in ("token", "second", "block", "rolled")} | {"column": "direction", "head": "one_head"}
 WORDS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
@@ -32,7 +32,7 @@ WORDS = (
     "most column", "most rollout", "point", "value", "cards",
     "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "measured",
 )  # fmt: skip
-KEYS = ("arrows", "shift", "brackets", "digits", "zero", "c", "r", "space", "strip")
+KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
 @st.fragment
@@ -45,7 +45,7 @@ def explore(model: str, text: texts.Prose) -> None:
     rec = session.recording(vit, photo, state["block"])
     explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
-    _take(rec, state, text)
+    _take(vit, rec, state, text)
     answered()
 
 
@@ -53,12 +53,13 @@ def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
-        head = controls.number(text["head control"], "head", vit.heads + 1, 0, width=128, help=text["head help"])
+        controls.once_from_1("head", "one_head")
+        head = _or_none(text["head control"], "one_head", vit.heads, text["mean"], text["head help"])
         direction = controls.choice(text, "direction", list(DIRECTIONS))
         about = text["token help"].format(prefix=grid.prefix)
         name = text["token shifted"].format(prefix=grid.prefix) if grid.prefix else text["token"]
         token = controls.number(name, "token", grid.tokens, grid.prefix + grid.middle, width=140, help=about)
-        second = _second(text, grid.tokens)
+        second = _or_none(text["second"], "second", grid.tokens, text["none"], text["second help"])
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
@@ -70,15 +71,14 @@ def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _second(text: texts.Prose, count: int) -> int | None:
-    """The token to compare with, or none."""
-    kept = st.session_state.get("second")
+def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | None:
+    """A whole number 0…count−1, or None while the field is empty and reads `none`."""
+    kept = st.session_state.get(key)
     if kept is not None and not 0 <= kept < count:
-        st.session_state["second"] = None
+        st.session_state[key] = None
     return st.number_input(
-        text["second"], 0, count - 1, None, key="second", step=1, bind="query-params", width=125, placeholder=text["none"],
-        help=text["second help"],
-    )  # fmt: skip
+        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=125, placeholder=none, help=about
+    )
 
 
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
@@ -143,7 +143,16 @@ def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
     """The tokens before the patches: class and distillation token where the model has them, else registers."""
     has = _has(vit)
     registers = vit.grid.prefix - len(has)
-    return [text[name] for name in has] + [text["register"].format(number=i + 1) for i in range(registers)]
+    return [text[name] for name in has] + [text["register"].format(number=i) for i in range(registers)]
+
+
+def _name(token: int, vit: Vit, text: texts.Prose) -> str:
+    """A token by its name, or by its patch's number."""
+    patch = token - vit.grid.prefix
+    if patch < 0:
+        return _prefix_names(vit, text)[token]
+    row, col = vit.grid.row_col(patch)
+    return text["patch"].format(patch=patch, row=row, col=col)
 
 
 def _has(vit: Vit) -> list[str]:
@@ -183,7 +192,7 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
 
 
-def _take(rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
+def _take(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     """The heads of the chosen layer as a figure to take along."""
     from vitcore import figures
 
@@ -191,7 +200,7 @@ def _take(rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     asked = maps[:, :, state["token"]] if state["column"] else maps[:, state["token"]]
     shown, mode = grid.to_map(asked.astype("float32")), controls.theme()
     direction = text[f"direction.{DIRECTIONS[state['column']]}"]
-    title = text["figure"].format(token=state["token"], block=state["block"], direction=direction)
+    title = text["figure"].format(token=_name(state["token"], vit, text), block=state["block"], direction=direction)
     downloads(
         lambda: figures.heads(shown, grid, title, mode, shared), "heads", text["how"],
         attention=shown,

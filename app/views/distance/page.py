@@ -37,13 +37,13 @@ else:
         st.caption(f":material/broken_image: {controls.verbatim(problem)}")
 near, far = px[0].argmin(), px[0].argmax()
 if near != far:
-    st.markdown(text["first layer"].format(near=near + 1, near_px=f"{px[0, near]:.1f}", far=far + 1,
+    st.markdown(text["first layer"].format(near=near, near_px=f"{px[0, near]:.1f}", far=far,
                                            far_px=f"{px[0, far]:.1f}"))  # fmt: skip
 fig = figures.distance(px, grid, uniform_distance_px(grid), cls, images, mode)
 figure(fig, "distance", text["alt"].format(heads=vit.heads, blocks=vit.blocks), text["how"],
        text["limits"], distance_px=px)  # fmt: skip
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
-    | {text["head"].format(head=h + 1): px[:, h].round(1) for h in range(vit.heads)},
+    | {text["head"].format(head=h): px[:, h].round(1) for h in range(vit.heads)},
     hide_index=True, alt=text["table alt"],
 )  # fmt: skip

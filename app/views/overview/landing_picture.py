@@ -98,7 +98,7 @@ def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
     blocks = [block for block in sorted({0, vit.blocks // 2, vit.blocks - 1}) if block in rec.maps]
     some = min(3, vit.heads)
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
-    names = [say("layer {layer}, head {head}", layer=b, head=h + 1) for b in blocks for h in range(some)]
+    names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
     return heads(
         maps, rec.grid, say("Attention of the {readout}", readout=say(vit.readout)), mode, names=names, across=some
     )

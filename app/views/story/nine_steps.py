@@ -39,7 +39,8 @@ def step_number(text: Prose) -> int:
 def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:
     """The layer and the head (from 0) that are looked into."""
     layer = controls.slider(text["layer"], "layer", 0, vit.blocks - 1, vit.blocks // 2, width=200)
-    return layer, controls.slider(text["head"], "of_head", 1, vit.heads, 1, width=200) - 1
+    controls.once_from_1("of_head", "in_head")
+    return layer, controls.slider(text["head"], "in_head", 0, vit.heads - 1, 0, width=200)
 
 
 def show(scene: Scene, number: int) -> None:

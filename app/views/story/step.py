@@ -71,7 +71,7 @@ class Scene:
             "patches": grid.patches, "rows": grid.rows, "cols": grid.cols, "numbers": side * across * 3, "patch": self.patch,
             "row": row, "col": col, "token": self.token, "tokens": grid.tokens, "prefix": grid.prefix,
             "width": self.embeddings.shape[1], "heads": self.vit.heads, "layers": self.vit.blocks, "layer": self.layer,
-            "head": self.head + 1, "last": self.vit.blocks - 1, "classes": f"{len(self.vit.labels):,}",
+            "head": self.head, "last": self.vit.blocks - 1, "classes": f"{len(self.vit.labels):,}",
             "readout": self.text[self.vit.readout],
         }  # fmt: skip
 

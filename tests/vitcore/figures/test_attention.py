@@ -114,7 +114,7 @@ def test_an_unknown_style_is_refused():
 def test_every_head_has_its_name(count):
     maps = np.random.default_rng(0).random((count, 4, 6)).astype(np.float32)
     fig = figures.heads(maps, GRID, "Heads")
-    assert [note.text.split(" ·")[0] for note in fig.layout.annotations] == [f"head {i + 1}" for i in range(count)]
+    assert [note.text.split(" ·")[0] for note in fig.layout.annotations] == [f"head {i}" for i in range(count)]
     places = {(note.x, note.y) for note in fig.layout.annotations}
     assert len(places) == count
     width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]

@@ -16,7 +16,7 @@ def drawn(blocks=12, heads=3, **settings):
 
 def test_one_dot_per_head_and_block():
     px, fig = drawn()
-    assert [t.name for t in fig.data] == ["head 1", "head 2", "head 3"]
+    assert [t.name for t in fig.data] == ["head 0", "head 1", "head 2"]
     for head, dots in enumerate(fig.data):
         assert dots.mode == "markers"
         assert np.array_equal(dots.x, np.arange(12)) and np.array_equal(dots.y, px[:, head])

@@ -69,7 +69,7 @@ def test_a_sequence_outlines_the_token_of_the_patch(prefix):
     inside = drawn[y - 10 : y + 10 : 5, x - 10 : x + 10 : 5, :3]
     assert np.array_equal(inside, cuts[7]), "what is outlined is the patch"
     told = [cell for row in fig.data[1].text for cell in row]
-    assert told[prefix + 7] == f"token {prefix + 7}: patch 7" and told.count("") == len(told) - grid.tokens
+    assert told[prefix + 7] == f"place {prefix + 7}: patch 7" and told.count("") == len(told) - grid.tokens
     assert words(fig) == ["<b>C</b>", *["<b>R</b>"] * (prefix - 1)][:prefix]
 
 
