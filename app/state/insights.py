@@ -199,7 +199,7 @@ def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
     return encoded(np.asarray(grey(_seen)), photo=True)[0]
 
 
-# The lecture: what the head would say at every depth, and the numbers of one token on its way.
+# The story: what the head would say at every depth, and the numbers of one token on its way.
 
 
 @budget.kept

@@ -1,4 +1,4 @@
-"""The lecture: nine steps in three languages, short, for every kind of model, with live numbers that are right."""
+"""The story: nine steps in three languages, short, for every kind of model, with live numbers that are right."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The lecture in a real browser: walked by keys alone, in two languages; its addresses; axe; a phone; how fast it turns."""
+"""The story in a real browser: walked by keys alone, in two languages; its addresses; axe; a phone; how fast it turns."""
 
 import json
 import re

@@ -267,7 +267,7 @@ def test_huge_logits_do_not_overflow():
     assert top_classes(np.array([1e4, 0], np.float32), ("a", "b"))[0] == ("a", 1.0)
 
 
-# The lecture's favourite question
+# Shuffled patches
 
 
 SHUFFLED = ["class token", "registers without positions", "attention pool", "mean", "rectangle"]

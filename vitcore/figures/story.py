@@ -1,4 +1,4 @@
-"""Pictures of the lecture: a patch laid out as numbers, its products with the filters, the sequence, the answer over depth."""
+"""Pictures of the story: a patch laid out as numbers, its products with the filters, the sequence, the answer over depth."""
 
 from typing import Any
 

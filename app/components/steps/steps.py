@@ -1,4 +1,4 @@
-"""The stepper of a lecture: where we are among the steps, and buttons and keys that go to another."""
+"""The stepper of the story: where we are among the steps, and buttons and keys that go to another."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Steps 7 to 9 of the lecture: inside one block, block after block, and the answer."""
+"""Steps 7 to 9 of the story: inside one block, block after block, and the answer."""
 
 from __future__ import annotations
 

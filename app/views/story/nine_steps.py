@@ -1,4 +1,4 @@
-"""The lecture: nine steps from pixels to an answer, and the page each is shown on."""
+"""The story: nine steps from pixels to an answer, and the page each is shown on."""
 
 from __future__ import annotations
 

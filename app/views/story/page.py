@@ -1,4 +1,4 @@
-"""The story: a lecture in nine steps, from pixels to an answer, on one photo."""
+"""The story: nine steps from pixels to an answer, on one photo."""
 
 import streamlit as st
 

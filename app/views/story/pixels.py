@@ -1,4 +1,4 @@
-"""Steps 1 to 3 of the lecture: the pixels, the patches they are cut into, and one patch laid out as a row of numbers."""
+"""Steps 1 to 3 of the story: the pixels, the patches they are cut into, and one patch laid out as a row of numbers."""
 
 from __future__ import annotations
 

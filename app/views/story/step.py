@@ -1,4 +1,4 @@
-"""What the steps of the lecture are made of: a step as a row of data, and the scene all of them look at."""
+"""What the steps of the story are made of: a step as a row of data, and the scene all of them look at."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ class Step:
 
 
 def chart(fig: Any, key: str, alt: str) -> None:
-    """A figure of the lecture."""
+    """A figure of the story."""
     plot(fig, key, alt)

@@ -1,4 +1,4 @@
-"""Steps 4 to 6 of the lecture: a patch times the filters, its position added, and its place in the sequence."""
+"""Steps 4 to 6 of the story: a patch times the filters, its position added, and its place in the sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the lecture: the numbers they are given are the numbers they show, and they can be printed."""
+"""Pictures of the story: the numbers they are given are the numbers they show, and they can be printed."""
 
 import base64
 import io
