@@ -136,7 +136,7 @@ def _mind(process: Popen[bytes], run: files.RunFolder, begun: float) -> None:
         if code and not _spoken(run, begun):
             printed = output(run.id, 1).removeprefix("vitcore: ")
             records = files.records(run)
-            files.say(
+            files.write_status(
                 run, "failed", records[-1]["step"] if records else 0, printed or f"the process ended with code {code}"
             )
     _begun.pop(run.id, None)

@@ -223,7 +223,7 @@ def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
         (run.path / "status.json").write_text(json.dumps(word | {"pid": processes.os.getpid()}))
         processes.stop("demo")
         assert len(killed) == 1, "never this server itself"
-    files.say(run, "stopped", 40)
+    files.write_status(run, "stopped", 40)
     assert runs.watch("demo").state == "stopped"
 
 

@@ -39,7 +39,7 @@ def a_run(
     photos = rng.integers(0, 256, (len(NAMES), 32, 32, 3), np.uint8)
     frames.save_still(run, photos, NAMES, GRID, () if task == "masked" else CLASSES, **still)
     run.log.write_text("".join(json.dumps(record(step, task)) + "\n" for step in range(1, steps[-1] + 1)))
-    files.say(run, state, steps[-1], word.pop("message", ""), **word)
+    files.write_status(run, state, steps[-1], word.pop("message", ""), **word)
     return run
 
 

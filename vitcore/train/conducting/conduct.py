@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from vitcore import translation
 from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
@@ -22,8 +21,9 @@ from vitcore.train.judging.evaluate import matched
 from vitcore.train.judging.evaluation_during_run import few_shots, held_out_of, validate
 from vitcore.train.learning import loop
 from vitcore.train.recipes.recipe import Recipe, needs_labels
-from vitcore.train.runs.files import RunFolder, alone, explained, recipe_of, say, source_of
+from vitcore.train.runs.files import RunFolder, alone, explained, recipe_of, source_of, write_status
 from vitcore.train.runs.frames import snapshot_steps
+from vitcore.translation import say
 
 SAY_EVERY_S = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)
@@ -63,7 +63,7 @@ def denormals_as_zero() -> Iterator[None]:
 
 def _last_word(folder: RunFolder, message: str) -> None:
     try:
-        say(folder, "failed", 0, message)
+        write_status(folder, "failed", 0, message)
     except OSError:  # the disk that was full is full
         pass
 
@@ -71,7 +71,7 @@ def _last_word(folder: RunFolder, message: str) -> None:
 def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Callable[[dict[str, Any]], None]) -> str:
     if machine.is_main_process:
         folder.stop.unlink(missing_ok=True)
-        say(folder, "starting", 0)
+        write_status(folder, "starting", 0)
     photos, held_out = photos_of(recipe, source_of(folder))
     run = loop.start(
         recipe, photos.classes, lambda module, device: data_of(recipe, folder, photos, module, device), machine
@@ -96,7 +96,7 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Call
     machine.end_training()
     ending = "finished" if run.step >= recipe.steps else "stopped"
     if machine.is_main_process:
-        say(folder, ending, run.step, problems=[*run.data.problems, *(judges.problems if judges else ())])
+        write_status(folder, ending, run.step, problems=[*run.data.problems, *(judges.problems if judges else ())])
     return ending
 
 
@@ -137,12 +137,12 @@ def _few(held_out: Photos, recipe: Recipe) -> Photos:
 def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
     seen = module.vit.pretrained_cfg
-    decoding = lambda done, of: say(folder, "starting", 0, _decoding(done, of))  # noqa: E731
+    decoding = lambda done, of: write_status(folder, "starting", 0, _decoding(done, of))  # noqa: E731
     return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)
 
 
 def _decoding(done: int, of: int) -> str:
-    return translation.say("decoding photos: {done} of {count}", done=done, count=of)
+    return say("decoding photos: {done} of {count}", done=done, count=of)
 
 
 def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
@@ -194,10 +194,10 @@ def _tell(
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
     if not run.accelerator.is_main_process:
         return
-    with explained(folder, translation.say("the log")):
+    with explained(folder, say("the log")):
         with folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
         if time.monotonic() - run.told > SAY_EVERY_S:
-            say(folder, "running", record["step"])
+            write_status(folder, "running", record["step"])
             run.told = time.monotonic()
     show(record)

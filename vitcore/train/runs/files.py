@@ -22,8 +22,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from vitcore import translation
 from vitcore.train.recipes.recipe import Recipe, RecipeError, from_json, to_json
+from vitcore.translation import say
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
 NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
@@ -87,7 +87,7 @@ def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
     if not NAME.fullmatch(run_id):
         raise RunError(
-            translation.say(
+            say(
                 "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.",
                 name=run_id[:64],
             )
@@ -97,9 +97,9 @@ def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -
         folder.path.mkdir(parents=True, exist_ok=False)
     except FileExistsError:
         raise RunError(
-            translation.say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
+            say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
         ) from None
-    with explained(folder, translation.say("its recipe")):
+    with explained(folder, say("its recipe")):
         write(folder.path / "recipe.json", to_json(recipe))
         write(folder.path / "source.json", json.dumps({"data": source}))
         write(folder.path / "environment.json", json.dumps(environment(), indent=1))
@@ -112,7 +112,7 @@ def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
     for path in ((root or RUNS) / run_id, Path(run_id)):
         if (path / "recipe.json").is_file():
             return RunFolder(path)
-    raise RunError(translation.say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
+    raise RunError(say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
 
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
@@ -126,9 +126,7 @@ def recipe_of(folder: RunFolder) -> Recipe:
     try:
         return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, RecipeError) as error:
-        raise RunError(
-            translation.say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)
-        ) from None
+        raise RunError(say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)) from None
 
 
 def source_of(folder: RunFolder) -> str:
@@ -149,8 +147,8 @@ def status(folder: RunFolder) -> dict[str, Any]:
     return said
 
 
-def say(folder: RunFolder, state: str, step: int, message: str = "", **more: Any) -> None:
-    """Leave word: "running", "stopped", "finished" or "failed"."""
+def write_status(folder: RunFolder, state: str, step: int, message: str = "", **more: Any) -> None:
+    """Write the status of a run: `state` is "starting", "running", "stopped", "finished" or "failed"."""
     facts = {"state": state, "step": step, "message": message, "pid": os.getpid(), "time": _now(), **more}
     write(folder.path / "status.json", json.dumps(facts), sync=False)
 
@@ -184,7 +182,7 @@ def alone(folder: RunFolder) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise RunError(translation.say("run {id} is being trained by another process.", id=folder.id)) from None
+        raise RunError(say("run {id} is being trained by another process.", id=folder.id)) from None
     try:
         yield
     finally:
@@ -199,14 +197,10 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
     except RunError:
         raise
     except errors as error:
-        left = (
-            translation.say("the checkpoint before it is whole")
-            if folder.has_checkpoint
-            else translation.say("there was no checkpoint yet")
-        )
+        left = say("the checkpoint before it is whole") if folder.has_checkpoint else say("there was no checkpoint yet")
         reason = str(getattr(error, "strerror", None) or error).splitlines()[0][:160]
         raise RunError(
-            translation.say(
+            say(
                 "{what} of run {id} could not be written ({reason}); {left}.",
                 what=what,
                 id=folder.id,
@@ -261,9 +255,9 @@ def _now() -> str:
 def readable_time(seconds: float) -> str:
     """Seconds as a person says them: "40 s", "12 min", "3.5 h", "9 days"."""
     if seconds >= 2 * 86400:
-        return translation.say("{days:.0f} days", days=seconds / 86400)
+        return say("{days:.0f} days", days=seconds / 86400)
     if seconds >= 1.5 * 3600:
-        return translation.say("{hours:.1f} h", hours=seconds / 3600)
+        return say("{hours:.1f} h", hours=seconds / 3600)
     if seconds >= 1.5 * 60:
-        return translation.say("{minutes:.0f} min", minutes=seconds / 60)
-    return translation.say("{seconds} s", seconds=math.ceil(seconds))
+        return say("{minutes:.0f} min", minutes=seconds / 60)
+    return say("{seconds} s", seconds=math.ceil(seconds))
