@@ -165,9 +165,9 @@ def rollout(
 def built_up(
     model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
 ) -> tuple[NDArray[np.float64], str]:
-    """The same after each block, (L, rows, cols), read-only; and as a film on one scale, a data address."""
+    """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
     from vitcore.analysis.rollout import build_up
-    from vitcore.figures.relevance import film_top, frames
+    from vitcore.figures.relevance import build_up_top, frames
     from vitcore.figures.theme import data_uri
 
     grid, how = _rec.grid, dict[str, Any](settings)
@@ -175,8 +175,8 @@ def built_up(
     start = _rec.readout if query is None else grid.prefix + query
     maps = grid.to_map(build_up(fused, start, prefix=grid.prefix, **how))
     maps.flags.writeable = False
-    film = frames(maps, grid, film_top(maps))
-    return maps, data_uri(film.reshape(-1, *film.shape[2:]), photo=True)
+    strip = frames(maps, grid, build_up_top(maps))
+    return maps, data_uri(strip.reshape(-1, *strip.shape[2:]), photo=True)
 
 
 @budget.kept

@@ -45,11 +45,11 @@ def handout(
 
 
 @budget.kept
-def film(model: str, key: str, settings: Settings, lang: str, kind: str, _vit: Vit, _rec: Recording) -> bytes:
+def animation(model: str, key: str, settings: Settings, lang: str, kind: str, _vit: Vit, _rec: Recording) -> bytes:
     """Rollout through the layers as an animation, made once."""
-    from vitcore.report.animation import animation
+    from vitcore.report.animation import animation as made
 
-    return animation(_vit, _rec, settings, kind)  # type: ignore[arg-type]
+    return made(_vit, _rec, settings, kind)  # type: ignore[arg-type]
 
 
 @budget.kept

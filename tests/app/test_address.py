@@ -65,7 +65,12 @@ def test_every_setting_is_in_the_address(slug):
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
     # a camera is not opened by a link, nor a guess made; the language writes its own address, the bar's model is `model`
-    assert {key for key in unbound if not key.startswith("guess_")} <= {"camera_on", "lang", "film_plays", "bar_model"}
+    assert {key for key in unbound if not key.startswith("guess_")} <= {
+        "camera_on",
+        "lang",
+        "animation_plays",
+        "bar_model",
+    }
     assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()} == {
         key: value for key, (_, value) in given.items()
     } | AROUND

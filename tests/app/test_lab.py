@@ -171,21 +171,21 @@ def test_the_build_up_has_the_settings_of_the_left_rollout(first):
     assert "patch 40" in told["label"]
 
 
-def test_the_film_is_one_picture_of_all_layers(first):
+def test_the_build_up_is_one_picture_of_all_layers(first):
     import base64
     import io
 
     from PIL import Image
 
-    from vitcore.figures.relevance import film_top, frames
+    from vitcore.figures.relevance import build_up_top, frames
 
     told = App("rollout").fine().component("build_up")
-    film = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["film"].partition(",")[2]))))
+    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
     maps = first.grid.to_map(build_up(first.fused["mean"], 0))
-    expected = frames(maps, first.grid, film_top(maps))
-    assert film.shape == (12 * expected.shape[1], *expected.shape[2:])
-    assert np.abs(film.astype(int) - expected.reshape(film.shape)).mean() < 6
-    assert len(told["film"]) < 400_000
+    expected = frames(maps, first.grid, build_up_top(maps))
+    assert strip.shape == (12 * expected.shape[1], *expected.shape[2:])
+    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).mean() < 6
+    assert len(told["frames"]) < 400_000
 
 
 # Words and time

@@ -106,14 +106,14 @@ def test_the_address_in_the_handout(monkeypatch, tiny_app):
     assert numbers(again)["rollout"] == json.loads(re.search(r'id="numbers">(.*?)</script>', page, re.S)[1])["rollout"]
 
 
-# The film
+# The animation
 
 
-def test_the_film_is_still_until_somebody_plays_it(tiny_app):
+def test_the_animation_is_still_until_somebody_plays_it(tiny_app):
     app = tiny_app("report").fine()
     (before,) = app.at.get("image")
     assert not before.proto.imgs[0].url.startswith("data:image/webp")
-    (after,) = app.set(film_plays=True).fine().at.get("image")
+    (after,) = app.set(animation_plays=True).fine().at.get("image")
     data = base64.b64decode(after.proto.imgs[0].url.partition(",")[2])
     assert Image.open(io.BytesIO(data)).n_frames == 3
 

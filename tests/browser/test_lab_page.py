@@ -1,4 +1,4 @@
-"""The rollout lab in a real browser: two methods side by side, a class at a touch, a film that needs no server."""
+"""The rollout lab in a real browser: two methods side by side, a class at a touch, a build-up that needs no server."""
 
 import json
 import re
@@ -13,12 +13,12 @@ LAST = "After layer 11: "
 
 
 def at_rest(page: Page) -> Page:
-    """Wait until the film is there, which comes last, and the server has nothing more to say."""
-    expect(film(page).locator("figcaption")).to_contain_text("After layer", timeout=LONG_MS)
+    """Wait until the build-up is there, which comes last, and the server has nothing more to say."""
+    expect(build_up(page).locator("figcaption")).to_contain_text("After layer", timeout=LONG_MS)
     return quiet(page)
 
 
-def film(page: Page) -> Locator:
+def build_up(page: Page) -> Locator:
     return page.locator(".st-key-build_up")
 
 
@@ -68,16 +68,16 @@ def test_a_likely_class_at_a_touch(visit):
     expect(page).to_have_url(re.compile("class="))
 
 
-def test_the_film_by_keys_and_by_touch_without_the_server(visit):
+def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
     page = at_rest(visit("rollout"))
-    said, layer = film(page).locator("figcaption"), film(page).get_by_role("slider", name="Layer")
+    said, layer = build_up(page).locator("figcaption"), build_up(page).get_by_role("slider", name="Layer")
     expect(said).to_contain_text(LAST)
     heard = []
     page.on("request", lambda request: heard.append(request.url))
     page.on("websocket", lambda socket: heard.append(socket.url))
     runs = page.evaluate(COUNT_RUNS)
     layer.focus()
-    stage = film(page).locator(".stage canvas")
+    stage = build_up(page).locator(".stage canvas")
     seen = {look(stage)}
     for place in (10, 9, 8):
         page.keyboard.press("ArrowLeft")
@@ -85,17 +85,17 @@ def test_the_film_by_keys_and_by_touch_without_the_server(visit):
         page.wait_for_timeout(400)
         seen.add(look(stage))
     assert len(seen) == 4, "every layer has a picture of its own"
-    film(page).get_by_role("button", name="layer 0", exact=True).click()
+    build_up(page).get_by_role("button", name="layer 0", exact=True).click()
     expect(said).to_contain_text("After layer 0: ")
-    film(page).get_by_role("button", name="Play").press("Enter")
+    build_up(page).get_by_role("button", name="Play").press("Enter")
     expect(said).to_contain_text("After layer 2: ")
-    film(page).get_by_role("button", name="Pause").press("Space")
+    build_up(page).get_by_role("button", name="Pause").press("Space")
     stopped = said.inner_text()
     page.wait_for_timeout(1200)
     assert said.inner_text() == stopped
-    film(page).get_by_role("button", name="Play").click()
+    build_up(page).get_by_role("button", name="Play").click()
     expect(said).to_contain_text(LAST, timeout=20_000)
-    expect(film(page).get_by_role("button", name="Play")).to_be_visible()
+    expect(build_up(page).get_by_role("button", name="Play")).to_be_visible()
     assert heard == [] and page.evaluate("window.runs") == runs
 
 
@@ -107,14 +107,14 @@ COUNT_RUNS = """() => {
 }"""
 
 
-def test_the_film_minds_a_wish_for_less_motion(visit):
+def test_the_build_up_minds_a_wish_for_less_motion(visit):
     page = at_rest(visit("rollout"))
     page.emulate_media(reduced_motion="reduce")
-    film(page).get_by_role("button", name="layer 0", exact=True).click()
+    build_up(page).get_by_role("button", name="layer 0", exact=True).click()
     page.evaluate("() => new Promise(requestAnimationFrame)")
-    at_once = look(film(page).locator(".stage canvas"))
+    at_once = look(build_up(page).locator(".stage canvas"))
     page.wait_for_timeout(600)
-    assert look(film(page).locator(".stage canvas")) == at_once, "nothing fades"
+    assert look(build_up(page).locator(".stage canvas")) == at_once, "nothing fades"
 
 
 def test_a_patch_touched_on_any_picture_is_asked(visit):

@@ -83,7 +83,7 @@ def test_the_handout_prints_on_a4(visit, offline, tmp_path):
     assert 3 <= pages <= 8
 
 
-def test_the_film_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
+def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
     from PIL import Image
 
     page = at_rest(visit("report"))
@@ -91,7 +91,7 @@ def test_the_film_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
     expect(still).not_to_have_attribute("src", re.compile("^data:"))
     page.get_by_label("Play", exact=True).click(force=True)
     expect(still).to_have_attribute("src", re.compile("^data:image/webp"))
-    for key, kind in (("film_webp", "WEBP"), ("film_gif", "GIF")):
+    for key, kind in (("animation_webp", "WEBP"), ("animation_gif", "GIF")):
         image = Image.open(taken(page, key, tmp_path))
         assert image.format == kind and image.n_frames == 12
 

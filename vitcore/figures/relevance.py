@@ -26,7 +26,7 @@ from vitcore.translation import say
 
 Pixels = NDArray[np.uint8] | Image.Image
 THUMB_PX = 192
-FRAME_PX = 8  # of a film's frame, a patch: the browser smooths further
+FRAME_PX = 8  # of a frame, a patch: the browser smooths further
 
 
 def relevance(
@@ -77,7 +77,7 @@ def grey(photo: Image.Image) -> Image.Image:
 
 
 def frames(maps: NDArray, grid: Grid, most: float) -> NDArray[np.uint8]:
-    """(L, rows, cols) maps as heat on one scale up to `most`, (L, height, width, 3): the film of the build-up."""
+    """(L, rows, cols) maps as heat on one scale up to `most`, (L, height, width, 3): the build-up, one after the other."""
     size = FRAME_PX * grid.cols, FRAME_PX * grid.rows
     return np.stack([heat(one, size, most) for one in maps])
 
@@ -87,7 +87,7 @@ def build_up(
     about: str = "",
 ) -> go.Figure:  # fmt: skip
     """(L, rows, cols) rollout after each block as small pictures on one scale, named by their layer."""
-    count, most = len(maps), film_top(maps)
+    count, most = len(maps), build_up_top(maps)
     cols = 6 if count > 4 else count
     high, wide = grid.image_px
     photo = fitted(pixels).resize((round(THUMB_PX * wide / max(high, wide)), round(THUMB_PX * high / max(high, wide))))
@@ -102,6 +102,12 @@ def build_up(
     return figure(parts, title, mode, round(90 + 760 * size[1] / size[0]), about, size=size, annotations=said)
 
 
-def film_top(maps: NDArray) -> float:
+def build_up_top(maps: NDArray) -> float:
     """The top of the one scale of a build-up: that of its last frame, the whole rollout; earlier ones may tower above it."""
     return scale_top(maps[-1])
+
+
+def build_up_unit(maps: NDArray) -> str:
+    """What that scale measures: there may be more than its top, in the last frame or before it."""
+    more = build_up_top(maps) < maps.max()
+    return say("rollout, % of the total, or more") if more else say("rollout, % of the total")

@@ -1,4 +1,4 @@
-"""Rollout through the layers as a short film, animated WebP or GIF: one frame a layer, one colour scale, a rest at the end."""
+"""Rollout through the layers as a short animation, WebP or GIF: one frame a layer, one colour scale, a rest at the end."""
 
 import io
 from functools import cache
@@ -13,12 +13,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
 from vitcore.figures.printing import FONTS
+from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import INK, SEQUENTIAL, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
 from vitcore.report.contents import layers
-from vitcore.report.pictures import asked, film_top, film_unit, over, span
+from vitcore.report.pictures import asked, over, span
 from vitcore.report.settings import USUAL, Settings
 from vitcore.translation import say
 
@@ -56,14 +57,14 @@ def still(vit: Vit, rec: Recording, settings: Settings = USUAL) -> Image.Image:
 def _frames(
     vit: Vit, rec: Recording, settings: Settings, found: NDArray, photo: Image.Image, side_px: int
 ) -> list[Image.Image]:
-    """The film's frames: a title, the photo under its heat, the layers so far, the scale."""
+    """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
     photo = photo.resize(
         (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
     )
-    top, first = film_top(found), settings.first_block
+    top, first = build_up_top(found), settings.first_block
     sheet = _sheet(
-        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, film_unit(found)
+        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(found)
     )
     place = ((sheet.width - photo.width) // 2, _line(side_px) * 2)
     frames = []

@@ -1,4 +1,4 @@
-"""Everything of many photos in one folder or one ZIP file: handouts, pictures, numbers, films, an index and a manifest.
+"""Everything of many photos in one folder or one ZIP file: handouts, pictures, numbers, animations, an index and a manifest.
 
 A photo is made in memory and then put on the shelf at once, so whoever stops in between leaves nothing half done, and no
 more than one photo's files are ever held.

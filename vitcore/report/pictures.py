@@ -17,6 +17,7 @@ from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
+from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
@@ -184,7 +185,10 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) ->
 
 def _layers(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> Picture:
     found, first = layers(rec, settings), settings.first_block
-    top, small = film_top(found), seen.resize((seen.width * 200 // max(seen.size), seen.height * 200 // max(seen.size)))
+    top, small = (
+        build_up_top(found),
+        seen.resize((seen.width * 200 // max(seen.size), seen.height * 200 // max(seen.size))),
+    )
     tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(found)]
     return Picture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
@@ -192,7 +196,7 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> 
         about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
-        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=film_unit(found)),
+        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(found)),
     )  # fmt: skip
 
 
@@ -215,17 +219,6 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
 def span(first: int, last: int) -> str:
     """The layers a rollout has been through, in words."""
     return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
-
-
-def film_top(found: NDArray) -> float:
-    """The top of the colour scale of all frames."""
-    return max(scale_top(frame) for frame in found)
-
-
-def film_unit(found: NDArray) -> str:
-    """What that scale measures."""
-    more = film_top(found) < found.max()
-    return say("rollout, % of the total, or more") if more else say("rollout, % of the total")
 
 
 def _over(photo: Image.Image, found: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:

@@ -84,7 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     _rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
-    all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and films of one photo or many", photo="*")
+    all_of_it = _verb(
+        verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
+    )
     taking_away.add(_rollout_flags(all_of_it), _load, _folder)
     listing = verbs.add_parser("models", help="the models of the menu")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")

@@ -26,7 +26,7 @@ def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
 
 
 def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
-    """Write handouts, pictures, numbers and films; damaged photos are named and left out."""
+    """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
     from vitcore.report.bundle import Bundle
     from vitcore.report.settings import Settings
     from vitcore.report.shelf import Folder, Zip

@@ -1,4 +1,4 @@
-// A film of a few pictures over a photo: all frames come at once as one tall image, and playing needs no server.
+// A few pictures over a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
 
 const HOLD_MS = 650, FADE_MS = 220
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"
@@ -15,8 +15,8 @@ export default function ({ data, parentElement }) {
   }
   s.data = data
   s.frame = Math.min(s.frame, data.captions.length - 1)
-  for (const source of [data.image, data.film]) load(source, s)
-  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.film) s.pictures.delete(old)
+  for (const source of [data.image, data.frames]) load(source, s)
+  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.frames) s.pictures.delete(old)
   controls(s)
   thumbs(s)
   go(s, s.frame, false)
@@ -65,7 +65,7 @@ function thumbs(s) {
   })
 }
 
-// From the first frame when the last is reached; a film that has ended stays on its last frame.
+// From the first frame when the last is reached; one that has ended stays on its last frame.
 function start(s) {
   const last = s.data.captions.length - 1
   const next = () => {
@@ -135,12 +135,12 @@ function draw(canvas, s, frames) {
     canvas.width = Math.round(wide * dpr)
     canvas.height = Math.round(high * dpr)
   }
-  const photo = s.pictures.get(s.data.image), film = s.pictures.get(s.data.film)
-  if (!photo?.complete || !film?.complete || !film.naturalWidth) return
-  const ctx = canvas.getContext("2d"), each = film.naturalHeight / captions.length
+  const photo = s.pictures.get(s.data.image), frames = s.pictures.get(s.data.frames)
+  if (!photo?.complete || !frames?.complete || !frames.naturalWidth) return
+  const ctx = canvas.getContext("2d"), each = frames.naturalHeight / captions.length
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
   ctx.imageSmoothingQuality = "high"
-  const heat = frame => ctx.drawImage(film, 0, frame * each, film.naturalWidth, each, 0, 0, wide, high)
+  const heat = frame => ctx.drawImage(frames, 0, frame * each, frames.naturalWidth, each, 0, 0, wide, high)
   // The heat first, whole, and the photo through it: two frames that fade into each other stay as strong as one.
   ctx.globalAlpha = 1
   for (const [frame, part] of frames) {

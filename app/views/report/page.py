@@ -1,4 +1,4 @@
-"""Take it away: a handout, a film, and a ZIP of everything for many photos; and what a link to a page carries."""
+"""Take it away: a handout, an animation, and a ZIP of everything for many photos; and what a link to a page carries."""
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ left, right = st.columns(2, gap="large")
 with left:
     parts.handout(text, vit, photo, rec, asked, "report")
 with right:
-    parts.film(text, vit, photo, rec, asked)
+    parts.animation(text, vit, photo, rec, asked)
 
 st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])

@@ -1,4 +1,4 @@
-"""The parts of the page Take it away: the rollout's settings, the handout and the film of a photo, the ZIP file of many."""
+"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo, the ZIP file of many."""
 
 from __future__ import annotations
 
@@ -58,36 +58,36 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
     )  # a stranger's words in it are escaped; it has no script
 
 
-def film(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
-    """The film, still until somebody wants it to move, and its two files."""
+def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
+    """Rollout through the layers, still until somebody wants it to move, and its two files."""
     from vitcore.figures.theme import data_address
 
-    st.markdown(f"### {text['film title']}")
-    st.markdown(text["film about"])
+    st.markdown(f"### {text['animation title']}")
+    st.markdown(text["animation about"])
     key = vit.name, photo.key, asked, texts.language()
-    with st.spinner(text["film making"], show_time=True):
-        moving = reports.film(*key, "webp", vit, rec)
-    plays = st.toggle(text["film play"], key="film_plays")
+    with st.spinner(text["animation making"], show_time=True):
+        moving = reports.animation(*key, "webp", vit, rec)
+    plays = st.toggle(text["animation play"], key="animation_plays")
     shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
-    st.image(shown, alt=text["film alt"].format(count=vit.blocks - asked.first_block), width=420)
+    st.image(shown, alt=text["animation alt"].format(count=vit.blocks - asked.first_block), width=420)
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, asked.fusion
 
     def gif() -> bytes:
         """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
-        from vitcore.report.animation import animation
+        from vitcore.report.animation import animation as made
 
         with speaking(words):
-            return animation(*session.again(model, image, fusion), asked, "gif")
+            return made(*session.again(model, image, fusion), asked, "gif")
 
     name = f"{reports.stem(photo.name)}-rollout"
     with st.container(horizontal=True):
         st.download_button(
-            text["film webp"].format(size=size(text, len(moving))), lambda: moving, f"{name}.webp", "image/webp",
-            key="film_webp", icon=":material/movie:", on_click="ignore",
+            text["animation webp"].format(size=size(text, len(moving))), lambda: moving, f"{name}.webp", "image/webp",
+            key="animation_webp", icon=":material/movie:", on_click="ignore",
         )  # fmt: skip
-        st.download_button(text["film gif"], gif, f"{name}.gif", "image/gif", key="film_gif", icon=":material/gif_box:",
+        st.download_button(text["animation gif"], gif, f"{name}.gif", "image/gif", key="animation_gif", icon=":material/gif_box:",
                            on_click="ignore")  # fmt: skip
 
 

@@ -207,18 +207,18 @@ def difference(a: Asked, left: Side, right: Side) -> None:
 
 
 def build_up(a: Asked, settings: dict[str, Any]) -> None:
-    """Rollout after each block, as a film and as small pictures."""
+    """Rollout after each block, playing and as small pictures."""
     from vitcore import figures
-    from vitcore.figures.relevance import film_top
+    from vitcore.figures.relevance import build_up_top
     from vitcore.figures.theme import SEQUENTIAL
 
     text, grid = a.text, a.rec.grid
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
-    maps, film = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
-    top, layers = film_top(maps), range(len(maps))
+    maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
+    top, layers = build_up_top(maps), range(len(maps))
     caption = text["frame prefix"] if grid.prefix else text["frame"]
     player(
-        a.address, film, [text["layer"].format(layer=i) for i in layers],
+        a.address, frames, [text["layer"].format(layer=i) for i in layers],
         [caption.format(layer=i, share=maps[i].sum(), rest=1 - maps[i].sum()) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="build_up", label=text["build-up label"].format(who=a.who), opacity=a.opacity,

@@ -1,4 +1,4 @@
-"""Relevance drawn: signs have their own colours, zero is the middle of the scale, and a film has one scale."""
+"""Relevance drawn: signs have their own colours, zero is the middle of the scale, and a build-up has one scale."""
 
 import base64
 import io
@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.relevance import drawn, film_top, frames, grey, limit, signed_heat
+from vitcore.figures.relevance import build_up_top, drawn, frames, grey, limit, signed_heat
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, lut
 from vitcore.grid import Grid
 
@@ -92,12 +92,12 @@ def growing(count=3):
     return np.stack([(i + 1) * (0.01 + 0.002 * x + 0.001 * y) for i in range(count)])
 
 
-def test_a_film_has_the_scale_of_its_last_frame():
+def test_a_build_up_has_the_scale_of_its_last_frame():
     maps = growing()
-    film = frames(maps, GRID, film_top(maps))
-    assert film_top(maps) == maps[-1].max() and film.dtype == np.uint8 and film.shape[0] == 3
-    assert film[-1].reshape(-1, 3).tolist().count(lut(SEQUENTIAL)[255].tolist()) > 0
-    bright = film.astype(int).sum((1, 2, 3))
+    drawn_all = frames(maps, GRID, build_up_top(maps))
+    assert build_up_top(maps) == maps[-1].max() and drawn_all.dtype == np.uint8 and drawn_all.shape[0] == 3
+    assert drawn_all[-1].reshape(-1, 3).tolist().count(lut(SEQUENTIAL)[255].tolist()) > 0
+    bright = drawn_all.astype(int).sum((1, 2, 3))
     assert bright[0] < bright[1] < bright[2]
     alike = frames(np.stack([maps[1]] * 2), GRID, maps[1].max())
     assert np.array_equal(alike[0], alike[1])
@@ -112,7 +112,7 @@ def test_every_layer_has_its_picture_and_its_name(count):
     width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]
     assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.layout.annotations)
     bar = next(t for t in fig.data if t.type == "scatter").marker
-    assert bar.cmax == pytest.approx(100 * film_top(maps))
+    assert bar.cmax == pytest.approx(100 * build_up_top(maps))
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])

@@ -1,4 +1,4 @@
-"""The film: a frame a layer on one colour scale, small enough to send, and the last frame is the rollout."""
+"""The animation: a frame a layer on one colour scale, small enough to send, and the last frame is the rollout."""
 
 import io
 from itertools import pairwise
@@ -8,10 +8,11 @@ import pytest
 from PIL import Image
 
 import vitcore
+from vitcore.figures.relevance import build_up_top
 from vitcore.models import zoo
 from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, animation, still
 from vitcore.report.contents import layers
-from vitcore.report.pictures import film_top, span
+from vitcore.report.pictures import span
 from vitcore.report.settings import Settings
 from vitcore.translation import speaking
 
@@ -54,9 +55,9 @@ def test_the_still_is_the_last_frame(shipped, rec):
 def test_one_scale_for_all_frames(shipped, rec):
     """Where two frames' amounts are the same so are their colours: the last frame is drawn with the first's scale."""
     found = layers(rec, Settings())
-    top = film_top(found)
+    top = build_up_top(found)
     assert top >= np.quantile(found, 0.95) and top <= found.max()
-    assert top == max(film_top(frame[None]) for frame in found)
+    assert top == build_up_top(found[-1:]), "the last frame is the whole rollout, drawn as everywhere"
 
 
 def test_it_shrinks_until_it_is_small_enough(shipped, rec):
@@ -66,7 +67,7 @@ def test_it_shrinks_until_it_is_small_enough(shipped, rec):
     assert Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width <= SIDES_PX[0]
 
 
-def test_a_large_model_s_film_fits(noise):
+def test_a_large_model_s_animation_fits(noise):
     from tests.conftest import timm_vit
 
     vit = zoo.wrap(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
