@@ -81,12 +81,13 @@ def test_figures_see_arrays_and_a_grid(subtests):
 ROOMS = {
     "grid.py": (),
     "assets.py": (),
+    "errors.py": (),
     "translation.py": (),
     "models/cards.py": ("vitcore.translation",),
     "models/torchvision_ops.py": (),
     "tables.py": (),
     "tape.py": (),
-    "images.py": ("vitcore.grid", "vitcore.translation"),
+    "images.py": ("vitcore.errors", "vitcore.grid", "vitcore.translation"),
     "models/hub.py": (
         "vitcore.models.cards",
         "vitcore.models.torchvision_ops",
@@ -97,11 +98,13 @@ ROOMS = {
     "models/tanh_head.py": (),
     "models/own_files.py": (
         "vitcore.assets",
+        "vitcore.errors",
         "vitcore.models.cards",
         "vitcore.models.tanh_head",
         "vitcore.translation",
     ),
     "models/zoo.py": (
+        "vitcore.errors",
         "vitcore.grid",
         "vitcore.images",
         "vitcore.models.cards",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
+from vitcore.errors import first_line
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -69,7 +70,7 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     except Image.DecompressionBombError:
         raise PhotoError(say("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6)) from None
     except Exception as error:  # decoders raise whatever they like on damaged files
-        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        reason = first_line(error, 120)
         raise PhotoError(say("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason)) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 

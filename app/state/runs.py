@@ -18,6 +18,7 @@ from app import mode, texts
 from app.state.memory import budget
 from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
+from vitcore.errors import first_line
 from vitcore.models.cards import DEFAULT, ModelCard
 from vitcore.train.runs import files
 
@@ -208,7 +209,7 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
         try:
             return _measured(recipe_json, classes, texts.language())
         except Exception as error:  # out of memory, most likely: not kept, for the next time there may be more
-            return _one_line(error)
+            return first_line(error)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -220,7 +221,7 @@ def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str
     try:
         params, forward = cost.shape(recipe, classes)
     except Exception as error:  # timm and torch each complain in their own way
-        return _one_line(error)
+        return first_line(error)
     return params, 3 * forward * recipe.batch
 
 
@@ -230,10 +231,6 @@ def _measured(recipe_json: str, classes: int, lang: str) -> Cost:
     from vitcore.train.recipes.recipe import from_json
 
     return cost(from_json(recipe_json), classes)
-
-
-def _one_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:160]
 
 
 # Films

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.assets import asset
+from vitcore.errors import first_line
 from vitcore.models.cards import ModelError
 from vitcore.translation import say
 
@@ -51,7 +52,7 @@ def facts(file: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise ModelError(
-            say("{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=reason(error))
+            say("{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error))
         ) from None
     if not isinstance(said, dict):
         raise ModelError(
@@ -80,8 +81,3 @@ def fill(module: Any, file: Path) -> None:
 
     state = {k: v.float() for k, v in load_file(file).items()}
     module.load_state_dict(checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True))
-
-
-def reason(error: Exception) -> str:
-    """The first line of what went wrong, short enough for a sentence."""
-    return (str(error).splitlines() or [type(error).__name__])[0][:160]

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore.errors import first_line
 from vitcore.grid import Grid
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
@@ -111,9 +112,7 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> 
             )
         ) from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError(
-            say("{called} can't be loaded: {reason}", called=called, reason=own_files.reason(error))
-        ) from None
+        raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=first_line(error))) from None
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -129,7 +128,7 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=own_files.reason(error))) from None
+        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=first_line(error))) from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(

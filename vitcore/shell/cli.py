@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from vitcore.errors import first_line
 from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.shell import report as taking_away
 from vitcore.shell import train as training
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 MOST_GUTTER_PX = 64
+MOST_WORDS = 2000  # characters of an error: paths may be long
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
 
 
@@ -45,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
         if "--debug" in given:
             raise
-        print(f"vitcore: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
+        print(f"vitcore: {first_line(error, MOST_WORDS)}", file=sys.stderr)
         return 2
     return 0
 

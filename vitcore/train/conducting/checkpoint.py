@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
+from vitcore.errors import first_line
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.model import architecture
 from vitcore.train.runs.files import RunError, RunFolder, explained, replace, write
@@ -51,7 +52,7 @@ def restore(run: Training, folder: RunFolder) -> None:
         again = say("its weights may be whole in {file}", file=folder.model)
         if source == folder.checkpoint and folder.before.is_dir():
             again = say("delete {folder} to go on from the one before it", folder=folder.checkpoint)
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        reason = first_line(error, 120)
         raise RunError(
             say("the checkpoint of run {id} is damaged ({reason}): {again}.", id=folder.id, reason=reason, again=again)
         ) from error

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitcore.assets import asset
+from vitcore.errors import first_line
 from vitcore.train.data import parquet
 from vitcore.train.data.photos import DataError, Photos, parted, require_classes
 from vitcore.translation import say
@@ -75,7 +76,7 @@ def _cifar(name: str) -> tuple[Photos, Photos]:
         with FileLock(home / f"{name}.lock"):  # of several processes one downloads
             train, test = (make(home, train=part, download=True) for part in (True, False))
     except Exception as error:  # addresses, archives and the disk each raise their own
-        said = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        said = first_line(error, 120)
         file = getattr(make, "filename", f"the archive of {name}")
         raise DataError(
             say(

@@ -22,6 +22,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from vitcore.errors import first_line
 from vitcore.train.recipes.recipe import Recipe, RecipeError, from_json, to_json
 from vitcore.translation import say
 
@@ -198,7 +199,7 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
         raise
     except errors as error:
         left = say("the checkpoint before it is whole") if folder.has_checkpoint else say("there was no checkpoint yet")
-        reason = str(getattr(error, "strerror", None) or error).splitlines()[0][:160]
+        reason = getattr(error, "strerror", None) or first_line(error)
         raise RunError(
             say(
                 "{what} of run {id} could not be written ({reason}); {left}.",
