@@ -12,3 +12,6 @@ def asset(name: str) -> Path:
     beside = Path(__file__).resolve().parent.parent
     installed = beside / "inside_vit" / "assets"
     return (installed if installed.is_dir() else beside / "assets") / name
+
+
+SAMPLES = asset("samples")  # photos that come with the project, `credits.json` beside them

@@ -15,7 +15,7 @@ import streamlit as st
 from app import texts
 from app.state import models, runs
 from app.state.memory import budget, visitors
-from vitcore.assets import asset
+from vitcore.assets import SAMPLES
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
 
-SAMPLES = asset("samples")
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
 

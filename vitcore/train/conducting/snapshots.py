@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.assets import asset
+from vitcore.assets import SAMPLES
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo, open_photo
 from vitcore.models import zoo
@@ -17,7 +17,6 @@ from vitcore.train.runs.files import RunFolder, explained
 from vitcore.train.runs.frames import TOP, save_frame, save_still
 from vitcore.translation import say
 
-SAMPLES = asset("samples")
 WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
 
 

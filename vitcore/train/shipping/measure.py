@@ -22,10 +22,10 @@ from timm.data import create_transform
 from tqdm import tqdm
 
 from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.assets import SAMPLES
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import open_photo, see
 from vitcore.models.zoo import Vit, load, positions, wordnet_ids
-from vitcore.train.conducting.snapshots import SAMPLES
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
 from vitcore.train.judging.evaluate import accuracy
