@@ -25,6 +25,7 @@ MAX_PIXELS = 50_000_000
 MIN_SIDE_PX = 8
 MAX_ASPECT = 50
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
 
 
 class PhotoError(ValueError):

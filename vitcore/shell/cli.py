@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_GUTTER_PX = 64
 MOST_WORDS = 2000  # characters of an error: paths may be long
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif"}
 
 
 class UsageError(ValueError):
@@ -170,14 +169,13 @@ def _give(
         }
         print(json.dumps(facts | answer, ensure_ascii=False))
         return
-    import numpy as np
-
     from vitcore.figures import print_figure
+    from vitcore.tables import npz_of
 
     drawn = print_figure(fig(), "png")
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / f"{name}.png").write_bytes(drawn)
-    np.savez_compressed(args.out / f"{name}.npz", **arrays)
+    (args.out / f"{name}.npz").write_bytes(npz_of(arrays))
     print(f"{args.out / name}.png  {args.out / name}.npz")
 
 
@@ -270,6 +268,8 @@ def distance(args: argparse.Namespace) -> None:
 
 
 def _folder(folder: Path | None) -> list[Path]:
+    from vitcore.images import SUFFIXES
+
     if folder is None:
         return []
     if not folder.is_dir():

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
-FIRST = 0.7  # where step 0 stands on a logarithmic axis, as in vitcore.figures.training
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
@@ -129,6 +128,8 @@ def _turn(steps: list[int]) -> bool:
 def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) -> None:
     if not film.log:
         return
+    from vitcore.figures.training import FIRST
+
     drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
     if not specs:

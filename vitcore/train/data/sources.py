@@ -10,6 +10,7 @@ import numpy as np
 
 from vitcore.assets import SAMPLES
 from vitcore.errors import first_line
+from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
 from vitcore.train.data.photos import DataError, Photos, parted, require_classes
 from vitcore.translation import say
@@ -17,7 +18,6 @@ from vitcore.translation import say
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")
 VALIDATION = ("val", "validation", "test")  # folder names, in this order of preference
 
 

@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vitcore.analysis.training import KEPT, MASKED, REPLACED, UNTOUCHED
 from vitcore.train.recipes.recipe import Recipe
 
 LEVELS = 8  # 3 bits a channel
 COLOURS = LEVELS**3
-UNTOUCHED, MASKED, REPLACED, KEPT = 0, 1, 2, 3  # what happened to a patch; the last three are predicted
 CELLS = {"colour": 1, "colours4x4": 4}  # cells a side whose colours are predicted
 
 
