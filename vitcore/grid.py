@@ -67,6 +67,12 @@ class Grid:
         c = self.centres_px()
         return np.hypot(c[:, None, 0] - c[None, :, 0], c[:, None, 1] - c[None, :, 1])
 
+    def cut(self, pixels: NDArray) -> NDArray:
+        """(H, W, C) pixels as (N, P, P, C) patches in reading order (arXiv 2010.11929 §3.1)."""
+        (high, wide), channels = self.step_px, pixels.shape[-1]
+        blocks = pixels.reshape(self.rows, high, self.cols, wide, channels).swapaxes(1, 2)
+        return blocks.reshape(self.patches, high, wide, channels)
+
     def to_map(self, values: NDArray) -> NDArray:
         """(…, N) or (…, T) values over tokens as (…, rows, cols); prefix tokens are dropped."""
         count = values.shape[-1]

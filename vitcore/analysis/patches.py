@@ -8,10 +8,7 @@ from vitcore.grid import Grid
 
 def cut(pixels: NDArray, grid: Grid) -> NDArray:
     """(H, W, C) pixels as (N, P, P, C) patches in reading order."""
-    high, wide = grid.step_px
-    channels = pixels.shape[-1]
-    blocks = pixels.reshape(grid.rows, high, grid.cols, wide, channels).swapaxes(1, 2)
-    return blocks.reshape(grid.patches, high, wide, channels)
+    return grid.cut(pixels)
 
 
 def join(patches: NDArray, grid: Grid) -> NDArray:

@@ -4,16 +4,27 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import DIVERGING, Mode, Part, colour, figure, hover_cells, mosaic, note, picture
+from vitcore.figures.theme import (
+    CATEGORICAL,
+    DIVERGING,
+    PINNED,
+    Mode,
+    Part,
+    colour,
+    figure,
+    hover_cells,
+    mosaic,
+    note,
+    picture,
+    rgb,
+)
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 
 def split_picture(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
     """(H, W, 3) pixels as an RGBA mosaic of patches, `gutter_px` model pixels apart, each pixel `zoom` wide."""
-    high, wide = grid.step_px
-    blocks = pixels.reshape(grid.rows, high, grid.cols, wide, 3).swapaxes(1, 2).reshape(-1, high, wide, 3)
-    return mosaic(blocks, grid.cols, round(gutter_px * zoom), zoom=zoom)
+    return mosaic(grid.cut(pixels), grid.cols, round(gutter_px * zoom), zoom=zoom)
 
 
 def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode: Mode = "light") -> go.Figure:
@@ -56,7 +67,7 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: i
                          place=place, tokens=grid.tokens, prefix=grid.prefix)),
     )  # fmt: skip
     said = [note(text, 0, y, yanchor="bottom") for y, text in labels]
-    mark = {"xanchor": "center", "yanchor": "top", "color": "#D55E00"}
+    mark = {"xanchor": "center", "yanchor": "top", "color": PINNED}
     said.append(note("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, **mark))
     title = say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1])
     parts = [enlarged, numbers, strip, _sequence(grid, place, wide, high + 9.4)]
@@ -71,6 +82,6 @@ def _strip(row: NDArray[np.uint8], wide: float, top: float) -> Part:
 def _sequence(grid: Grid, place: int, wide: float, top: float) -> Part:
     """All tokens as a row of cells: prefix tokens first, the chosen one marked."""
     row = np.full((1, grid.tokens, 3), 205, np.uint8)
-    row[:, : grid.prefix] = (0, 114, 178)
-    row[:, place] = (213, 94, 0)
+    row[:, : grid.prefix] = rgb(CATEGORICAL[0])
+    row[:, place] = rgb(PINNED)
     return _strip(row, wide, top)

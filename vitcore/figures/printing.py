@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
 
+from vitcore.figures.theme import INK
 from vitcore.translation import say
 
 DPI = 150
@@ -39,7 +40,7 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=DPI, layout="constrained")
     FigureCanvasAgg(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
-    ink = {"text": "#E8E6E1" if mode == "dark" else "#1F2328"}
+    ink = INK[mode]
     sheet.set_facecolor(PAPER[mode])
     axes = sheet.add_subplot()
     _draw_traces(fig, axes, sheet, ink["text"])

@@ -12,6 +12,7 @@ from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
     INK,
+    PINNED,
     SEQUENTIAL,
     Mode,
     Part,
@@ -23,13 +24,13 @@ from vitcore.figures.theme import (
     note,
     outline,
     picture,
+    rgb,
 )
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
-PINNED = "#D55E00"
 FROM_THE_TOP: dict[str, Any] = {  # where there is more room than the picture needs, it is left below
     "x": {"constraintoward": "left"}, "y": {"constraintoward": "top"},
 }  # fmt: skip
@@ -124,7 +125,7 @@ def sequence(
     down, right = (np.arange(each) * side // each for side in cuts.shape[1:3])
     cells = np.empty((grid.tokens, each, each, 3), np.uint8)
     for i in range(grid.prefix):
-        cells[i] = _rgb(CATEGORICAL[i % 2 * 5])
+        cells[i] = rgb(CATEGORICAL[i % 2 * 5])
     cells[grid.prefix :] = cuts[:, down][:, :, right]
     drawn = mosaic(cells, across, gutter=4)
     step, size = each + 4, (float(drawn.shape[1]), float(drawn.shape[0]))
@@ -145,10 +146,6 @@ def sequence(
     about = say("wrapped like lines of text, {across} in a line", across=across)
     high = 84 + round(560 * size[1] / size[0])
     return figure(parts, title, mode, high, about, size=size, shapes=[box], annotations=said, **FROM_THE_TOP)
-
-
-def _rgb(ink: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(ink[1:]))
 
 
 def attended(weights: NDArray, grid: Grid, most: list[int], side_px: int = 28) -> NDArray[np.uint8]:

@@ -20,6 +20,7 @@ DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
 CATEGORICAL = (  # told apart by colour-blind readers, at least 3:1 on light and on dark pages
     "#0B7BC1", "#D55E00", "#0B9A68", "#CC5FA3", "#B98A10", "#7A6BD8", "#8A8A8A", "#A0522D",
 )  # fmt: skip
+PINNED = CATEGORICAL[1]  # what was asked or chosen
 INK: dict[Mode, dict[str, str]] = {
     "light": {"text": "#1F2328", "soft": "#57606A", "line": "#D9D5CC", "accent": "#0B6E83"},
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
@@ -121,11 +122,17 @@ def colour(
     return lut(scale)[np.uint8(np.clip(np.round(255 * unit), 0, 255))]
 
 
+def rgb(ink: str) -> tuple[int, int, int]:
+    """An ink "#RRGGBB" as three bytes."""
+    red, green, blue = bytes.fromhex(ink[1:])
+    return red, green, blue
+
+
 def lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) bytes of a named colour scale."""
     if scale not in _LUTS:
-        rgb = sample_colorscale(get_colorscale(scale), np.linspace(0, 1, 256).tolist(), colortype="tuple")
-        _LUTS[scale] = np.round(255 * np.asarray(rgb)).astype(np.uint8)
+        steps = sample_colorscale(get_colorscale(scale), np.linspace(0, 1, 256).tolist(), colortype="tuple")
+        _LUTS[scale] = np.round(255 * np.asarray(steps)).astype(np.uint8)
     return _LUTS[scale]
 
 

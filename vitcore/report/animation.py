@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
-from vitcore.figures.printing import FONTS
+from vitcore.figures.printing import FONTS, PAPER
 from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import INK, SEQUENTIAL, lut
 from vitcore.forward.recording import Recording
@@ -27,7 +27,7 @@ Kind = Literal["webp", "gif"]
 MOST_BYTES = 2 * 2**20
 SIDES_PX = (512, 448, 384, 320, 256, 192, 128)  # the photo's longer side, largest first: the first that is small enough
 FRAME_MS, REST_MS = 700, 2600
-PAPER, INKS = "#FFFFFF", INK["light"]
+INKS = INK["light"]
 
 
 def animation(
@@ -85,7 +85,7 @@ def _sheet(photo: tuple[int, int], side_px: int, title: str, most: float, unit: 
     """What is the same in all frames: the title above, the colour bar below."""
     line = _line(side_px)
     wide = max(photo[0], side_px)
-    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER)
+    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER["light"])
     pen, edge = ImageDraw.Draw(sheet), line // 2
     _write(pen, (edge, line // 2), title, line, INKS["text"], wide - line)
     y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
