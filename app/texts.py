@@ -70,14 +70,14 @@ def _prose(page: str, lang: str) -> Prose:
 
 def parse(markdown: str) -> dict[str, str]:
     """Texts by key: each `## key` and what is below it; lines `- key: text` below `## labels`; before all that, "intro"."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for block in re.split(r"^## ", f"## intro\n{markdown}", flags=re.M)[1:]:
         key, _, body = block.partition("\n")
         if key.strip() == "labels":
-            found |= dict(re.findall(r"^- ([^:\n]+): (.+)$", body, flags=re.M))
+            texts |= dict(re.findall(r"^- ([^:\n]+): (.+)$", body, flags=re.M))
         elif body.strip():
-            found[key.strip()] = UNSPACED.sub("", body.strip())
-    return found
+            texts[key.strip()] = UNSPACED.sub("", body.strip())
+    return texts
 
 
 @lru_cache(maxsize=8)

@@ -21,12 +21,12 @@ def each(things: Sequence[T], do: Callable[[T], R], unit: str = "photo") -> list
     rank, world = (state.process_index, state.num_processes) if state else (0, 1)
     mine = range(rank, len(things), world)
     bar = tqdm(mine, unit=unit, file=sys.stderr, disable=len(things) < 2 or rank > 0)
-    found = [(i, do(things[i])) for i in bar]
+    done = [(i, do(things[i])) for i in bar]
     if state:
         from accelerate.utils import gather_object
 
-        found = gather_object(found)
-    return [result for _, result in sorted(found, key=lambda pair: pair[0])]
+        done = gather_object(done)
+    return [result for _, result in sorted(done, key=lambda pair: pair[0])]
 
 
 def speaks() -> bool:

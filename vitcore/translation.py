@@ -28,11 +28,11 @@ def retell(said: str) -> str:
     known = table()
     if said in known:
         return known[said]
-    fits = [(sentence, found) for sentence in known if (found := _pattern(sentence).fullmatch(said))]
+    fits = [(sentence, match) for sentence in known if (match := _pattern(sentence).fullmatch(said))]
     if not fits:
         return said
-    sentence, found = max(fits, key=lambda fit: len(_BLANK.sub("", fit[0])))
-    facts = {name: retell(fact) for name, fact in found.groupdict().items()}
+    sentence, match = max(fits, key=lambda fit: len(_BLANK.sub("", fit[0])))
+    facts = {name: retell(fact) for name, fact in match.groupdict().items()}
     return _BLANK.sub(lambda blank: facts[blank[1]], known[sentence])
 
 
@@ -42,11 +42,11 @@ _BLANK = re.compile(r"\{(\w+)[^}]*\}")  # a fact's place, with how it is written
 @lru_cache(maxsize=1024)
 def _pattern(sentence: str) -> re.Pattern[str]:
     """What finds a sentence again whatever its facts were; one without facts is found by itself."""
-    seen: set[str] = set()
+    named: set[str] = set()
 
     def blank(match: re.Match[str]) -> str:
-        again = match[1] in seen
-        seen.add(match[1])
+        again = match[1] in named
+        named.add(match[1])
         return f"(?P={match[1]})" if again else f"(?P<{match[1]}>.+)"
 
     parts = re.split(r"(\{\w+[^}]*\})", sentence)

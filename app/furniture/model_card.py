@@ -51,10 +51,10 @@ def _trained(name: str) -> dict[str, Any]:
     """What the card beside a model's weights says of its training; nothing for models of the hub."""
     try:
         file = own_files.find(name)
-        found = own_files.facts(file).get("trained", {}) if file else {}
+        trained = own_files.facts(file).get("trained", {}) if file else {}
     except ModelError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return trained if isinstance(trained, dict) else {}
 
 
 def _judged(measured: dict[str, Any]) -> dict[str, float]:

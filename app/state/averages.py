@@ -51,16 +51,16 @@ def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterato
 
     mean.turn = mine = mean.turn + 1
     for place, (name, data) in enumerate(photos[mean.done :], start=mean.done + 1):
-        found, problem = None, None
+        px, problem = None, None
         try:
             rec = record(model, open_photo(data, name), fusions=())
-            found = np.stack([rec.distance_px, rec.distance_renormalised_px])
+            px = np.stack([rec.distance_px, rec.distance_renormalised_px])
         except PhotoError as error:
             problem = str(error)
         if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
             return
-        if found is not None:
-            mean.total, mean.images = mean.total + found, mean.images + 1
+        if px is not None:
+            mean.total, mean.images = mean.total + px, mean.images + 1
         else:
             mean.problems.append(str(problem))
         mean.done = place

@@ -25,20 +25,20 @@ Figures = dict[str, "go.Figure"]
 
 def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     """What the weights alone tell, and the mean distances over all photos of the film."""
-    found: Figures = {}
+    drawn: Figures = {}
     if "kernel" in film.arrays:
         basis = kernels.components(film.at("kernel", frame))
-        found["filters"] = figures.filters(
+        drawn["filters"] = figures.filters(
             kernels.as_picture(basis.vectors[:SHOWN]), basis.variance, mode, texts.prose("learn")["filters title"]
         )
     if "positions" in film.arrays:
-        found["positions"] = _positions(film, frame, mode)
+        drawn["positions"] = _positions(film, frame, mode)
     far, grid = film.arrays["distance_px"], film.grid
-    found["distance"] = figures.distance(
+    drawn["distance"] = figures.distance(
         film.at("distance_px", frame), grid, uniform_distance_px(grid), images=len(film.photos), mode=mode,
         most_px=float(far.max()),
     ).update_layout(height=400)  # fmt: skip
-    return found
+    return drawn
 
 
 def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
@@ -50,30 +50,30 @@ def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
 
 def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     """What the model makes of one photo."""
-    found: Figures = {}
-    seen, grid, text = film.photos[photo], film.grid, texts.prose("learn")
+    drawn: Figures = {}
+    pixels, grid, text = film.photos[photo], film.grid, texts.prose("learn")
     if "predicted" in film.arrays:
-        found |= _masked(film, frame, photo, mode)
+        drawn |= _masked(film, frame, photo, mode)
     for name in ("rollout", "last_block"):
         if name in film.arrays:
             most = training.scale(film.arrays[name][:, photo])
             mask = film.at(name, frame)[photo]
             told = text["share"].format(most=mask.max(), even=1 / grid.patches)
-            found[name] = figures.gathered(mask, seen, grid, text[f"{name} title"], most, mode, told)
+            drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told)
     if answers := film.top(frame, photo):
-        found["answer"] = figures.predictions(answers, mode, text["answer title"])
-    return found
+        drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
+    return drawn
 
 
 def _masked(film: Film, frame: int, photo: int, mode: Any) -> Figures:
-    seen, grid = film.photos[photo], film.grid
+    pixels, grid = film.photos[photo], film.grid
     fate, source, truth = (film.still[name][photo] for name in ("fate", "source", "truth"))
     said = film.arrays["predicted"][frame, photo]
     off = training.colour_error(said, truth, fate)
     share, text = (fate != training.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
-        training.corrupted(seen, fate, source, grid), training.painted(seen, fate, said, grid),
-        training.painted(seen, fate, truth, grid),
+        training.corrupted(pixels, fate, source, grid), training.painted(pixels, fate, said, grid),
+        training.painted(pixels, fate, truth, grid),
     )  # fmt: skip
     return {
         "given": figures.masked(
@@ -99,7 +99,7 @@ def curves(
 
     common: dict[str, Any] = {"mode": mode, "at": at, "last": last, "log_steps": log_steps}
     steps, loss = training.curve(log, "loss")
-    found: Figures = {}
+    drawn: Figures = {}
     if len(loss):
         mean = training.binned(steps, loss, BINS // 8, log_steps)
         lines = [
@@ -108,14 +108,14 @@ def curves(
             line(text["validation"], "val_loss", "dots"),
         ]
         title = text["loss title"].format(value=loss[-1], step=int(steps[-1]))
-        found["loss"] = figures.curves(lines, title, text["loss unit"], **common)
+        drawn["loss"] = figures.curves(lines, title, text["loss unit"], **common)
     fields = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}
     right = [line(text[name], field, "dots") for name, field in fields.items()]
     right = [one for one in right if len(one.steps)]
     if right:
         title = text["right title"].format(value=right[0].values[-1], name=right[0].name)
-        found["accuracy"] = figures.curves(right, title, text["right unit"], limits=(0, 102), **common)
+        drawn["accuracy"] = figures.curves(right, title, text["right unit"], limits=(0, 102), **common)
     rate = line(text["learning rate"], "lr")
     if len(rate.steps):
-        found["rate"] = figures.curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
-    return found
+        drawn["rate"] = figures.curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
+    return drawn

@@ -145,9 +145,9 @@ def relevance(
     from vitcore.forward.relevance import relevance as compute
 
     with budget.STORE.room(shape(_vit).gradient_bytes):
-        found = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
-    found.maps.flags.writeable = False
-    return found
+        results = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
+    results.maps.flags.writeable = False
+    return results
 
 
 @budget.kept
@@ -156,9 +156,9 @@ def rollout(
 ) -> NDArray[np.float64]:
     """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
     how: dict[str, Any] = dict(settings)
-    found = session.fused(_vit, _rec, how["fusion"]).rollout(None if query is None else _rec.grid.prefix + query, **how)
-    found.flags.writeable = False
-    return found
+    mask = session.fused(_vit, _rec, how["fusion"]).rollout(None if query is None else _rec.grid.prefix + query, **how)
+    mask.flags.writeable = False
+    return mask
 
 
 @budget.kept

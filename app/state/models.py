@@ -36,10 +36,10 @@ def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
             raise ModelError(mode.why("downloads"))
         fetch(name, progress)
     version = runs.version_of(name)
-    found: Vit | None = budget.STORE.peek(_key(version))
-    if found is None and version == name != DEFAULT:
+    kept: Vit | None = budget.STORE.peek(_key(version))
+    if kept is None and version == name != DEFAULT:
         _make_room(name)
-    return found or loaded(version)
+    return kept or loaded(version)
 
 
 @budget.kept
@@ -66,13 +66,13 @@ def _make_room(name: str) -> None:
     from vitcore.models.plan import plan
 
     try:
-        found = plan(name)
+        planned = plan(name)
     except ModelError:  # it may be a file with a name of timm's; what is wrong with it, loading it says
-        found = None
-    if found is None:
+        planned = None
+    if planned is None:
         return
-    need = found.weights_bytes + found.pass_bytes
-    loading = min(need + found.weights_bytes, budget.limit())  # for a moment, the file and the model
+    need = planned.weights_bytes + planned.pass_bytes
+    loading = min(need + planned.weights_bytes, budget.limit())  # for a moment, the file and the model
     try:
         with budget.STORE.room(max(need, loading)):
             pass

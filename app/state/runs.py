@@ -101,10 +101,10 @@ def watch(run_id: str) -> Watched | None:
 def log(run: files.RunFolder) -> list[dict[str, Any]]:
     """The run's records, read again only when there are more."""
     try:
-        seen = run.log.stat()
+        stat = run.log.stat()
     except OSError:
         return []
-    return _log(str(run.path), seen.st_size, seen.st_mtime_ns)
+    return _log(str(run.path), stat.st_size, stat.st_mtime_ns)
 
 
 @budget.kept
@@ -177,10 +177,10 @@ def look_into(source: str, task: str) -> Photographs:
     if not source.strip():
         return Photographs(problem=text["name one"])
     with st.spinner(text["counting"]):
-        found = _look_into(source, texts.language())
-    if task == "classify" and found.counted and not found.classes:
+        photographs = _look_into(source, texts.language())
+    if task == "classify" and photographs.counted and not photographs.classes:
         return Photographs(problem=text["no classes"].format(source=source))
-    return found
+    return photographs
 
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)

@@ -112,10 +112,10 @@ def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") 
     from vitcore.models import zoo
 
     vit = models.loaded(model)
-    found = zoo.positions(vit)
-    if found is None:
+    table = zoo.positions(vit)
+    if table is None:
         return None
-    return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else found)
+    return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else table)
 
 
 @budget.kept
@@ -237,15 +237,15 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     if name in errors:
         return _last_model()
     try:
-        found = models.have(name, name in (last, DEFAULT), progress)
+        model = models.have(name, name in (last, DEFAULT), progress)
         if name != last:
-            recording(found, photo())  # a model may load and still not attend over one grid of patches
+            recording(model, photo())  # a model may load and still not attend over one grid of patches
     except (ModelError, budget.NoRoomError) as error:
         errors.clear()
         errors[name] = str(error) or texts.prose("common")["no room now"]
         return _last_model()
     st.session_state["_model"] = name
-    return found
+    return model
 
 
 def _last_model() -> Vit:
@@ -280,14 +280,14 @@ def recording(model: Vit, image: Photo, block: int | None = None) -> Recording:
 
 def again(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
-    found, whose = models.loaded(model), key.rpartition(" ")[2]
+    vit, whose = models.loaded(model), key.rpartition(" ")[2]
     own = budget.STORE.peek(("upload", whose))
     if own:
         image = _photo(digest_of(own[0]), own[1], texts.DEFAULT, whose, own[0])
     else:
         name = next(row["id"] for row in samples() if _digest_of_sample(row["id"]) == key)
         image = _photo(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
-    return found, fused(found, recording(found, image), fusion)
+    return vit, fused(vit, recording(vit, image), fusion)
 
 
 def fused(model: Vit, rec: Recording, fusion: str) -> Recording:

@@ -74,13 +74,13 @@ def describe(weights: NDArray, distance_px: NDArray, renormalised_px: NDArray, g
         entropy_bits(weights, grid), distance_px, renormalised_px, prefix_shares(weights, grid),
         explained_by_offset(weights, grid), strict=True,
     )  # fmt: skip
-    found = []
+    described = []
     for bits, px, left_px, shares, offset in rows:
         words, sink = name(float(bits), float(left_px), shares, float(offset), grid)
-        found.append(
+        described.append(
             Head(float(bits), float(px), float(left_px), tuple(map(float, shares)), float(offset), words, sink)
         )
-    return found
+    return described
 
 
 def name(

@@ -17,8 +17,8 @@ UNTOUCHED, MASKED, REPLACED, KEPT = 0, 1, 2, 3  # what happened to a patch (arXi
 
 def curve(log: Sequence[dict[str, Any]], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(steps, values) of the records that have a finite `name`."""
-    found = [(r["step"], r[name]) for r in log if isinstance(r.get(name), int | float) and np.isfinite(r[name])]
-    return np.array([step for step, _ in found], np.int64), np.array([value for _, value in found], np.float64)
+    points = [(r["step"], r[name]) for r in log if isinstance(r.get(name), int | float) and np.isfinite(r[name])]
+    return np.array([step for step, _ in points], np.int64), np.array([value for _, value in points], np.float64)
 
 
 def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:

@@ -63,24 +63,24 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
     """
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
-    seen: dict[str, tuple[Tensor, Tensor]] = {}
+    met: dict[str, tuple[Tensor, Tensor]] = {}
     calls: list[Call | Softmax] = []
     original = vit.module.blocks[block]
-    watched = _watched_block(vit, original, seen)
+    watched = _watched_block(vit, original, met)
 
     def run(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         with Tape(calls.append):
             return watched(x, *args, **kwargs)
 
     def see(x: Tensor, result: Tensor) -> None:
-        seen["block"] = x, result
+        met["block"] = x, result
 
     upto = [*vit.module.blocks[:block], Watched(_Run(run), see)]
     with_parts(vit.module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, Call)), None)
-    if call is None or not _is_pre_norm(seen):
+    if call is None or not _is_pre_norm(met):
         raise _not_defined(vit)
-    return _inside(seen, call, block, token)
+    return _inside(met, call, block, token)
 
 
 class _Run(nn.Module):
@@ -125,12 +125,12 @@ def _watched_block(vit: Vit, block: Any, seen: dict[str, tuple[Tensor, Tensor]])
     return with_parts(block, **parts)
 
 
-def _is_pre_norm(seen: dict[str, tuple[Tensor, Tensor]]) -> bool:
+def _is_pre_norm(met: dict[str, tuple[Tensor, Tensor]]) -> bool:
     """Whether what was seen is x′ = x + attention(norm(x)) and then x″ = x′ + mlp(norm(x′))."""
-    if not {"block", *PARTS} <= seen.keys():
+    if not {"block", *PARTS} <= met.keys():
         return False
-    (x, out), (_, attended), (middle, _), (_, added) = (seen[k] for k in ("block", "drop_path1", "norm2", "drop_path2"))
-    chain = seen["norm1"][0] is x and seen["attn"][0] is seen["norm1"][1] and seen["mlp"][0] is seen["norm2"][1]
+    (x, out), (_, attended), (middle, _), (_, added) = (met[k] for k in ("block", "drop_path1", "norm2", "drop_path2"))
+    chain = met["norm1"][0] is x and met["attn"][0] is met["norm1"][1] and met["mlp"][0] is met["norm2"][1]
     return chain and _close(x + attended, middle) and _close(middle + added, out)
 
 
@@ -138,7 +138,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
     return bool((one - other).abs().max() <= CLOSE * other.abs().max())
 
 
-def _inside(seen: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token: int) -> Inside:
+def _inside(met: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token: int) -> Inside:
     q, k, v = (part[0].float() for part in (call.q, call.k, call.v))  # (H, T, d)
     scores = call.factor * (q[:, token, None] @ k.transpose(-2, -1))  # (H, 1, T)
     if call.mask is not None:
@@ -147,12 +147,12 @@ def _inside(seen: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, toke
     weights = none_if_blind(scores.softmax(-1), scores)
 
     def of(name: str, result: bool = True) -> Array:
-        return _array(seen[name][int(result)][0, token])
+        return _array(met[name][int(result)][0, token])
 
     return Inside(
         block, token, of("block", False), of("norm1"), _array(q[:, token]), _array(k[:, token]), _array(v[:, token]),
         _array(scores[:, 0]), _array(weights[:, 0]), _array((weights @ v)[:, 0]), of("drop_path1"), of("norm2", False),
-        of("norm2"), of("fc2", False) if "fc2" in seen else np.zeros(0, np.float32), of("drop_path2"), of("block"),
+        of("norm2"), of("fc2", False) if "fc2" in met else np.zeros(0, np.float32), of("drop_path2"), of("block"),
     )  # fmt: skip
 
 
@@ -176,9 +176,9 @@ def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | Non
     cell = met[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)
-    found = Projection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))
-    sums = np.tensordot(found.filters, found.x_p, 3) + found.bias
-    return found if np.allclose(sums, found.embedding, atol=CLOSE * float(np.abs(sums).max())) else None
+    projection = Projection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))
+    sums = np.tensordot(projection.filters, projection.x_p, 3) + projection.bias
+    return projection if np.allclose(sums, projection.embedding, atol=CLOSE * float(np.abs(sums).max())) else None
 
 
 def prefix_names(vit: Vit) -> tuple[str, ...]:

@@ -84,10 +84,10 @@ def heads_again(rec: Recording, block: int) -> NDArray[np.float16]:
     if not rec.asked:
         raise KeyError(block)
     heads, tokens = rec.asked[block].queries.shape[:2]
-    found = torch.empty(heads, tokens, tokens, dtype=torch.float16)
+    maps = torch.empty(heads, tokens, tokens, dtype=torch.float16)
     for place, p in enumerate(_weights_again(rec, block)):
-        found[place] = p
-    return _shared(found)
+        maps[place] = p
+    return _shared(maps)
 
 
 def fused_again(rec: Recording, fusion: Fusion) -> NDArray[np.float16]:
@@ -97,7 +97,7 @@ def fused_again(rec: Recording, fusion: Fusion) -> NDArray[np.float16]:
     """
     if not rec.asked:
         raise KeyError(fusion)
-    found = torch.empty(len(rec.asked), rec.grid.tokens, rec.grid.tokens, dtype=torch.float16)
+    fused = torch.empty(len(rec.asked), rec.grid.tokens, rec.grid.tokens, dtype=torch.float16)
     for block, asked in enumerate(rec.asked):
         heads = _weights_again(rec, block)
         total = next(heads).clone()
@@ -106,8 +106,8 @@ def fused_again(rec: Recording, fusion: Fusion) -> NDArray[np.float16]:
                 total += p
             else:
                 (torch.maximum if fusion == "max" else torch.minimum)(total, p, out=total)
-        found[block] = total / len(asked.queries) if fusion == "mean" else total
-    return _shared(found)
+        fused[block] = total / len(asked.queries) if fusion == "mean" else total
+    return _shared(fused)
 
 
 def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:

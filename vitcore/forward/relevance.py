@@ -64,16 +64,16 @@ def relevance(
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
     batch = _as_batch(vit, pixels)
     targets: tuple[int, ...]
-    found: list[Found]
+    results: list[Found]
     with torch.inference_mode(False), torch.enable_grad():
         inputs = [to_input(vit, image) for image in batch]
         if METHODS[method].asks_class:
             targets = _targets(vit, inputs, target)
-            found = [_RUN[method](vit, x, c, **settings) for x, c in zip(inputs, targets, strict=True)]
+            results = [_RUN[method](vit, x, c, **settings) for x, c in zip(inputs, targets, strict=True)]
         else:
-            targets, found = (), [(_rollout(vit, x, **settings), None) for x in inputs]
-    maps = np.stack([one for one, _ in found]).astype(np.float64)
-    complete = [fact for _, fact in found if fact]
+            targets, results = (), [(_rollout(vit, x, **settings), None) for x in inputs]
+    maps = np.stack([one for one, _ in results]).astype(np.float64)
+    complete = [fact for _, fact in results if fact]
     rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
     return Relevance(method, maps if pixels.ndim == 4 else maps[0], targets, rises, gaps)
 
@@ -188,8 +188,8 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
-    found = arithmetic.to_patches(attributed[0].detach().double().sum(0).numpy(), vit.grid)
-    return found, (rise, float(found.sum()) - rise)
+    values = arithmetic.to_patches(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    return values, (rise, float(values.sum()) - rise)
 
 
 def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:

@@ -68,18 +68,18 @@ def plan(name: str) -> Plan | None:
         return None
     check(name, module)
     rows, cols = module.patch_embed.grid_size
-    found = of_module(module, module.num_prefix_tokens + rows * cols)
-    calls = _calls(module, found)
-    if calls is not None and calls != found.blocks:
+    planned = of_module(module, module.num_prefix_tokens + rows * cols)
+    calls = _calls(module, planned)
+    if calls is not None and calls != planned.blocks:
         raise ModelError(
             say(
                 "{name} attends over all its tokens in {block} of its {blocks} blocks only",
                 name=name,
                 block=calls,
-                blocks=found.blocks,
+                blocks=planned.blocks,
             )
         )
-    return found
+    return planned
 
 
 def check(name: str, module: Any) -> None:
@@ -98,12 +98,12 @@ def check(name: str, module: Any) -> None:
 
 def _calls(module: Any, shape: Plan) -> int | None:
     """In how many calls all heads attend over all tokens; None where the model can't run without memory."""
-    seen: list[int] = []
+    calls: list[int] = []
 
     def watch(call: Call | Softmax) -> None:
         weights = call.result.shape if isinstance(call, Softmax) else (*call.q.shape[:3], call.k.shape[-2])
         if tuple(weights[1:]) == (shape.heads, shape.tokens, shape.tokens):
-            seen.append(1)
+            calls.append(1)
 
     run: Callable[..., Any] = module
     try:
@@ -112,4 +112,4 @@ def _calls(module: Any, shape: Plan) -> int | None:
             run(torch.empty(1, 3, high, wide, device="meta"))
     except Exception:  # whatever such a model asks for that has no value there
         return None
-    return len(seen)
+    return len(calls)

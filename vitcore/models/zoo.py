@@ -232,8 +232,8 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
 
 def positions(vit: Vit) -> NDArray[np.float32] | None:
     """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
-    found = _all_positions(vit)
-    return None if found is None else found[0][0, found[1] :].numpy()
+    table = _all_positions(vit)
+    return None if table is None else table[0][0, table[1] :].numpy()
 
 
 def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") -> NDArray[np.float32]:

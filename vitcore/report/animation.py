@@ -40,9 +40,9 @@ def animation(
     settings.check(rec.grid, vit.blocks)
     if kind not in ("webp", "gif"):
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
-    found, photo, made = layers(rec, settings), fitted(sharp(rec.photo, rec.seen)), b""
+    maps, photo, made = layers(rec, settings), fitted(sharp(rec.photo, rec.seen)), b""
     for side in SIDES_PX:
-        made = _encoded(_frames(vit, rec, settings, found, photo, side), kind)
+        made = _encoded(_frames(vit, rec, settings, maps, photo, side), kind)
         if len(made) <= most_bytes:
             break
     return made
@@ -50,28 +50,28 @@ def animation(
 
 def still(vit: Vit, rec: Recording, settings: Settings = USUAL) -> Image.Image:
     """The last frame, for where nothing moves."""
-    found, photo = layers(rec, settings), fitted(sharp(rec.photo, rec.seen))
-    return _frames(vit, rec, settings, found, photo, SIDES_PX[0])[-1]
+    maps, photo = layers(rec, settings), fitted(sharp(rec.photo, rec.seen))
+    return _frames(vit, rec, settings, maps, photo, SIDES_PX[0])[-1]
 
 
 def _frames(
-    vit: Vit, rec: Recording, settings: Settings, found: NDArray, photo: Image.Image, side_px: int
+    vit: Vit, rec: Recording, settings: Settings, maps: NDArray, photo: Image.Image, side_px: int
 ) -> list[Image.Image]:
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
     photo = photo.resize(
         (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
     )
-    top, first = build_up_top(found), settings.first_block
+    top, first = build_up_top(maps), settings.first_block
     sheet = _sheet(
-        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(found)
+        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(maps)
     )
     place = ((sheet.width - photo.width) // 2, _line(side_px) * 2)
     frames = []
-    for last, amounts in enumerate(found):
+    for last, amounts in enumerate(maps):
         frame = sheet.copy()
         frame.paste(Image.fromarray(over(photo, amounts, top, rec.grid, settings.patch)), place)
-        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(found))
+        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps))
         frames.append(frame)
     return frames
 

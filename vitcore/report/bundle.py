@@ -91,7 +91,7 @@ class Bundle:
 
 def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, side: ModelSide) -> Made:
     """All files of a photo."""
-    found, files = arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, side)}
+    by_name, files = arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, side)}
     small = ""
     for one in of_photo(vit, rec, settings):
         if one.figure:
@@ -103,9 +103,9 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
     files["animation.webp"] = animation(vit, rec, settings)
     files["numbers.json"] = json.dumps(numbers(vit, rec, settings, side), ensure_ascii=False, indent=1).encode()
     files["numbers.csv"] = csv_of(
-        {name: found[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
+        {name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
     )
-    files["numbers.npz"] = npz_of(found)
+    files["numbers.npz"] = npz_of(by_name)
     top = rec.top(1)
     title = title_of(rec, origin)
     return Made(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
@@ -114,8 +114,8 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
 def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, bytes]:
     """The files of a model, the same for all photos; fewer where something isn't defined for it."""
     files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
-    found = model_arrays(side)
-    return files | ({"numbers.npz": npz_of(found)} if found else {})
+    by_name = model_arrays(side)
+    return files | ({"numbers.npz": npz_of(by_name)} if by_name else {})
 
 
 def slug(name: str) -> str:
@@ -128,8 +128,8 @@ def slug(name: str) -> str:
 
 def _free(name: str, taken: set[str]) -> str:
     """The name, with a number where it is taken already."""
-    count, found = 1, name
-    while found.lower() in taken:
+    count, free = 1, name
+    while free.lower() in taken:
         count += 1
-        found = f"{name}-{count}"
-    return found
+        free = f"{name}-{count}"
+    return free

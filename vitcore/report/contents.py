@@ -47,10 +47,10 @@ def arrays(rec: Recording, settings: Settings) -> dict[str, NDArray]:
 
 def model_arrays(side: ModelSide) -> dict[str, NDArray]:
     """The arrays of a model, by name; fewer where something isn't defined for it."""
-    found: dict[str, NDArray] = {}
+    named: dict[str, NDArray] = {}
     if side.components is not None:
-        found |= {"components": side.components.vectors, "variance": side.components.variance}
-    return found if side.cosine is None else found | {"similarity": side.cosine}
+        named |= {"components": side.components.vectors, "variance": side.components.variance}
+    return named if side.cosine is None else named | {"similarity": side.cosine}
 
 
 def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> dict[str, Any]:

@@ -43,11 +43,11 @@ def look_at(vit: Vit) -> ModelSide:
 
 def weights_digest(vit: Vit) -> str:
     """SHA-256 over the names and values of a model's weights as they are in memory, in the order of their names."""
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, tensor in sorted(vit.module.state_dict().items()):
-        seen.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        seen.update(tensor.detach().cpu().contiguous().flatten().view(_bytes()).numpy().data)
-    return seen.hexdigest()
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(_bytes()).numpy().data)
+    return digest.hexdigest()
 
 
 def _bytes() -> object:

@@ -66,11 +66,11 @@ class Picture:
 
 def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
     """The pictures of a photo, in the order of the paper's argument."""
-    seen = fitted(sharp(rec.photo, rec.seen))
+    photo = fitted(sharp(rec.photo, rec.seen))
     yield _patches(rec)
     yield _distance(rec)
-    yield _rollout(vit, rec, settings, seen)
-    yield _layers(vit, rec, settings, seen)
+    yield _rollout(vit, rec, settings, photo)
+    yield _layers(vit, rec, settings, photo)
     yield _heads(vit, rec, settings)
 
 
@@ -108,8 +108,8 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
             name="filters", title=say("Embedding filters"), alt="", how="", limits="",
             about=say("This model does not embed patches of pixels with one linear kernel, so it has no patch filters."),
         )  # fmt: skip
-    found = side.components.variance
-    count = min(settings.components, len(found))
+    variance = side.components.variance
+    count = min(settings.components, len(variance))
     tiles = side.filter_tiles(count)
     subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
     how = say("Principal components of the filters that read a patch, largest share of variance first. Mid-grey is zero; "
@@ -119,10 +119,10 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
                   "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
     return Picture(
         name="filters", title=subject, alt=say("The first {count} principal components, in rows of seven", count=count),
-        about=say("first {count} principal components, {share} of variance", count=count, share=f"{found[:count].sum():.1%}"),
+        about=say("first {count} principal components, {share} of variance", count=count, share=f"{variance[:count].sum():.1%}"),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
         tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
-        figure=lambda mode: figures.filters(tiles, found, _mode(mode), subject),
+        figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
     )  # fmt: skip
 
 
@@ -167,9 +167,9 @@ def _distance(rec: Recording) -> Picture:
     )  # fmt: skip
 
 
-def _rollout(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> Picture:
-    grid, found = rec.grid, mask(rec, settings)
-    who, top = asked(vit, settings), scale_top(found)
+def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
+    grid, amounts = rec.grid, mask(rec, settings)
+    who, top = asked(vit, settings), scale_top(amounts)
     about = say("what {who} gathered", who=who)
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
@@ -177,26 +177,26 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) ->
                 "patches gave more."),
         limits=say("Why the model decided. On 79 photos with known masks, rollout of a supervised ViT finds the object about as "
                    "well as “the middle of the picture” does: it shows where information flowed, not evidence."),
-        tiles=(("", _over(seen, found, top, settings, rec)),), photo=True,
-        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(found)),
-        figure=lambda mode: figures.rollout(found, np.asarray(seen), grid, mode=_mode(mode), about=about, start=settings.patch),
+        tiles=(("", _over(photo, amounts, top, settings, rec)),), photo=True,
+        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(amounts)),
+        figure=lambda mode: figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=about, start=settings.patch),
     )  # fmt: skip
 
 
-def _layers(vit: Vit, rec: Recording, settings: Settings, seen: Image.Image) -> Picture:
-    found, first = layers(rec, settings), settings.first_block
+def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
+    maps, first = layers(rec, settings), settings.first_block
     top, small = (
-        build_up_top(found),
-        seen.resize((seen.width * 200 // max(seen.size), seen.height * 200 // max(seen.size))),
+        build_up_top(maps),
+        photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
     )
-    tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(found)]
+    tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(maps)]
     return Picture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
         alt=say("Rollout after {count} layers, one after the other", count=len(tiles)),
         about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
-        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(found)),
+        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(maps)),
     )  # fmt: skip
 
 

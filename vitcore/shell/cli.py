@@ -210,14 +210,14 @@ def filters(args: argparse.Namespace) -> None:
         print(
             f"{vit.name} is a hybrid: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr
         )
-    found = components(kernel)
-    if not 1 <= args.components <= len(found.variance):
-        raise UsageError(f"--components is from 1 to {len(found.variance)}.")
-    shown = as_picture(found.vectors[: args.components])
+    basis = components(kernel)
+    if not 1 <= args.components <= len(basis.variance):
+        raise UsageError(f"--components is from 1 to {len(basis.variance)}.")
+    shown = as_picture(basis.vectors[: args.components])
     subject = "Root convolution" if vit.hybrid else "RGB embedding filters"
-    fig = lambda: figures.filters(shown, found.variance, subject=subject)  # noqa: E731
-    arrays = {"components": found.vectors, "variance": found.variance}
-    _give(args, vit, "filters", fig, arrays, variance=found.variance[: args.components].tolist())
+    fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
+    arrays = {"components": basis.vectors, "variance": basis.variance}
+    _give(args, vit, "filters", fig, arrays, variance=basis.variance[: args.components].tolist())
 
 
 def positions(args: argparse.Namespace) -> None:
@@ -247,16 +247,16 @@ def distance(args: argparse.Namespace) -> None:
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _load(args)
-    found = [
+    reaches = [
         px
         for px in several_processes.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
         if px is not None
     ]
-    if not found:
+    if not reaches:
         raise UsageError("none of the photos could be read.")
     if not several_processes.speaks():
         return
-    px, images = sum(found[1:], found[0]) / len(found), len(found)
+    px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
     fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {
         "distance_px": px.tolist(),
@@ -274,10 +274,10 @@ def _folder(folder: Path | None) -> list[Path]:
         return []
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder.")
-    found = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
-    if not found:
+    photos = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
+    if not photos:
         raise UsageError(f"{folder} holds no photos.")
-    return found
+    return photos
 
 
 def _reach(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:

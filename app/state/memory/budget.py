@@ -50,13 +50,13 @@ def limit() -> int:
 @functools.lru_cache(maxsize=1)
 def machine() -> int:
     """Memory of this machine, or what its container may use of it, in bytes."""
-    found = [UNKNOWN_GB * GB]
+    limits = [UNKNOWN_GB * GB]
     with contextlib.suppress(AttributeError, ValueError, OSError):
-        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
-            found.append(int(Path(file).read_text(encoding="utf-8")))
-    return min(found)
+            limits.append(int(Path(file).read_text(encoding="utf-8")))
+    return min(limits)
 
 
 class _Entry:
@@ -92,28 +92,28 @@ class Store:
 
     def get(self, key: Key, make: Callable[[], Any]) -> Any:
         """What is kept under the key, made if it isn't there."""
-        found = self._find(key)
-        if found is not None:
-            return found.value
+        entry = self._find(key)
+        if entry is not None:
+            return entry.value
         with self._one_at_a_time(key):
-            found = self._find(key)
-            if found is not None:
-                return found.value
+            entry = self._find(key)
+            if entry is not None:
+                return entry.value
             value = make()
             self.put(key, value)
             return value
 
     def peek(self, key: Key) -> Any:
         """What is kept under the key, or None."""
-        found = self._find(key)
-        return None if found is None else found.value
+        entry = self._find(key)
+        return None if entry is None else entry.value
 
     def _find(self, key: Key) -> _Entry | None:
         with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
+            entry = self._entries.get(key)
+            if entry is not None:
                 self._entries.move_to_end(key)
-            return found
+            return entry
 
     @contextlib.contextmanager
     def _one_at_a_time(self, key: Key) -> Iterator[None]:

@@ -12,17 +12,17 @@ SMALL = 32  # bytes of a number in a list, with its place there
 
 def weigh(value: Any) -> dict[int, int]:
     """Bytes by the identity of each buffer that a value holds: arrays, tensors, pictures, strings, and what holds these."""
-    found: dict[int, int] = {}
+    buffers: dict[int, int] = {}
     todo: list[Any] = [value]
     while todo:
         one = todo.pop()
-        if isinstance(one, NOTHING) or id(one) in found:
+        if isinstance(one, NOTHING) or id(one) in buffers:
             continue
         owner, size = _buffer(one)
-        found[owner] = size
-        found[id(one)] = found.get(id(one), 0)
+        buffers[owner] = size
+        buffers[id(one)] = buffers.get(id(one), 0)
         todo.extend(_held(one))
-    return {owner: size for owner, size in found.items() if size}
+    return {owner: size for owner, size in buffers.items() if size}
 
 
 def _buffer(one: Any) -> tuple[int, int]:

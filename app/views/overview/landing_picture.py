@@ -66,11 +66,11 @@ def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, m
     from vitcore.analysis.filters import as_picture
     from vitcore.figures.filters import ACROSS
 
-    found = (
+    drawn = (
         None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
     )
     tiles = None if cosine is None else figures.positions(cosine, vit.grid, mode, side_px=520)
-    return {"filters": found and _spec(found), "positions": tiles and _spec(tiles)}
+    return {"filters": drawn and _spec(drawn), "positions": tiles and _spec(tiles)}
 
 
 def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:

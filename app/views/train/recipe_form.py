@@ -151,11 +151,11 @@ def command(name: str, wanted: Recipe, photos: str, run_id: str = "") -> str:
 
 def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None:
     """What is known before it starts: photos, size, cost; the same command; and the button."""
-    found = runs.look_into(photos, wanted.task)
-    key, classes = to_json(wanted), found.classes if wanted.task != "masked" else 0
-    if found.problem:
-        st.warning(verbatim(found.problem), icon=":material/folder_off:")
-    st.caption(_counted(found, wanted, text))
+    photographs = runs.look_into(photos, wanted.task)
+    key, classes = to_json(wanted), photographs.classes if wanted.task != "masked" else 0
+    if photographs.problem:
+        st.warning(verbatim(photographs.problem), icon=":material/folder_off:")
+    st.caption(_counted(photographs, wanted, text))
     size = runs.shape(key, classes)
     if isinstance(size, str):
         st.error(verbatim(size))
@@ -169,7 +169,7 @@ def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None
         st.caption(verbatim(timed) if isinstance(timed, str) else text["measured"])
     given = st.text_input(text["run name"], key="run_name", placeholder=f"{name}-…", max_chars=64,
                           help=text["run name help"]).strip()  # fmt: skip
-    st.button(text["start"], type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(found.problem),
+    st.button(text["start"], type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(photographs.problem),
               args=(name, wanted, photos, given))  # fmt: skip
     if problem := st.session_state.pop("_start_problem", None):
         st.error(verbatim(_begun(problem)), icon=":material/error:")
@@ -177,14 +177,15 @@ def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None
     st.code(command(name, wanted, photos, given), language=None, wrap_lines=True)
 
 
-def _counted(found: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> str:
-    if not found.counted:
-        return "" if found.problem else text["uncounted"].format(classes=found.classes)
-    held = text["held"].format(count=found.held_out) if found.held_out and not found.shared else ""
-    seen = wanted.steps * wanted.batch / max(found.photos, 1)
+def _counted(photographs: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> str:
+    if not photographs.counted:
+        return "" if photographs.problem else text["uncounted"].format(classes=photographs.classes)
+    held = text["held"].format(count=photographs.held_out) if photographs.held_out and not photographs.shared else ""
+    epochs = wanted.steps * wanted.batch / max(photographs.photos, 1)
     return text["counted"].format(
-        photos=f"{found.photos:,}", held=held, classes=f"{found.classes:,}", seen=f"{seen:,.0f}" if seen >= 10 else f"{seen:.2g}",
-    ) + (" " + text["shared"] if found.shared else "")  # fmt: skip
+        photos=f"{photographs.photos:,}", held=held, classes=f"{photographs.classes:,}",
+        seen=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
+    ) + (" " + text["shared"] if photographs.shared else "")  # fmt: skip
 
 
 def _numbers(size: tuple[int, float], timed: Any, text: dict[str, str]) -> None:

@@ -27,69 +27,69 @@ NEW = "a new one"  # no run can have this name, in any language
 
 def watched(run_id: str, text: dict[str, str]) -> None:
     """The panel of a run; while it runs only this part of the page runs again."""
-    seen = runs.watch(run_id)
-    if seen is not None:
+    run = runs.watch(run_id)
+    if run is not None:
         with steady("watched"):
-            st.fragment(_panel, run_every=1.0 if seen.live else None)(run_id, seen.live, text)
+            st.fragment(_panel, run_every=1.0 if run.live else None)(run_id, run.live, text)
 
 
 def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
-    seen = runs.watch(run_id)
-    if seen is None or seen.live != live:
+    run = runs.watch(run_id)
+    if run is None or run.live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        colour, icon = BADGES.get(seen.state, ("gray", ":material/help:"))
-        st.badge(text.get(f"state {seen.state}", seen.state), icon=icon, color=colour)
+        colour, icon = BADGES.get(run.state, ("gray", ":material/help:"))
+        st.badge(text.get(f"state {run.state}", run.state), icon=icon, color=colour)
         with st.container(horizontal=True, width="content"):
-            _buttons(seen, text)
+            _buttons(run, text)
     st.progress(
-        min(seen.step / max(seen.steps, 1), 1.0),
-        text["progress"].format(step=seen.step, steps=seen.steps, about=_does(seen, text)),
+        min(run.step / max(run.steps, 1), 1.0),
+        text["progress"].format(step=run.step, steps=run.steps, about=_does(run, text)),
     )
     if problem := st.session_state.pop("_run_problem", None):
         st.error(controls.verbatim(problem), icon=":material/error:")
-    _numbers(seen, text)
+    _numbers(run, text)
     if not mode.allows("paths"):  # what processes say may hold the names of folders
-        seen = replace(seen, message="", problems=())
-    if seen.message:
-        st.error(controls.verbatim(retell(seen.message)), icon=":material/error:")
-    if mode.allows("paths") and seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
+        run = replace(run, message="", problems=())
+    if run.message:
+        st.error(controls.verbatim(retell(run.message)), icon=":material/error:")
+    if mode.allows("paths") and run.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
         st.code(printed, language=None, wrap_lines=True)
-    _curves(seen, text)
-    if seen.problems:
-        with st.expander(text["left out"].format(count=len(seen.problems)), icon=":material/broken_image:"):
-            for problem in seen.problems[:MOST_PROBLEMS]:
+    _curves(run, text)
+    if run.problems:
+        with st.expander(text["left out"].format(count=len(run.problems)), icon=":material/broken_image:"):
+            for problem in run.problems[:MOST_PROBLEMS]:
                 st.caption(controls.verbatim(retell(problem)))
-    _links(seen, text)
+    _links(run, text)
 
 
-def _does(seen: runs.Watched, text: dict[str, str]) -> str:
+def _does(run: runs.Watched, text: dict[str, str]) -> str:
     told = [
-        text["task"].format(task=seen.task) if seen.task else "",
-        text["from"].format(source=source) if (source := _source(seen)) else "",
+        text["task"].format(task=run.task) if run.task else "",
+        text["from"].format(source=source) if (source := _source(run)) else "",
     ]
     return controls.verbatim(" · ".join(word for word in told if word))
 
 
-def _source(seen: runs.Watched) -> str:
+def _source(run: runs.Watched) -> str:
     """Where a run's photos are; of a folder only in local mode."""
-    known = seen.source in ("samples", "cifar10", "cifar100") or seen.source.startswith("hf:")
-    return seen.source if known or mode.allows("paths") else ""
+    known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith("hf:")
+    return run.source if known or mode.allows("paths") else ""
 
 
-def _buttons(seen: runs.Watched, text: dict[str, str]) -> None:
+def _buttons(run: runs.Watched, text: dict[str, str]) -> None:
     if not mode.allows("trainings"):
         return
-    if seen.live:
-        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, seen.id),
-                  disabled=seen.state != "running", help=text["stop help"])  # fmt: skip
-    elif seen.state != "finished" and seen.resumable:
+    if run.live:
+        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, run.id),
+                  disabled=run.state != "running", help=text["stop help"])  # fmt: skip
+    elif run.state != "finished" and run.resumable:
         st.button(
-            text["resume"], icon=":material/play_arrow:", key="resume", on_click=_ask, args=(processes.resume, seen.id)
+            text["resume"], icon=":material/play_arrow:", key="resume", on_click=_ask, args=(processes.resume, run.id)
         )
-    if not seen.live and st.button(text["delete"], icon=":material/delete:", key="delete"):
-        _delete(seen.id, text)
+    if not run.live and st.button(text["delete"], icon=":material/delete:", key="delete"):
+        _delete(run.id, text)
 
 
 def _ask(act: Callable[[str], str], run_id: str) -> None:
@@ -120,54 +120,54 @@ def _delete(run_id: str, text: dict[str, str]) -> None:
     st.dialog(text["delete title"])(ask)()
 
 
-def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
-    loss, right, rate, left = seen.last("loss"), seen.last("top1", "val_colours"), seen.last("lr"), seen.seconds_left
+def _numbers(run: runs.Watched, text: dict[str, str]) -> None:
+    loss, right, rate, left = run.last("loss"), run.last("top1", "val_colours"), run.last("lr"), run.seconds_left
     told = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
-        text["colours right"] if seen.task == "masked" else text["top 1"]: "–" if right is None else f"{right:.1f} %",
+        text["colours right"] if run.task == "masked" else text["top 1"]: "–" if right is None else f"{right:.1f} %",
         text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
-        text["images a second"]: f"{seen.images_per_s:.3g}" if seen.images_per_s else "–",
+        text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
     }  # fmt: skip
-    if seen.live:
+    if run.live:
         told[text["time left"]] = "–" if left is None else controls.span(left)
     with st.grid(min_column_width=130):
         for label, value in told.items():
             st.metric(label, value)
 
 
-def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
-    if not seen.records:
+def _curves(run: runs.Watched, text: dict[str, str]) -> None:
+    if not run.records:
         return
     from app.state import film_frame
 
-    drawn = film_frame.curves(seen.records, controls.theme(), last=seen.step)
+    drawn = film_frame.curves(run.records, controls.theme(), last=run.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
     explain(text["how"], text["limits"])
 
 
-def _links(seen: runs.Watched, text: dict[str, str]) -> None:
+def _links(run: runs.Watched, text: dict[str, str]) -> None:
     with st.container(horizontal=True):
-        if seen.has_film:
+        if run.has_film:
             st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
-                         query_params={"film": f"runs/{seen.id}"})  # fmt: skip
-        if seen.has_model:
+                         query_params={"film": f"runs/{run.id}"})  # fmt: skip
+        if run.has_model:
             st.page_link("views/overview/page.py", label=text["model link"], icon=":material/visibility:",
-                         query_params={"model": f"runs/{seen.id}"})  # fmt: skip
+                         query_params={"model": f"runs/{run.id}"})  # fmt: skip
 
 
 def table(text: dict[str, str]) -> None:
     """Every run, newest first; the row that is chosen is watched."""
-    seen = [run for run in map(runs.watch, runs.ids()) if run]
-    if not seen:
+    listed = [run for run in map(runs.watch, runs.ids()) if run]
+    if not listed:
         return
     rows: dict[str, list[Any]] = {
-        "run": [run.id for run in seen], "state": [text.get(f"state {run.state}", run.state) for run in seen],
-        "done": [run.step / max(run.steps, 1) for run in seen],
-        "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in seen],
-        "learns": [run.task for run in seen], "loss": [run.last("loss") for run in seen],
-        "right": [run.last("top1", "val_colours") for run in seen], "photos": [_source(run) for run in seen],
+        "run": [run.id for run in listed], "state": [text.get(f"state {run.state}", run.state) for run in listed],
+        "done": [run.step / max(run.steps, 1) for run in listed],
+        "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in listed],
+        "learns": [run.task for run in listed], "loss": [run.last("loss") for run in listed],
+        "right": [run.last("top1", "val_colours") for run in listed], "photos": [_source(run) for run in listed],
     }  # fmt: skip
     columns: dict[str, Any] = {name: text[f"column {name}"] for name in rows} | {
         "done": st.column_config.ProgressColumn(text["column done"], format="percent", min_value=0, max_value=1),

@@ -136,9 +136,9 @@ def _few(held_out: Photos, recipe: Recipe) -> Photos:
 
 def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
-    seen = module.vit.pretrained_cfg
+    config = module.vit.pretrained_cfg
     decoding = lambda done, of: write_status(folder, "starting", 0, _decoding(done, of))  # noqa: E731
-    return open_data(recipe, photos, device, seen["mean"], seen["std"], decoding)
+    return open_data(recipe, photos, device, config["mean"], config["std"], decoding)
 
 
 def _decoding(done: int, of: int) -> str:

@@ -39,13 +39,13 @@ def plan(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
 
 def planned(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
     """Photos `first` … `first + number` of the endless stream of epochs."""
-    found: list[NDArray[np.int64]] = []
+    orders: list[NDArray[np.int64]] = []
     while number:
         epoch, at = divmod(first, count)
         part = _epoch(seed, count, epoch)[at : at + number]
-        found.append(part)
+        orders.append(part)
         first, number = first + len(part), number - len(part)
-    return np.concatenate(found)
+    return np.concatenate(orders)
 
 
 @functools.lru_cache(maxsize=2)

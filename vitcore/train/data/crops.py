@@ -59,11 +59,11 @@ def cut(pixels: Tensor, rows: Tensor, shares: Tensor, flips: Tensor, px: int) ->
     0 to 1. All on one device.
     """
     group = len(rows) if pixels.is_cuda else 16  # what a CPU's caches hold: 31 ms instead of 48 for 128 of 160 px
-    found = torch.empty(len(rows), 3, px, px, device=pixels.device)
+    crops = torch.empty(len(rows), 3, px, px, device=pixels.device)
     for first in range(0, len(rows), group):
         some = slice(first, first + group)
-        found[some] = _cut(pixels[rows[some]].float(), shares[some], flips[some], px)
-    return found
+        crops[some] = _cut(pixels[rows[some]].float(), shares[some], flips[some], px)
+    return crops
 
 
 def _cut(pixels: Tensor, shares: Tensor, flips: Tensor, px: int) -> Tensor:

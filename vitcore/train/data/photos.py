@@ -113,9 +113,9 @@ def require_classes(photos: Photos) -> None:
         if labelled.any():
             few = say("{few} of {count} photos without a label", few=np.sum(~labelled), count=len(photos))
         raise DataError(say("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few))
-    found = np.unique(photos.labels)
-    if len(found) < 2:
-        only = photos.classes[found[0]] if len(found) else say("none")
+    present = np.unique(photos.labels)
+    if len(present) < 2:
+        only = photos.classes[present[0]] if len(present) else say("none")
         raise DataError(
             say("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
         )

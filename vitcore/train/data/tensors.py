@@ -167,20 +167,20 @@ class Evaluation:
             yield pixels.to(self.device).float().mul_(self._scale).add_(self._shift), labels.to(self.device)
 
     def _decoded(self) -> Iterator[tuple[Tensor, Tensor]]:
-        kept, problems, seen = [], [], 0
+        kept, problems, tried = [], [], 0
         with ThreadPoolExecutor(threads()) as pool:
             for first in range(0, len(self.photos), self.size):
-                found = list(pool.map(self._one, range(first, min(first + self.size, len(self.photos)))))
-                problems += [said for said in found if isinstance(said, str)]
-                good = [pair for pair in found if not isinstance(pair, str)]
-                seen += len(good)
+                decoded = list(pool.map(self._one, range(first, min(first + self.size, len(self.photos)))))
+                problems += [said for said in decoded if isinstance(said, str)]
+                good = [pair for pair in decoded if not isinstance(pair, str)]
+                tried += len(good)
                 if not good:
                     continue
                 part = torch.stack([pixels for pixels, _ in good]), torch.tensor([label for _, label in good])
                 kept += [part] if self._keep else []
                 yield part
         self.problems = problems
-        if problems and not seen:
+        if problems and not tried:
             raise DataError(none_can_be_read(self.photos, problems))
         self._kept = kept if self._keep else None
 

@@ -39,19 +39,24 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
         raise DataError(
             say("None of the {count} photos of {name} can be asked about.", count=len(photos), name=photos.name)
         )
-    found = torch.cat(hits)
-    first, five = (100 * float(h.double().mean()) for h in (found[:, 0], found.any(1)))
-    return {"photos": len(found), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(found)}
+    correct = torch.cat(hits)
+    first, five = (100 * float(h.double().mean()) for h in (correct[:, 0], correct.any(1)))
+    return {
+        "photos": len(correct),
+        "top1": round(first, 2),
+        "top5": round(five, 2),
+        "left_out": len(photos) - len(correct),
+    }
 
 
 @torch.inference_mode()
 def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
-    found = [
+    batches = [
         vit.module.forward_head(vit.module.forward_features(x), pre_logits=True).float()
         for _, x in _batches(vit, photos, batch)
     ]
-    return torch.cat(found).numpy() if found else np.zeros((0, vit.module.num_features), np.float32)
+    return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
 
 
 def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
@@ -65,8 +70,8 @@ def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> N
     wanted = list(classes)
     if not any(name in at for name in wanted):
         at, wanted = _by_name(vit.labels), [_plain(name) for name in wanted]
-    found = np.array([at.get(name, -1) for name in wanted], np.int64)
-    if not (found >= 0).any():
+    places = np.array([at.get(name, -1) for name in wanted], np.int64)
+    if not (places >= 0).any():
         raise DataError(
             say(
                 "{name} has no class of {source}: it has {labels}; they have {classes}.",
@@ -76,7 +81,7 @@ def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> N
                 classes=_few(classes),
             )
         )
-    return found
+    return places
 
 
 def _by_name(labels: Sequence[str]) -> dict[str, int]:

@@ -22,12 +22,12 @@ def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
     """
     if not len(photos):
         return None
-    machine, seen = run.accelerator, run.kept().vit.pretrained_cfg
+    machine, config = run.accelerator, run.kept().vit.pretrained_cfg
     rank, world = machine.process_index, machine.num_processes
     mine = photos.subset(
         range(rank, len(photos), world) if run.whole is None else range(len(photos) if rank == 0 else 0)
     )
-    return evaluation(mine, run.recipe.image_px, seen["mean"], seen["std"], machine.device, run.recipe.batch)
+    return evaluation(mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch)
 
 
 @torch.no_grad()

@@ -40,12 +40,12 @@ def few_shot(
         )
     if not len(test_y):
         raise TooFewPhotos(say("Few-shot accuracy: there is no photo to ask about."))
-    found = {}
+    accuracies = {}
     for count in [shots] if isinstance(shots, int) else shots:
         chosen = [choose(train_y, count, seed) for seed in range(seeds)]
         right = [answer(train_x[rows], train_y[rows], test_x, l2) == test_y for rows in chosen]
-        found[count] = float(np.mean(right))
-    return found
+        accuracies[count] = float(np.mean(right))
+    return accuracies
 
 
 def choose(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:

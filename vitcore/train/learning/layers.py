@@ -46,22 +46,22 @@ class Sublayers:
 
 def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     """What a block's attention adds to x (B, T, D), and its log weights (B, H, rows, T), differentiable."""
-    found: list[Tensor] = []
+    outputs: list[Tensor] = []
 
     def watch(call: Call | Softmax) -> Tensor | None:
         if isinstance(call, Softmax):
-            found.append(call.weights(rows).clamp(min=TINY).log())
+            outputs.append(call.weights(rows).clamp(min=TINY).log())
             return None
         if call.q.shape[2] > FUSED_ABOVE and rows != slice(None):
-            found.append(call.scores(rows).log_softmax(-1))
+            outputs.append(call.scores(rows).log_softmax(-1))
             return None
         log_weights = call.scores().log_softmax(-1)
-        found.append(log_weights[:, :, rows])
+        outputs.append(log_weights[:, :, rows])
         return log_weights.exp() @ call.v
 
     with Tape(watch):
         attended = block.ls1(block.attn(block.norm1(x)))
-    return attended, found[0].float()
+    return attended, outputs[0].float()
 
 
 def sublayers(block: Any, x: Tensor, rows: slice = slice(None)) -> Sublayers:
@@ -175,9 +175,9 @@ class LayerByLayer(nn.Module):
         share = kept_share(recipe, step)
         kept = scattered(len(batch.pixels), self.vit.patch_embed.num_patches, share).to(batch.pixels.device)
         rows = self._rows(kept.shape[1])
-        patches, seen, logits = self._taught(batch.pixels, kept, rows)
-        part, z = self._begun(batch.pixels, kept, patches, seen[0].given)
-        errors, attention, z = self._forced(seen, rows) if forced else self._free(z, seen, rows)
+        patches, taught, logits = self._taught(batch.pixels, kept, rows)
+        part, z = self._begun(batch.pixels, kept, patches, taught[0].given)
+        errors, attention, z = self._forced(taught, rows) if forced else self._free(z, taught, rows)
         own = self.vit.forward_head(self.vit.norm(z)).float()
         part |= {
             "layers": torch.stack(errors).mean(), "attention": torch.stack(attention).mean(),
@@ -201,11 +201,11 @@ class LayerByLayer(nn.Module):
         """The teacher's patches, its blocks at work on the kept tokens, and its logits."""
         module: Any = self.teacher.module
         patches, tokens = begin(module, self.teacher.sees(pixels))
-        tokens, seen = gather(tokens, kept, module.num_prefix_tokens), []
+        tokens, taught = gather(tokens, kept, module.num_prefix_tokens), []
         for block in module.blocks:
-            seen.append(sublayers(block, tokens, rows))
-            tokens = seen[-1].result
-        return patches, seen, module.forward_head(module.norm(tokens)).float()
+            taught.append(sublayers(block, tokens, rows))
+            tokens = taught[-1].result
+        return patches, taught, module.forward_head(module.norm(tokens)).float()
 
     def _begun(self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """How well patches and positions are embedded; and the student's own tokens."""
@@ -220,11 +220,11 @@ class LayerByLayer(nn.Module):
             return tokens
         return torch.cat([tokens.narrow(dim, 0, 1), tokens.narrow(dim, prefix, tokens.shape[dim] - prefix)], dim)
 
-    def _forced(self, seen: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def _forced(self, taught: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each part of each block on the teacher's own input: errors of what is added, divergences of attention."""
         errors, attention = [], []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
-            first, last = seen[span[0]], seen[span[-1]]
+            first, last = taught[span[0]], taught[span[-1]]
             x = self.down(first.given)
             attended, log_weights = attend(block, x, rows)
             attention.append(compared(last.log_weights, log_weights))
@@ -235,7 +235,7 @@ class LayerByLayer(nn.Module):
             else:
                 added = attended + block.ls2(block.mlp(block.norm2(x + attended)))
                 errors.append(error(self.up(added), last.result - first.given))
-        return errors, attention, self.down(self.shared(seen[-1].result))
+        return errors, attention, self.down(self.shared(taught[-1].result))
 
     def _free(self, z: Tensor, seen: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""

@@ -125,14 +125,14 @@ def gallery(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
 
 def kinds(vit: Vit, photos: list[tuple[bytes, str]]) -> dict[str, Any]:
     """Of photos of cats (dogs) by WordNet id: how many there are, and % whose first answer is some cat (some dog)."""
-    ids, found = wordnet_ids(vit), {}
+    ids, groups = wordnet_ids(vit), {}
     for kind, indices in KINDS.items():
         names = {ids[i] for i in indices}
         some = [open_photo(photo) for photo, name in photos if name in names]
         right = [int(np.argmax(record(vit, photo, fusions=()).logits)) in indices for photo in tqdm(some, desc=kind)]
         if right:
-            found[kind] = {"photos": len(right), "called_so": round(100 * float(np.mean(right)), 1)}
-    return found
+            groups[kind] = {"photos": len(right), "called_so": round(100 * float(np.mean(right)), 1)}
+    return groups
 
 
 def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
