@@ -30,5 +30,5 @@ def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArra
 
 @functools.lru_cache(maxsize=16)  # asked for at every touch of a page
 def uniform_distance_px(grid: Grid) -> float:
-    """What a head reads that attends to every patch alike (116.492227 px for 14×14 patches of 16 px)."""
+    """What a head reads that attends to every patch alike (116.492227 px for a 14×14 grid of patches of 16 px)."""
     return float(grid.distances_px().mean())

@@ -2,7 +2,7 @@
 
 The tokens as they leave a block go straight to the model's own last norm, pooling and head (nostalgebraist, "interpreting
 GPT: the logit lens", 2020; for Vision Transformers e.g. arXiv 2310.18969). Its limit: that norm and head were trained for
-the last block only, so an early row tells what can be read there with the last block's eyes, not what is there.
+the last block only, so an early row tells what they read there, which is not all that is there.
 Shapes: L blocks, T tokens, D width.
 """
 

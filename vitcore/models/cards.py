@@ -39,7 +39,7 @@ def _hub(name: str, title: str, params_m: float, good_for: str) -> ModelCard:
 
 
 CARDS = (
-    ModelCard(DEFAULT, "Inside ViT Ti/8 · 128 px", 5.6, 0, "Apache-2.0", "starting: it is here already, 16×16 patches",
+    ModelCard(DEFAULT, "Inside ViT Ti/8 · 128 px", 5.6, 0, "Apache-2.0", "starting: it is here already, a 16×16 grid of patches",
               teacher="ViT-Ti/16", looker="DINOv2 S/14"),
     _hub("vit_tiny_patch16_224.augreg_in21k_ft_in1k", "ViT-Ti/16", 5.7, "a small, well-trained paper-style model"),
     _hub("vit_small_patch16_224.augreg_in21k_ft_in1k", "ViT-S/16", 22.1, "six heads, still quick on a laptop"),

@@ -1,4 +1,4 @@
-"""Models in files of one's own: weights as .safetensors, and beside them a JSON card that says what they are.
+"""Models in a user's own files: weights as .safetensors, and beside them a JSON card that says what they are.
 
 The card holds `card` (the menu's row), `architecture` (arguments of timm's VisionTransformer, and `mlp_head`), `input`
 (timm's terms for resizing and normalising) and perhaps `labels` (one name a class). A run's folder has both as `model.*`.

@@ -189,7 +189,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
 def _tell(
     run: loop.Training, folder: RunFolder, record: dict[str, Any], show: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Log a record, leave word, and show it."""
+    """Log a record, write the run's status, and show the record."""
     if run.accelerator.log_with:
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
     if not run.accelerator.is_main_process:

@@ -33,7 +33,7 @@ def export(model: str | Path, to: str | Path) -> Path:
 
 
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
-    """The model of one's own as timm's factory builds it, which notes down what it was built with."""
+    """The user's model as timm's factory builds it; timm then keeps the arguments it was built with."""
     shape = facts["architecture"]
     if shape.get("mlp_head"):
         raise ModelError(
