@@ -241,7 +241,7 @@ def named(label: str, names: dict[str, str], key: str, others: list[dict[str, st
     return st.selectbox(label, list(names), format_func=lambda n: names.get(n, n), key=key, bind="query-params", **more)
 
 
-def respell(key: str, value: str, name: str) -> None:
+def respell(key: str, value: str | int, name: str) -> None:
     """What a link means, as this page writes it: in the address, and where a control is bound to that already, in its value."""
     try:
         st.query_params[key] = name
