@@ -2,13 +2,19 @@
 
 `say("Head {head}", head=3)` is the sentence itself, or its translation from the table in use. A table maps the English
 sentences, placeholders and all, to another language's; what it lacks stays English. A notebook needs none of this.
+
+A word that follows a count has the forms of its language, in CLDR's order (unicode.org/reports/tr35/tr35-numbers.html):
+`"{count} {count:photo|photos}"` in English, which has two; Chinese has one, so nothing is written there.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 from functools import lru_cache
+from string import Formatter
+from typing import Any
 
 Table = Mapping[str, str]
 _table: ContextVar[Table | None] = ContextVar("vitcore_words", default=None)
@@ -17,7 +23,54 @@ _ask: Callable[[], Table] | None = None
 
 def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
-    return table().get(sentence, sentence).format(**facts) if facts else table().get(sentence, sentence)
+    words = table()
+    there = words.get(sentence)
+    if not facts:
+        return sentence if there is None else there
+    return fill(sentence, facts) if there is None else fill(there, facts, getattr(words, "language", "en"))
+
+
+class Words(dict[str, str]):
+    """A table that knows its language, for the forms of its words."""
+
+    def __init__(self, language: str, words: Table) -> None:
+        super().__init__(words)
+        self.language = language
+
+
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+
+
+@lru_cache
+def categories(language: str) -> tuple[str, ...]:
+    """What a language tells apart when it counts, in CLDR's order: ("one", "other") in English, ("other",) in Chinese."""
+    return tuple(name for name in CATEGORIES if name in _plural(language).tags or name == "other")
+
+
+def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
+    """A sentence of that language with its facts filled in, and the forms that its counts ask for.
+
+    A count is a number, or one as it is written: "1,000". Raises: KeyError, for a fact that is missing.
+    """
+    return _Forms(language).vformat(sentence, (), facts) if "|" in sentence else sentence.format(**facts)
+
+
+class _Forms(Formatter):
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def format_field(self, value: Any, spec: str) -> str:
+        forms = spec.split("|")
+        if len(forms) == 1:
+            return str(super().format_field(value, spec))
+        return forms[categories(self.language).index(_plural(self.language)(Decimal(str(value).replace(",", ""))))]
+
+
+@lru_cache
+def _plural(language: str) -> Any:
+    from babel import Locale
+
+    return Locale.parse(language, sep="-").plural_form
 
 
 def retell(said: str) -> str:
@@ -45,6 +98,8 @@ def _pattern(sentence: str) -> re.Pattern[str]:
     seen: set[str] = set()
 
     def blank(match: re.Match[str]) -> str:
+        if "|" in match[0]:  # forms of a word
+            return "(?:" + "|".join(map(re.escape, match[0][1:-1].partition(":")[2].split("|"))) + ")"
         again = match[1] in seen
         seen.add(match[1])
         return f"(?P={match[1]})" if again else f"(?P<{match[1]}>.+)"

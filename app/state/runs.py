@@ -135,7 +135,7 @@ def _card(run: files.RunFolder) -> ModelCard:
     params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
     text = texts.prose("train")
     step = last_step(run)
-    good_for = text["learned"] if step is None else text["taught"].format(steps=step)
+    good_for = text["learned"] if step is None else text.fill("taught", steps=step)
     return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, text["trained here"])
 
 

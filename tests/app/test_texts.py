@@ -12,12 +12,14 @@ from visitor import MAIN, SLUGS, App
 
 from app import texts
 from vitcore import translation
+from vitcore.translation import categories
 
 APP = MAIN.parent
 SOURCES = sorted(APP.rglob("*.py"))
 OTHERS = [lang for lang in texts.LANGUAGES if lang != texts.DEFAULT]
 PAGES = sorted(file.stem for file in (texts.HOME / texts.DEFAULT).glob("*.md"))
 BLANK = re.compile(r"\{(\w+)[^}]*\}")
+FORMS = re.compile(r"\{\w+:([^}|]*\|[^}]*)\}")  # of a word, for a count
 each_language = pytest.mark.parametrize("lang", OTHERS)
 
 
@@ -26,7 +28,7 @@ def page(name: str, lang: str) -> dict[str, str]:
 
 
 def blanks(text: str) -> Counter:
-    return Counter(BLANK.findall(text))
+    return Counter(BLANK.findall(FORMS.sub("", text)))
 
 
 # Three languages say the same
@@ -69,6 +71,63 @@ def test_translations_keep_the_facts(lang):
         english: there for english, there in texts.table(lang).items() if set(blanks(english)) != set(blanks(there))
     }
     assert wrong == {}
+
+
+def counting(lang: str) -> dict[str, str]:
+    """Every text of a language with forms for a count in it, by where it is."""
+    english = {f"vitcore: {sentence}": sentence for sentence in sentences.said()}
+    found = english if lang == texts.DEFAULT else {f"vitcore: {k}": there for k, there in texts.table(lang).items()}
+    found |= {f"{name}: {key}": text for name in PAGES for key, text in page(name, lang).items()}
+    return {where: text for where, text in found.items() if FORMS.search(text)}
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_a_count_has_the_forms_of_its_language(lang):
+    """As many as CLDR tells apart; and no word that English would bend stands unbent after a bare count."""
+    forms = {where: [f.split("|") for f in FORMS.findall(text)] for where, text in counting(lang).items()}
+    assert {where for where, found in forms.items() if {len(f) for f in found} != {len(categories(lang))}} == set()
+    assert (len(forms) > 40) == (lang == "en")
+    if lang == "en":
+        bare = re.compile(r"\{(count|photos|heads|blocks|classes|images)[^}|]*\} (?:photo|head|layer|class|image)s?\b")
+        everything = [*sentences.said(), *(text for name in PAGES for text in page(name, lang).values())]
+        assert [text for text in everything if bare.search(text)] == []
+
+
+COUNTED = {
+    "en": ("photos are", "photo is", "photos are", "photos are"),
+    "zh-CN": ("张照片",) * 4,
+    "zh-TW": ("張照片",) * 4,
+}
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_none_one_two_and_five_photos(lang):
+    """In a page's words, and in what vitcore says in the visitor's language."""
+    words = texts.prose("report", lang)
+    for count, form in zip((0, 1, 2, 5), COUNTED[lang], strict=True):
+        assert f"{count} {form}" in words.fill("ready", count=count)
+        with translation.speaking(texts.table(lang)):
+            said = translation.say("{count} {count:photo|photos} seen by {model}", count=count, model="it")
+        assert form.split(" ")[0] in said and str(count) in said and "{" not in said
+        assert ("1 photo " in said) == (lang == "en" and count == 1)
+
+
+def test_a_form_follows_the_number_as_it_is_written():
+    for written, form in (
+        ("1", "time"),
+        ("1.0", "times"),
+        ("1,001", "times"),
+        (1, "time"),
+        (1.5, "times"),
+        (0, "times"),
+    ):
+        assert translation.fill("{n} {n:time|times}", {"n": written}) == f"{written} {form}"
+    polish = "{n:plik|pliki|plików|pliku}"
+    assert [translation.fill(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == [
+        "plik", "pliki", "plików", "pliki", "pliku"
+    ]  # fmt: skip
+    with translation.speaking({"here": "hier"}):  # what isn't translated is bent as English is
+        assert translation.say("{n} {n:head|heads}", n=1) == "1 head"
 
 
 def chinese(lang: str) -> dict[str, str]:

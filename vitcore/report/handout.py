@@ -54,7 +54,8 @@ def title_of(rec: Recording, origin: Origin) -> str:
 
 def _lead(vit: Vit, rec: Recording) -> str:
     top = rec.top(1)
-    lead = say("seen by {model}: {rows} × {cols} patches, {blocks} layers of {heads} heads", model=vit.card.title,
+    lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
+               "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
     return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.0%}") if top else lead
 
@@ -75,8 +76,11 @@ def _seen(rec: Recording) -> dict[str, Any]:
 
 def _answer(rec: Recording) -> str:
     if not rec.top():
-        return say("This model has no classes: it gives {count} features instead of an answer.", count=len(rec.logits))
-    return say("softmax over all {count} classes it knows", count=len(rec.logits))
+        return say(
+            "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
+            count=len(rec.logits),
+        )
+    return say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
 
 
 def _shown(one: Picture) -> dict[str, Any]:
@@ -107,7 +111,9 @@ def _distances(vit: Vit, rec: Recording) -> dict[str, Any]:
 
 def _rollout(rec: Recording, settings: Settings) -> dict[str, Any]:
     about = say(
-        "Rollout of every patch, % of the total, {rows} rows and {cols} columns", rows=rec.grid.rows, cols=rec.grid.cols
+        "Rollout of every patch, % of the total, {rows} {rows:row|rows} and {cols} {cols:column|columns}",
+        rows=rec.grid.rows,
+        cols=rec.grid.cols,
     )
     rows = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(100 * mask(rec, settings))]
     return {"about": about, "head": [say("row"), *map(str, range(rec.grid.cols))], "rows": rows}
@@ -128,7 +134,7 @@ def _settings(vit: Vit, settings: Settings) -> list[tuple[str, str]]:
 def _card(vit: Vit, rec: Recording, side: ModelSide) -> list[tuple[str, str]]:
     grid = rec.grid
     high, wide = grid.step_px
-    tokens = say("{tokens} tokens: {prefix} before {patches} patches", tokens=grid.tokens, prefix=grid.prefix,
+    tokens = say("{tokens} tokens: {prefix} before {patches} {patches:patch|patches}", tokens=grid.tokens, prefix=grid.prefix,
                  patches=grid.patches)  # fmt: skip
     given = {
         say("Title"): vit.card.title, say("Name"): vit.name,

@@ -25,7 +25,7 @@ MOST_PROBLEMS = 8
 NEW = "a new one"  # no run can have this name, in any language
 
 
-def watched(run_id: str, text: dict[str, str]) -> None:
+def watched(run_id: str, text: texts.Prose) -> None:
     """The panel of a run; while it runs only this part of the page runs again."""
     seen = runs.watch(run_id)
     if seen is not None:
@@ -33,7 +33,7 @@ def watched(run_id: str, text: dict[str, str]) -> None:
             st.fragment(_panel, run_every=1.0 if seen.live else None)(run_id, seen.live, text)
 
 
-def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
+def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     seen = runs.watch(run_id)
     if seen is None or seen.live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
@@ -58,13 +58,13 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
         st.code(printed, language=None, wrap_lines=True)
     _curves(seen, text)
     if seen.problems:
-        with st.expander(text["left out"].format(count=len(seen.problems)), icon=":material/broken_image:"):
+        with st.expander(text.fill("left out", count=len(seen.problems)), icon=":material/broken_image:"):
             for problem in seen.problems[:MOST_PROBLEMS]:
                 st.caption(controls.verbatim(retell(problem)))
     _links(seen, text)
 
 
-def _does(seen: runs.Watched, text: dict[str, str]) -> str:
+def _does(seen: runs.Watched, text: texts.Prose) -> str:
     told = [
         text["task"].format(task=seen.task) if seen.task else "",
         text["from"].format(source=source) if (source := _source(seen)) else "",
@@ -78,7 +78,7 @@ def _source(seen: runs.Watched) -> str:
     return seen.source if known or mode.allows("paths") else ""
 
 
-def _buttons(seen: runs.Watched, text: dict[str, str]) -> None:
+def _buttons(seen: runs.Watched, text: texts.Prose) -> None:
     if not mode.allows("trainings"):
         return
     if seen.live:
@@ -101,7 +101,7 @@ def _ask(act: Callable[[str], str], run_id: str) -> None:
     st.session_state["_run_problem"] = problem
 
 
-def _delete(run_id: str, text: dict[str, str]) -> None:
+def _delete(run_id: str, text: texts.Prose) -> None:
     """Ask before a run is deleted."""
 
     def gone() -> None:
@@ -120,7 +120,7 @@ def _delete(run_id: str, text: dict[str, str]) -> None:
     st.dialog(text["delete title"])(ask)()
 
 
-def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
+def _numbers(seen: runs.Watched, text: texts.Prose) -> None:
     loss, right, rate, left = seen.last("loss"), seen.last("top1", "val_colours"), seen.last("lr"), seen.seconds_left
     told = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
@@ -135,7 +135,7 @@ def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
             st.metric(label, value)
 
 
-def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
+def _curves(seen: runs.Watched, text: texts.Prose) -> None:
     if not seen.records:
         return
     from app.state import film_frame
@@ -147,7 +147,7 @@ def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
     explain(text["how"], text["limits"])
 
 
-def _links(seen: runs.Watched, text: dict[str, str]) -> None:
+def _links(seen: runs.Watched, text: texts.Prose) -> None:
     with st.container(horizontal=True):
         if seen.has_film:
             st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
@@ -157,7 +157,7 @@ def _links(seen: runs.Watched, text: dict[str, str]) -> None:
                          query_params={"model": f"runs/{seen.id}"})  # fmt: skip
 
 
-def table(text: dict[str, str]) -> None:
+def table(text: texts.Prose) -> None:
     """Every run, newest first; the row that is chosen is watched."""
     seen = [run for run in map(runs.watch, runs.ids()) if run]
     if not seen:

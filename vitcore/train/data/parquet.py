@@ -185,7 +185,7 @@ def _photos(name: str, part: list[Row], classes: tuple[str, ...], numbered: bool
         wrong = part[labels.index(-2)][1]
         raise DataError(
             say(
-                "{name} has a label {wrong!r} that is none of its {count} classes.",
+                "{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.",
                 name=name,
                 wrong=wrong,
                 count=len(classes),

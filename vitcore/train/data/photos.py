@@ -111,7 +111,7 @@ def require_classes(photos: Photos) -> None:
     if len(photos) and not labelled.all():
         few = say("no labels")
         if labelled.any():
-            few = say("{few} of {count} photos without a label", few=np.sum(~labelled), count=len(photos))
+            few = say("{few} of {count} {count:photo|photos} without a label", few=np.sum(~labelled), count=len(photos))
         raise DataError(say("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few))
     found = np.unique(photos.labels)
     if len(found) < 2:

@@ -93,7 +93,10 @@ def none_can_be_read(photos: Photos, problems: list[str]) -> str:
     """The sentence for a set whose every photo is broken."""
     first = problems[0] if problems else "–"
     return say(
-        "None of the {count} photos of {name} can be read: {first}", count=len(photos), name=photos.name, first=first
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
+        count=len(photos),
+        name=photos.name,
+        first=first,
     )
 
 
