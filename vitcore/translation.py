@@ -7,12 +7,12 @@ A word that follows a count has the forms of its language, in CLDR's order (unic
 `"{count} {count:photo|photos}"` in English, which has two; Chinese has one, so nothing is written there.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 from functools import lru_cache
+from numbers import Integral, Real
 from string import Formatter
 from typing import Any
 
@@ -24,10 +24,23 @@ _ask: Callable[[], Table] | None = None
 def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
     words = table()
-    there = words.get(sentence)
-    if not facts:
-        return sentence if there is None else there
-    return fill(sentence, facts) if there is None else fill(there, facts, getattr(words, "language", "en"))
+    there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
+    return Said(fill(there, facts, language) if facts else there, sentence, facts)
+
+
+class Said(str):
+    """A finished sentence that knows what it is made of; so does `str(error)` of an error raised with one."""
+
+    sentence: str
+    facts: Mapping[str, Any]
+
+    def __new__(cls, text: str, sentence: str = "", facts: Mapping[str, Any] | None = None) -> "Said":
+        made = super().__new__(cls, text)
+        made.sentence, made.facts = sentence, facts or {}
+        return made
+
+    def __str__(self) -> str:
+        return self
 
 
 class Words(dict[str, str]):
@@ -73,39 +86,29 @@ def _plural(language: str) -> Any:
     return Locale.parse(language, sep="-").plural_form
 
 
-def retell(said: str) -> str:
-    """What was said in English, facts and all, in the reader's language: by a process that trains, or in an earlier hour.
+def parts(said: object) -> Any:
+    """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
+    if isinstance(said, BaseException) and len(said.args) == 1:
+        return parts(said.args[0])
+    if isinstance(said, Said):
+        facts = {name: parts(fact) for name, fact in said.facts.items()}
+        return {"sentence": said.sentence, "facts": facts, "text": str.__str__(said)}
+    if isinstance(said, Integral):
+        return int(said)
+    return float(said) if isinstance(said, Real) else str(said)
 
-    The sentence is found again by its words: of several that fit, the one with the most. One that isn't known stays.
+
+def retell(told: Any) -> str:
+    """`parts` of what was said by another process, or in an earlier hour, in the reader's language.
+
+    What the reader's table lacks stays as it was said.
     """
-    known = table()
-    if said in known:
-        return known[said]
-    fits = [(sentence, found) for sentence in known if (found := _pattern(sentence).fullmatch(said))]
-    if not fits:
-        return said
-    sentence, found = max(fits, key=lambda fit: len(_BLANK.sub("", fit[0])))
-    facts = {name: retell(fact) for name, fact in found.groupdict().items()}
-    return _BLANK.sub(lambda blank: facts[blank[1]], known[sentence])
-
-
-_BLANK = re.compile(r"\{(\w+)[^}]*\}")  # a fact's place, with how it is written
-
-
-@lru_cache(maxsize=1024)
-def _pattern(sentence: str) -> re.Pattern[str]:
-    """What finds a sentence again whatever its facts were; one without facts is found by itself."""
-    seen: set[str] = set()
-
-    def blank(match: re.Match[str]) -> str:
-        if "|" in match[0]:  # forms of a word
-            return "(?:" + "|".join(map(re.escape, match[0][1:-1].partition(":")[2].split("|"))) + ")"
-        again = match[1] in seen
-        seen.add(match[1])
-        return f"(?P={match[1]})" if again else f"(?P<{match[1]}>.+)"
-
-    parts = re.split(r"(\{\w+[^}]*\})", sentence)
-    return re.compile("".join(_BLANK.sub(blank, p) if i % 2 else re.escape(p) for i, p in enumerate(parts)), re.S)
+    if not isinstance(told, Mapping):
+        return str(told)
+    if str(told.get("sentence")) not in table():
+        return str(told.get("text", ""))
+    facts = {name: retell(f) if isinstance(f, Mapping) else f for name, f in dict(told.get("facts") or {}).items()}
+    return say(told["sentence"], **facts)
 
 
 def table() -> Table:

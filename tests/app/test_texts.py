@@ -1,10 +1,13 @@
 """The app speaks three languages, all of it: the same keys everywhere, nothing unused, and no word outside the texts."""
 
 import ast
+import json
+import pickle
 import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import scripts
 import sentences
@@ -362,18 +365,38 @@ def test_what_one_visitor_is_told_another_is_told_in_his_own_language():
         assert film.component("film_filters")["title"] == page("learn", lang)["filters title"]
 
 
-def test_what_a_training_said_in_english_is_retold():
+def test_what_a_training_said_is_said_again_in_the_reader_s_language():
+    """Sentence and facts travel apart, as JSON, through errors and into each other; no finished sentence is guessed at."""
+    try:
+        raise ValueError(translation.say("{name} is empty.", name=Path("a.jpg")))
+    except ValueError as error:
+        problem = str(error)
+    one = translation.say(
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
+        count=np.int64(1),
+        name="mine",
+        first=problem,
+    )
+    small = translation.say(
+        "{name} is {width}×{height} px; both sides need at least {least} px.", name="b", width=4, height=9, least=8
+    )
+    told = json.loads(
+        json.dumps([translation.parts(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")])
+    )
+    assert told[0]["facts"]["first"] == {
+        "sentence": "{name} is empty.",
+        "facts": {"name": "a.jpg"},
+        "text": "a.jpg is empty.",
+    }
+    assert [translation.retell(part) for part in told] == [one, small, "Free {x}."]
     with translation.speaking(texts.table("zh-CN")):
-        assert translation.retell("cat.jpg is empty.") == "cat.jpg 是空的。"
-        assert translation.retell("None of the 3 photos of mine can be read: a.jpg is empty.") == (
-            "mine 的 3 张照片没有一张能读取：a.jpg 是空的。"
-        )
+        assert [translation.retell(part) for part in told] == [
+            "mine 的 1 张照片没有一张能读取：a.jpg 是空的。", "b 是 4×9 px；两边都至少要有 8 px。", "Free {x}."
+        ]  # fmt: skip
         assert (
-            translation.retell("b.png is 4×9 px; both sides need at least 8 px.")
-            == "b.png 是 4×9 px；两边都至少要有 8 px。"
+            translation.retell({"sentence": "of {another} version", "facts": {}, "text": "of 1 version"})
+            == "of 1 version"
         )
-        assert translation.retell("Something else went wrong.") == "Something else went wrong."
-    assert translation.retell("cat.jpg is empty.") == "cat.jpg is empty."
 
 
 def test_every_file_of_texts_is_read_by_the_app():

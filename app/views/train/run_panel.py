@@ -13,7 +13,6 @@ from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
 from app.furniture import controls
 from app.state import processes, runs
-from vitcore.translation import retell
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
@@ -52,7 +51,7 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     if not mode.allows("paths"):  # what processes say may hold the names of folders
         seen = replace(seen, message="", problems=())
     if seen.message:
-        st.error(controls.verbatim(retell(seen.message)), icon=":material/error:")
+        st.error(controls.verbatim(seen.message), icon=":material/error:")
     if mode.allows("paths") and seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
         st.code(printed, language=None, wrap_lines=True)
@@ -60,7 +59,7 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     if seen.problems:
         with st.expander(text.fill("left out", count=len(seen.problems)), icon=":material/broken_image:"):
             for problem in seen.problems[:MOST_PROBLEMS]:
-                st.caption(controls.verbatim(retell(problem)))
+                st.caption(controls.verbatim(problem))
     _links(seen, text)
 
 

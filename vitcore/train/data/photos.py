@@ -141,3 +141,14 @@ def parted(photos: Photos, keys: Sequence[bytes], share: float, seed: int) -> tu
     """The photos as (train, validation) by `held_out`."""
     out = held_out(keys, photos.labels, share, seed)
     return photos.subset(np.flatnonzero(~out)), photos.subset(np.flatnonzero(out))
+
+
+def none_can_be_read(photos: Photos, problems: Sequence[str]) -> str:
+    """The sentence for a set whose every photo is broken."""
+    first = problems[0] if problems else "–"
+    return say(
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
+        count=len(photos),
+        name=photos.name,
+        first=first,
+    )

@@ -15,10 +15,9 @@ from torch import Tensor
 from vitcore.images import PhotoError
 from vitcore.train.data.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
 from vitcore.train.data.crops import NUMBERS, boxes, cut
-from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.data.stream import Streamed
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.translation import say
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
 
@@ -87,17 +86,6 @@ class Resident:
         found = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
         flips = self.recipe.flip & (draws[:, NUMBERS] < 0.5)
         return torch.from_numpy(found.astype(np.float32)), torch.from_numpy(flips)
-
-
-def none_can_be_read(photos: Photos, problems: list[str]) -> str:
-    """The sentence for a set whose every photo is broken."""
-    first = problems[0] if problems else "–"
-    return say(
-        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
-        count=len(photos),
-        name=photos.name,
-        first=first,
-    )
 
 
 def normaliser(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
