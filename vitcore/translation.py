@@ -10,7 +10,7 @@ A word that follows a count has the forms of its language, in CLDR's order (unic
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from numbers import Integral, Real
 from string import Formatter
@@ -63,7 +63,7 @@ def categories(language: str) -> tuple[str, ...]:
 def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
     """A sentence of that language with its facts filled in, and the forms that its counts ask for.
 
-    A count is a number, or one as it is written: "1,000". Raises: KeyError, for a fact that is missing.
+    A count is a number, or one as it is written: "1,000"; what is neither takes the last form. Raises: KeyError, for a fact that is missing.
     """
     return _Forms(language).vformat(sentence, (), facts) if "|" in sentence else sentence.format(**facts)
 
@@ -76,7 +76,11 @@ class _Forms(Formatter):
         forms = spec.split("|")
         if len(forms) == 1:
             return str(super().format_field(value, spec))
-        return forms[categories(self.language).index(_plural(self.language)(Decimal(str(value).replace(",", ""))))]
+        try:
+            count = Decimal(str(value).replace(",", ""))
+        except InvalidOperation:  # a place that is filled in later, by a chart's pointer
+            return forms[-1]
+        return forms[categories(self.language).index(_plural(self.language)(count))]
 
 
 @lru_cache

@@ -125,6 +125,7 @@ def test_a_form_follows_the_number_as_it_is_written():
         (0, "times"),
     ):
         assert translation.fill("{n} {n:time|times}", {"n": written}) == f"{written} {form}"
+    assert translation.fill("{n} {n:time|times}", {"n": "%{x}"}) == "%{x} times"
     polish = "{n:plik|pliki|plików|pliku}"
     assert [translation.fill(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == [
         "plik", "pliki", "plików", "pliki", "pliku"

@@ -17,7 +17,7 @@ from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
 ACROSS = 7  # the paper's 28 components in rows of seven
 HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scale:
-    """A colour bar: the name of its colours, the numbers at its ends, and their unit."""
-
-    colours: str
-    low: float
-    high: float
-    unit: str
 
 
 @dataclass(frozen=True, kw_only=True)
