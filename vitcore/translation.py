@@ -63,7 +63,8 @@ def categories(language: str) -> tuple[str, ...]:
 def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
     """A sentence of that language with its facts filled in, and the forms that its counts ask for.
 
-    A count is a number, or one as it is written: "1,000"; what is neither takes the last form. Raises: KeyError, for a fact that is missing.
+    A count is a number, or one as it is written: "1,000"; what is neither takes the last form.
+    Raises: KeyError, for a fact that is missing.
     """
     return _Forms(language).vformat(sentence, (), facts) if "|" in sentence else sentence.format(**facts)
 
