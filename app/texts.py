@@ -58,7 +58,7 @@ def of_locale(locale: str | None) -> str:
     """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
     parts = re.split(r"[-_]", (locale or "").lower())
     if parts[0] != "zh":
-        return DEFAULT
+        return parts[0] if parts[0] in LANGUAGES else DEFAULT
     return "zh-TW" if set(parts) & set(TRADITIONAL) and "hans" not in parts else "zh-CN"
 
 
