@@ -30,6 +30,10 @@ class Prose(dict[str, str]):
     def __missing__(self, key: str) -> str:
         raise KeyError(f"app/text/{self.lang}/{self.page}.md has no {key!r}")
 
+    def fill(self, key: str, **facts: object) -> str:
+        """A text with its facts, and the forms of its words that its counts ask for ("{count} {count:photo|photos}")."""
+        return translation.fill(self[key], facts, self.lang)
+
 
 def language() -> str:
     """The visitor's language: chosen in the menu, else in the address, else the browser's, else English."""
@@ -54,7 +58,7 @@ def of_locale(locale: str | None) -> str:
     """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
     parts = re.split(r"[-_]", (locale or "").lower())
     if parts[0] != "zh":
-        return DEFAULT
+        return parts[0] if parts[0] in LANGUAGES else DEFAULT
     return "zh-TW" if set(parts) & set(TRADITIONAL) and "hans" not in parts else "zh-CN"
 
 
@@ -83,7 +87,7 @@ def parse(markdown: str) -> dict[str, str]:
 @lru_cache(maxsize=8)
 def _table(lang: str) -> dict[str, str]:
     file = HOME / lang / "vitcore.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return translation.Words(lang, tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
 
 
 def table(lang: str | None = None) -> dict[str, str]:

@@ -2,13 +2,19 @@
 
 `say("Head {head}", head=3)` is the sentence itself, or its translation from the table in use. A table maps the English
 sentences, placeholders and all, to another language's; what it lacks stays English. A notebook needs none of this.
+
+A word that follows a count has the forms of its language, in CLDR's order (unicode.org/reports/tr35/tr35-numbers.html):
+`"{count} {count:photo|photos}"` in English, which has two; Chinese has one, so nothing is written there.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from numbers import Integral, Real
+from string import Formatter
+from typing import Any
 
 Table = Mapping[str, str]
 _table: ContextVar[Table | None] = ContextVar("vitcore_words", default=None)
@@ -17,40 +23,97 @@ _ask: Callable[[], Table] | None = None
 
 def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
-    return table().get(sentence, sentence).format(**facts) if facts else table().get(sentence, sentence)
+    words = table()
+    there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
+    return Said(fill(there, facts, language) if facts else there, sentence, facts)
 
 
-def retell(said: str) -> str:
-    """What was said in English, facts and all, in the reader's language: by a process that trains, or in an earlier hour.
+class Said(str):
+    """A finished sentence that knows what it is made of; so does `str(error)` of an error raised with one."""
 
-    The sentence is found again by its words: of several that fit, the one with the most. One that isn't known stays.
+    sentence: str
+    facts: Mapping[str, Any]
+
+    def __new__(cls, text: str, sentence: str = "", facts: Mapping[str, Any] | None = None) -> "Said":
+        made = super().__new__(cls, text)
+        made.sentence, made.facts = sentence, facts or {}
+        return made
+
+    def __str__(self) -> str:
+        return self
+
+
+class Words(dict[str, str]):
+    """A table that knows its language, for the forms of its words."""
+
+    def __init__(self, language: str, words: Table) -> None:
+        super().__init__(words)
+        self.language = language
+
+
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+
+
+@lru_cache
+def categories(language: str) -> tuple[str, ...]:
+    """What a language tells apart when it counts, in CLDR's order: ("one", "other") in English, ("other",) in Chinese."""
+    return tuple(name for name in CATEGORIES if name in _plural(language).tags or name == "other")
+
+
+def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
+    """A sentence of that language with its facts filled in, and the forms that its counts ask for.
+
+    A count is a number, or one as it is written: "1,000"; what is neither takes the last form.
+    Raises: KeyError, for a fact that is missing.
     """
-    known = table()
-    if said in known:
-        return known[said]
-    fits = [(sentence, match) for sentence in known if (match := _pattern(sentence).fullmatch(said))]
-    if not fits:
-        return said
-    sentence, match = max(fits, key=lambda fit: len(_BLANK.sub("", fit[0])))
-    facts = {name: retell(fact) for name, fact in match.groupdict().items()}
-    return _BLANK.sub(lambda blank: facts[blank[1]], known[sentence])
+    return _Forms(language).vformat(sentence, (), facts) if "|" in sentence else sentence.format(**facts)
 
 
-_BLANK = re.compile(r"\{(\w+)[^}]*\}")  # a fact's place, with how it is written
+class _Forms(Formatter):
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def format_field(self, value: Any, spec: str) -> str:
+        forms = spec.split("|")
+        if len(forms) == 1:
+            return str(super().format_field(value, spec))
+        try:
+            count = Decimal(str(value).replace(",", ""))
+        except InvalidOperation:  # a place that is filled in later, by a chart's pointer
+            return forms[-1]
+        return forms[categories(self.language).index(_plural(self.language)(count))]
 
 
-@lru_cache(maxsize=1024)
-def _pattern(sentence: str) -> re.Pattern[str]:
-    """What finds a sentence again whatever its facts were; one without facts is found by itself."""
-    named: set[str] = set()
+@lru_cache
+def _plural(language: str) -> Any:
+    from babel import Locale
 
-    def blank(match: re.Match[str]) -> str:
-        again = match[1] in named
-        named.add(match[1])
-        return f"(?P={match[1]})" if again else f"(?P<{match[1]}>.+)"
+    return Locale.parse(language, sep="-").plural_form
 
-    parts = re.split(r"(\{\w+[^}]*\})", sentence)
-    return re.compile("".join(_BLANK.sub(blank, p) if i % 2 else re.escape(p) for i, p in enumerate(parts)), re.S)
+
+def parts(said: object) -> Any:
+    """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
+    if isinstance(said, BaseException) and len(said.args) == 1:
+        return parts(said.args[0])
+    if isinstance(said, Said):
+        facts = {name: parts(fact) for name, fact in said.facts.items()}
+        return {"sentence": said.sentence, "facts": facts, "text": str.__str__(said)}
+    if isinstance(said, Integral):
+        return int(said)
+    return float(said) if isinstance(said, Real) else str(said)
+
+
+def retell(told: Any) -> str:
+    """`parts` of what was said by another process, or in an earlier hour, in the reader's language.
+
+    What the reader's table lacks stays as it was said.
+    """
+    if not isinstance(told, Mapping):
+        return str(told)
+    if str(told.get("sentence")) not in table():
+        return str(told.get("text", ""))
+    facts = {name: retell(f) if isinstance(f, Mapping) else f for name, f in dict(told.get("facts") or {}).items()}
+    return say(told["sentence"], **facts)
 
 
 def table() -> Table:

@@ -200,7 +200,7 @@ def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> averages.Average | No
         bar, stop = st.progress(mean.done / mean.photos, text["looking"]), st.empty()
         stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
         for done in averages.go_on(vit, photos, mean):
-            bar.progress(done / mean.photos, text["photos done"].format(done=done, count=mean.photos))
+            bar.progress(done / mean.photos, text.fill("photos done", done=done, count=mean.photos))
         bar.empty()
         stop.empty()
     return mean if mean.images else None

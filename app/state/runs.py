@@ -91,9 +91,10 @@ def watch(run_id: str) -> Watched | None:
         steps, batch, task, problem = recipe.steps, recipe.batch, recipe.task, ""
     except (files.RunError, OSError, ValueError, KeyError) as error:
         steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
+    message, problems = files.retold(said)
     return Watched(
-        run.id, state(run, said["state"]), step, steps, batch, task, source, problem or str(said.get("message") or ""),
-        tuple(map(str, said.get("problems") or ())), records, run.has_checkpoint or not records,
+        run.id, state(run, said["state"]), step, steps, batch, task, source, problem or message, problems, records,
+        run.has_checkpoint or not records,
         any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(),
     )  # fmt: skip
 
@@ -136,7 +137,7 @@ def _card(run: files.RunFolder) -> ModelCard:
     params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
     text = texts.prose("train")
     step = last_step(run)
-    good_for = text["learned"] if step is None else text["taught"].format(steps=step)
+    good_for = text["learned"] if step is None else text.fill("taught", steps=step)
     return ModelCard(f"runs/{run.id}", f"runs/{run.id}", params_m, 0, "", good_for, text["trained here"])
 
 

@@ -5,11 +5,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from jinja2.ext import extract_from_ast
+
 from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS
+from vitcore.report import html
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import knobs
 
@@ -23,11 +26,15 @@ def said() -> set[str]:
 
 
 def literals() -> Iterator[str]:
-    """The first argument of every call of `say`, whatever it was imported as."""
+    """The first argument of every call of `say`, whatever it was imported as, and of those in templates."""
     for file in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _says(node.func, file):
                 yield from _strings(node.args[0])
+    templates = html.templates()
+    for name in templates.list_templates():
+        tree = templates.parse((html.HERE / "templates" / name).read_text(encoding="utf-8"))
+        yield from (sentence for _, _, sentence in extract_from_ast(tree, ["say"]) if isinstance(sentence, str))
 
 
 def _says(func: ast.expr, file: Path) -> bool:

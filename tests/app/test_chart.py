@@ -8,6 +8,7 @@ import pytest
 from app.components.chart.chart import plain
 from vitcore import figures
 from vitcore.analysis import filters
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, stops
 from vitcore.figures.training import Line
 
 RNG = np.random.default_rng(0)
@@ -45,6 +46,17 @@ def test_numbers_are_those_of_the_figure(drawn, rec):
     assert spec["lines"][0]["across"] and spec["lines"][0]["y"] == [50.0, 50.0]
     bars = plain(drawn["answer"])["traces"][0]
     assert np.allclose(bars["x"], [100 * p for _, p in rec.top()], atol=1e-4)
+
+
+def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn):
+    shown = {
+        name: [t for t in plain(drawn[name])["traces"] if t["kind"] == "scale"] for name in ("positions", "rollout")
+    }
+    for name, (scale,) in shown.items():
+        palette = DIVERGING if name == "positions" else SEQUENTIAL
+        assert scale["colours"] == stops(palette, 16) and len(scale["colours"]) == 17
+        marker = next(t.marker for t in drawn[name].data if t.type == "scatter" and t.marker.showscale)
+        assert (scale["low"], scale["high"], scale["unit"]) == (marker.cmin, marker.cmax, marker.colorbar.title.text)
 
 
 def test_a_picture_covers_its_axes(drawn):

@@ -20,6 +20,7 @@ from vitcore.train.learning.cost import Cost
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import changed, knobs
 from vitcore.train.runs import files
+from vitcore.translation import say
 
 TINY = {"steps": 30, "batch": 8, "image_px": 32, "patch_px": 8, "width": 24, "blocks": 1}
 
@@ -306,6 +307,21 @@ def test_a_finished_run_is_shown():
     links = [link.proto.label for link in app.at.get("page_link")]
     assert links == ["Watch it learn"], "it has left no model"
     assert give.id in app.values()["run"]
+
+
+def test_what_a_run_says_is_read_in_the_visitor_s_language_and_an_older_run_s_as_it_was_written():
+    run = a_run(state="failed", message=say("run {id} is being trained by another process.", id="demo"),
+                problems=[say("{name} is empty.", name="a.jpg"), "b.jpg is odd."])  # fmt: skip
+    app = App("train", run="demo", lang="zh-CN").fine()
+    assert app.sentences("error") == ["训练 demo 正由另一个进程进行。"]
+    assert {"a.jpg 是空的。", "b.jpg is odd."} <= {said.replace("\\", "") for said in app.sentences("caption")}
+    word = json.loads((run.path / "status.json").read_text())
+    assert (word["message"], word["problems"]) == (
+        "run demo is being trained by another process.",
+        ["a.jpg is empty.", "b.jpg is odd."],
+    )
+    files.write(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
+    assert (runs.watch("demo").message, runs.watch("demo").problems) == (word["message"], tuple(word["problems"]))
 
 
 def test_a_failed_run_says_why():

@@ -30,7 +30,7 @@ def distance(
     } for head in range(heads)]  # fmt: skip
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
     near, far = float(px[0].min()), float(px[0].max())
-    over = say("1 image") if images == 1 else say("{count} images", count=images)
+    over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     about = f"{span} · {_way(cls)} · {over}"
     top = 1.18 * max(uniform_px, float(px.max()), most_px)

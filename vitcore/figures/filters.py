@@ -22,7 +22,9 @@ def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", s
             "component {number}<br>{share:.1%} of variance", number=i + 1, share=variance[i]
         )
     about = say(
-        "first {count} principal components, {share:.1%} of variance", count=count, share=variance[:count].sum()
+        "first {count} principal {count:component|components}, {share:.1%} of variance",
+        count=count,
+        share=variance[:count].sum(),
     )
     parts = [picture(drawn, size, smooth=False), hover_cells(text, size)]
     return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
@@ -33,7 +35,7 @@ def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
     total = 100 * np.cumsum(variance)
     k = np.arange(1, len(total) + 1)
     ink = INK[mode]
-    hover = say("first {k} components: {share} %", k="%{x}", share="%{y:.1f}")
+    hover = say("first {k} {k:component|components}: {share} %", k="%{x}", share="%{y:.1f}")
     line = {"type": "scatter", "x": k, "y": total.astype(np.float32), "mode": "lines", "hovertemplate": hover + "<extra></extra>",
             "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip
     dot = {"type": "scatter", "x": [shown], "y": [float(total[shown - 1])], "mode": "markers+text", "hoverinfo": "skip",

@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
 
-from vitcore.figures.theme import INK
+from vitcore.figures.theme import INK, Scale, lut, scale_of
 from vitcore.translation import say
 
 DPI = 150
@@ -105,8 +105,8 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             axes.imshow(pixels, extent=box, alpha=trace.opacity, interpolation=smooth, aspect="equal")
         elif trace.type == "bar":
             axes.barh(list(trace.y), list(trace.x), height=trace.width, color=trace.marker.color)
-        elif trace.type == "scatter" and trace.marker.showscale:
-            _draw_scale(trace, axes, sheet, ink)
+        elif scale := scale_of(trace):
+            _draw_scale(scale, axes, sheet, ink)
         elif trace.type == "scatter":
             _draw_points(trace, axes)
     for shape in fig.layout.shapes:
@@ -142,26 +142,15 @@ def _draw_points(trace: Any, axes: Any) -> None:
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 
 
-def _draw_scale(trace: Any, axes: Any, sheet: Any, ink: str) -> None:
+def _draw_scale(scale: Scale, axes: Any, sheet: Any, ink: str) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    from vitcore.figures.theme import lut
-
-    colours = _names(trace.marker.colorscale)
-    table = ListedColormap(lut(colours) / 255)
-    bar = sheet.colorbar(ScalarMappable(Normalize(trace.marker.cmin, trace.marker.cmax), table), ax=axes, fraction=0.04)
-    bar.set_label(trace.marker.colorbar.title.text, color=ink)
+    table = ListedColormap(lut(scale.colours) / 255)
+    bar = sheet.colorbar(ScalarMappable(Normalize(scale.low, scale.high), table), ax=axes, fraction=0.04)
+    bar.set_label(scale.unit, color=ink)
     bar.ax.tick_params(colors=ink)
     bar.outline.set_visible(False)
-
-
-def _names(colorscale: Any) -> str:
-    """Which of our scales a list of stops is; they are told apart by their first colour."""
-    from vitcore.figures.theme import DIVERGING, SEQUENTIAL, lut
-
-    first = colorscale[0][1]
-    return next(name for name in (SEQUENTIAL, DIVERGING) if "rgb({},{},{})".format(*lut(name)[0]) == first)
 
 
 def _draw_shape(shape: Any, axes: Any) -> None:

@@ -141,7 +141,10 @@ def sequence(
     place = grid.prefix + patch
     box = outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED, 3.5)
     title = say(
-        "{tokens} tokens in a row: patch {patch} is at place {place}", tokens=grid.tokens, place=place, patch=patch
+        "{tokens} {tokens:token|tokens} in a row: patch {patch} is at place {place}",
+        tokens=grid.tokens,
+        place=place,
+        patch=patch,
     )
     about = say("wrapped like lines of text, {across} in a line", across=across)
     high = 84 + round(560 * size[1] / size[0])
@@ -209,6 +212,8 @@ def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count
         words = say("{label}: logit {logit} → {share:.1f} %", label=labels[i], logit=written, share=float(p[i]))
         said.append(note(words, 0, place - 0.33, 15, color=INK[mode]["text"]))
     rest = 100 - float(p[top].sum())
-    about = say("the other {count} classes share {share:.1f} %", count=len(logits) - len(top), share=rest)
+    about = say(
+        "the other {count} {count:class has|classes share} {share:.1f} %", count=len(logits) - len(top), share=rest
+    )
     bars, title = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode), say("Softmax makes shares of logits")
     return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **rows(len(top)))

@@ -2,6 +2,7 @@
 
 import base64
 import io
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -195,6 +196,21 @@ def hover_cells(text: list[list[str]], size: tuple[float, float]) -> Part:
     }  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A colour scale: the name of its palette, the numbers at its ends, and their unit; whoever draws one reads this."""
+
+    colours: str
+    low: float
+    high: float
+    unit: str
+
+
+def scale_of(trace: Any) -> Scale | None:
+    """The scale that a trace of a figure is the bar of, or None."""
+    return Scale(**trace.meta) if trace.type == "scatter" and trace.meta else None
+
+
 def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> Part:
     """A colour bar with its unit, on its own."""
     bar: dict[str, Any] = {
@@ -205,4 +221,5 @@ def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float
         bar |= {"tickvals": ticks}
     stops = [[i / 16, "rgb({},{},{})".format(*lut(scale)[min(16 * i, 255)])] for i in range(17)]
     marker = {"color": [low], "colorscale": stops, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
-    return {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    return {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip",
+            "meta": asdict(Scale(colours=scale, low=float(low), high=float(high), unit=title))}  # fmt: skip

@@ -283,7 +283,7 @@ class _Reader:
         if self.block >= self.blocks or heads != self.heads:
             raise ModelError(
                 say(
-                    "the attention of {name} is not one call of {heads} heads in each block",
+                    "the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
                     name=self.name,
                     heads=self.heads,
                 )

@@ -141,7 +141,7 @@ def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
     with Tape(watch):
         logits = vit.module(x)
     if len(watch.weights) != vit.blocks or any(w.shape[1] != vit.heads for w in watch.weights):
-        raise ModelError(say("The attention of {name} is not one call of {heads} heads in each block.",
+        raise ModelError(say("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
                              name=vit.name, heads=vit.heads))  # fmt: skip
     return logits, watch
 

@@ -169,7 +169,9 @@ def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
     classes = int(getattr(module, "num_classes", 0) or 0)
     if given is not None:
         if not isinstance(given, list) or len(given) != classes:
-            raise ModelError(say("its card's labels are not a list of {classes} names, one a class.", classes=classes))
+            raise ModelError(
+                say("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
+            )
         return tuple(str(label) for label in given)
     info = _imagenet(module)
     if info is None:

@@ -92,7 +92,7 @@ class Bundle:
 def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, side: ModelSide) -> Made:
     """All files of a photo."""
     by_name, files = arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, side)}
-    small = ""
+    small = None
     for one in of_photo(vit, rec, settings):
         if one.figure:
             files[f"{one.name}.png"] = print_figure(one.figure("light"), "png")

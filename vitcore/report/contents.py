@@ -15,6 +15,7 @@ from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.rollout import build_up
 from vitcore.forward.recording import Recording
 from vitcore.models.zoo import Vit
+from vitcore.report.html import Embedded
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 
@@ -102,7 +103,7 @@ class Made:
     name: str  # of the photo's file
     digest: str
     top: tuple[str, float] | None
-    small: str  # rollout on the photo, an <img>
+    small: Embedded | None  # rollout on the photo
     distance_px: NDArray[np.float32]
     files: dict[str, bytes] = field(repr=False)
     folder: str = ""  # where it was put

@@ -4,16 +4,15 @@ Pictures are embedded, words around them are text; what a reader needs to make i
 the model's card and the digest of its weights, the photo's digest and credits, versions, the command and the address.
 """
 
-from collections.abc import Iterable
-from html import escape
+from typing import Any
 
 from vitcore.figures import print_figure
+from vitcore.figures.theme import stops
 from vitcore.forward.recording import Recording
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
 from vitcore.report import html
-from vitcore.report.contents import mask, now, numbers
-from vitcore.report.layout import header, page_of
+from vitcore.report.contents import mask, now, numbers, versions
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
@@ -36,16 +35,16 @@ def handout(
     settings.check(rec.grid, vit.blocks)
     origin, side = origin or Origin(), side or look_at(vit)
     shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
-    order = ("patches", "filters", "positions", "rollout", "distance")
-    body = [
-        _head(vit, rec, origin),
-        _section(say("The photo and the answer"), [_photo(rec), html.tag("div", _seen(rec), _answer(rec))]),
-        _section(say("The paper's five pictures"), [_figure(shown[name]) for name in order]),
-        _section(say("Layer after layer, head after head"), [_figure(shown[name]) for name in ("layers", "heads")]),
-        _tables(vit, rec, settings),
-        _made(vit, rec, settings, origin, side),
-    ]
-    return page_of(title_of(rec, origin), origin.lang, body, html.data("numbers", numbers(vit, rec, settings, side)))
+    return html.page(
+        "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
+        photo=_photo(rec), seen=_seen(rec), top=rec.top(), answer=_answer(rec),
+        five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
+        inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads")],
+        distances=_distances(vit, rec), rollout=_rollout(rec, settings),
+        settings=_settings(vit, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
+        versions=_versions(origin), origin=origin, sources=SOURCES,
+        command=command(origin.file or rec.photo.name, vit.name, settings), numbers=numbers(vit, rec, settings, side),
+    )  # fmt: skip
 
 
 def title_of(rec: Recording, origin: Origin) -> str:
@@ -53,72 +52,49 @@ def title_of(rec: Recording, origin: Origin) -> str:
     return say(origin.credit["title"]) if origin.credit.get("title") else rec.photo.name
 
 
-def _head(vit: Vit, rec: Recording, origin: Origin) -> str:
+def _lead(vit: Vit, rec: Recording) -> str:
     top = rec.top(1)
-    lead = say("seen by {model}: {rows} × {cols} patches, {blocks} layers of {heads} heads", model=vit.card.title,
+    lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
+               "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    if top:
-        lead += say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.0%}")
-    return header(say("Inside a Vision Transformer"), title_of(rec, origin), lead)
+    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.0%}") if top else lead
 
 
-def _section(title: str, parts: Iterable[str]) -> str:
-    return html.tag("section", html.text("h2", title), html.tag("div", *parts, class_="two"))
-
-
-def _photo(rec: Recording) -> str:
-    drawn = outlined(rec.photo, rec.seen)
+def _photo(rec: Recording) -> dict[str, Any]:
     alt = say("The photo {name}; what the model does not see is dimmed", name=rec.photo.name)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
-    return _plain(say("The photo"), about, html.image(drawn, alt, True, 800, "fitted"), rec.photo.notes)
+    drawn = html.image(outlined(rec.photo, rec.seen), alt, True, 800, "fitted")
+    return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 
-def _seen(rec: Recording) -> str:
+def _seen(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
-    drawn = html.image(rec.seen.pixels, say("The model's input"), False, class_="seen")
-    return _plain(say("What the model sees"), say("{wide} × {high} px, no more", wide=wide, high=high), drawn)
-
-
-def _plain(title: str, about: str, drawn: str, notes: Iterable[str] = ()) -> str:
-    caption = html.tag("figcaption", *(html.text("p", note) for note in notes))
-    top = html.text("h3", title) + html.text("p", about, class_="about")
-    return html.tag("figure", top, html.tag("div", drawn, class_="pixels"), caption)
+    drawn = html.image(rec.seen.pixels, say("The model's input"), False, kind="seen")
+    return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
 
 
 def _answer(rec: Recording) -> str:
-    top = rec.top()
-    title = html.text("h3", say("The answer"))
-    if not top:
-        none = say("This model has no classes: it gives {count} features instead of an answer.", count=len(rec.logits))
-        return html.tag("div", title, html.text("p", none, class_="none"), class_="keep")
-    about = say("softmax over all {count} classes it knows", count=len(rec.logits))
-    return html.tag("div", title, html.text("p", about, class_="about"), html.bars(top), class_="keep answer")
+    if not rec.top():
+        return say(
+            "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
+            count=len(rec.logits),
+        )
+    return say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
 
 
-def _figure(one: Picture) -> str:
-    top = html.text("h3", one.title)
-    kind = {"class_": WIDE[one.name]} if one.name in WIDE else {}
-    if not one.tiles and one.figure is None:
-        return html.tag("figure", top, html.text("p", one.about, class_="none"), **kind)
-    parts = [top, html.text("p", one.about, class_="about"), _drawn(one)]
-    if one.scale:
-        parts.append(html.scale_bar(one.scale))
-    lines = ((say("How to read this."), one.how), (say("What this cannot tell you."), one.limits))
-    said = [html.tag("p", html.text("b", lead), " ", escape(words)) for lead, words in lines if words]
-    return html.tag("figure", html.tag("div", *parts), html.tag("figcaption", *said), **kind)
-
-
-def _drawn(one: Picture) -> str:
+def _shown(one: Picture) -> dict[str, Any]:
+    """A picture as the page shows it: pixels and SVG embedded, the colours of its scale."""
+    drawn, tiles = None, []
     if one.chart and one.figure:
-        light, dark = (print_figure(_untitled(one.figure(mode)), "svg") for mode in ("light", "dark"))
-        return html.tag("div", html.drawing(light, dark, one.alt), class_="pixels")
-    tiles = [
-        html.tag("div", html.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo),
-                 html.text("div", name, class_="tile") if name else "")
-        for name, pixels in one.tiles
-    ]  # fmt: skip
-    return html.tag("div", *tiles, class_="pixels", style=f"--across:{one.across}")
+        drawn = html.drawing(*(print_figure(_untitled(one.figure(mode)), "svg") for mode in ("light", "dark")), one.alt)
+    else:
+        tiles = [
+            (name, html.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
+            for name, pixels in one.tiles
+        ]
+    colours = stops(one.scale.colours, 16) if one.scale else []
+    return {"kind": WIDE.get(one.name), "drawing": drawn, "tiles": tiles, "stops": colours}
 
 
 def _untitled(fig):  # type: ignore[no-untyped-def]
@@ -127,43 +103,23 @@ def _untitled(fig):  # type: ignore[no-untyped-def]
     return fig
 
 
-def _tables(vit: Vit, rec: Recording, settings: Settings) -> str:
+def _distances(vit: Vit, rec: Recording) -> dict[str, Any]:
     heads = [say("head {head}", head=head) for head in range(vit.heads)]
     rows = [[str(block), *(f"{px:.1f}" for px in line)] for block, line in enumerate(rec.distance_px)]
-    found = 100 * mask(rec, settings)
-    grid = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(found)]
-    about = say("Mean attention distance of every head, in pixels of the model's input, as the paper counts it.")
-    more = say(
-        "Rollout of every patch, % of the total, {rows} rows and {cols} columns", rows=rec.grid.rows, cols=rec.grid.cols
+    return {"head": [say("layer"), *heads], "rows": rows}
+
+
+def _rollout(rec: Recording, settings: Settings) -> dict[str, Any]:
+    about = say(
+        "Rollout of every patch, % of the total, {rows} {rows:row|rows} and {cols} {cols:column|columns}",
+        rows=rec.grid.rows,
+        cols=rec.grid.cols,
     )
-    return html.tag(
-        "section", html.text("h2", say("The numbers")), html.text("p", about, class_="about"),
-        html.table([say("layer"), *heads], rows, say("Mean attention distance")),
-        html.tag("details", html.text("summary", more),
-                 html.table([say("row"), *map(str, range(rec.grid.cols))], grid, say("Attention rollout"))),
-        html.text("p", say("This file also holds all of them as JSON, in the element with the id “numbers”."), class_="about"),
-    )  # fmt: skip
+    rows = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(100 * mask(rec, settings))]
+    return {"about": about, "head": [say("row"), *map(str, range(rec.grid.cols))], "rows": rows}
 
 
-def _made(vit: Vit, rec: Recording, settings: Settings, origin: Origin, side: ModelSide) -> str:
-    shell = command(origin.file or rec.photo.name, vit.name, settings)
-    how = [html.text("h3", say("Make it again")), html.tag("pre", html.text("code", shell))]
-    if origin.address:
-        how += [html.text("p", say("or in the app:"), class_="about"), html.tag("p", _link(origin.address))]
-    if origin.lacking:
-        how.append(html.text("p", origin.lacking, class_="none"))
-    parts = [
-        html.tag("div", html.text("h3", say("Settings")), html.facts(_settings(vit, settings)), class_="keep"),
-        html.tag("div", html.text("h3", say("Model")), html.facts(_card(vit, rec, side)), class_="keep"),
-        html.tag("div", html.text("h3", say("Photo")), html.facts(_credits(rec, origin)), class_="keep"),
-        html.tag("div", html.text("h3", say("Versions")), html.facts(_versions(origin)), class_="keep"),
-        html.tag("div", *how, class_="whole keep"),
-    ]
-    sources = html.tag("p", "<br>".join(escape(source) for source in SOURCES), class_="foot")
-    return _section(say("How this was made"), parts) + sources
-
-
-def _settings(vit: Vit, settings: Settings) -> dict[str, str]:
+def _settings(vit: Vit, settings: Settings) -> list[tuple[str, str]]:
     given = {
         say("Asked"): asked(vit, settings),
         say("Heads fused by"): {"mean": say("mean"), "max": say("maximum"), "min": say("minimum")}[settings.fusion],
@@ -172,13 +128,13 @@ def _settings(vit: Vit, settings: Settings) -> dict[str, str]:
         say("First layer"): str(settings.first_block),
         say("Class token in distances"): say("dropped, not renormalised, as in the paper"),
     }
-    return {name: escape(value) for name, value in given.items()}
+    return list(given.items())
 
 
-def _card(vit: Vit, rec: Recording, side: ModelSide) -> dict[str, str]:
+def _card(vit: Vit, rec: Recording, side: ModelSide) -> list[tuple[str, str]]:
     grid = rec.grid
     high, wide = grid.step_px
-    tokens = say("{tokens} tokens: {prefix} before {patches} patches", tokens=grid.tokens, prefix=grid.prefix,
+    tokens = say("{tokens} tokens: {prefix} before {patches} {patches:patch|patches}", tokens=grid.tokens, prefix=grid.prefix,
                  patches=grid.patches)  # fmt: skip
     given = {
         say("Title"): vit.card.title, say("Name"): vit.name,
@@ -187,27 +143,19 @@ def _card(vit: Vit, rec: Recording, side: ModelSide) -> dict[str, str]:
         say("Sequence"): tokens, say("Layers × heads"): f"{vit.blocks} × {vit.heads}",
         say("Answer read from"): asked(vit, USUAL), say("Weights, SHA-256"): side.digest,
     }  # fmt: skip
-    return {name: escape(value) for name, value in given.items()}
+    return list(given.items())
 
 
-def _credits(rec: Recording, origin: Origin) -> dict[str, str]:
+def _credits(rec: Recording, origin: Origin) -> list[tuple[str, ...]]:
     credit = origin.credit
-    licence = escape(credit.get("licence", ""))
-    if credit.get("licence_url", "").startswith("https://"):
-        licence = html.text("a", credit["licence"], href=credit["licence_url"])
-    return {
-        say("Title"): escape(credit.get("title", "")), say("File"): escape(rec.photo.name),
-        say("Author"): escape(credit.get("author", "")), say("Licence"): licence,
-        say("Source"): escape(credit.get("source", "")), say("Changes"): escape(credit.get("changes", "")),
-        say("File, SHA-256 (first 16 digits)"): escape(rec.photo.digest),
-    }  # fmt: skip
+    licence = credit.get("licence_url", "")
+    return [
+        (say("Title"), credit.get("title", "")), (say("File"), rec.photo.name), (say("Author"), credit.get("author", "")),
+        (say("Licence"), credit.get("licence", ""), licence if licence.startswith("https://") else ""),
+        (say("Source"), credit.get("source", "")), (say("Changes"), credit.get("changes", "")),
+        (say("File, SHA-256 (first 16 digits)"), rec.photo.digest),
+    ]  # fmt: skip
 
 
-def _versions(origin: Origin) -> dict[str, str]:
-    from vitcore.report.contents import versions
-
-    return {name: escape(value) for name, value in versions().items()} | {say("Made"): escape(origin.made or now())}
-
-
-def _link(address: str) -> str:
-    return html.text("a", address, href=address) if address.startswith(("http://", "https://")) else escape(address)
+def _versions(origin: Origin) -> list[tuple[str, str]]:
+    return [*versions().items(), (say("Made"), origin.made or now())]

@@ -18,7 +18,7 @@ from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
 from vitcore.figures.relevance import build_up_top, build_up_unit
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour, mosaic
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 ACROSS = 7  # the paper's 28 components in rows of seven
 HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scale:
-    """A colour bar: the name of its colours, the numbers at its ends, and their unit."""
-
-    colours: str
-    low: float
-    high: float
-    unit: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +82,10 @@ def _patches(rec: Recording) -> Picture:
     zoom = max(1, round(800 / grid.image_px[1]))
     return Picture(
         name="patches", title=say("The photo as patches"), photo=True,
-        alt=say("What the model sees, cut into {rows} rows of {cols} patches", rows=grid.rows, cols=grid.cols),
-        about=say("{rows} × {cols} = {count} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, count=grid.patches,
+        alt=say("What the model sees, cut into {rows} {rows:row|rows} of {cols} {cols:patch|patches}", rows=grid.rows,
+                cols=grid.cols),
+        about=say("{rows} × {cols} = {count} {count:patch|patches} of {high} × {wide} px", rows=grid.rows,
+                  cols=grid.cols, count=grid.patches,
                   high=grid.step_px[0], wide=grid.step_px[1]),
         how=say("Each square is one token of the sequence, read row by row. The model knows nothing of the picture but these."),
         limits=say("Which of them matter, or what the model makes of them."),
@@ -118,8 +110,10 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
         how = say("A hybrid has no RGB patch filters. These are the principal components of its network's first convolution, "
                   "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
     return Picture(
-        name="filters", title=subject, alt=say("The first {count} principal components, in rows of seven", count=count),
-        about=say("first {count} principal components, {share} of variance", count=count, share=f"{variance[:count].sum():.1%}"),
+        name="filters", title=subject,
+        alt=say("The first {count} principal {count:component|components}, in rows of seven", count=count),
+        about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
+                  share=f"{variance[:count].sum():.1%}"),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
         tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
@@ -158,7 +152,7 @@ def _distance(rec: Recording) -> Picture:
                  "gives it half its attention reads half the distance.")  # fmt: skip
     return Picture(
         name="distance", title=say("Mean attention distance"), chart=True,
-        alt=say("One dot per head over {blocks} layers; the first layer from {near} to {far} px", blocks=len(px),
+        alt=say("One dot per head over {blocks} {blocks:layer|layers}; the first layer from {near} to {far} px", blocks=len(px),
                 near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
         about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
                   far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
@@ -192,7 +186,7 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) ->
     tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(maps)]
     return Picture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
-        alt=say("Rollout after {count} layers, one after the other", count=len(tiles)),
+        alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
         about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
@@ -207,7 +201,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     names = [say("head {head} · up to {most}", head=i, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
     return Picture(
-        name="heads", title=title, alt=say("{count} small maps, one a head", count=len(maps)), about=about,
+        name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
         how=say("One small map a head, laid out as the photo is. Each is stretched to its own maximum, which is named below it."),
         limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,

@@ -60,16 +60,16 @@ def _numbers(values: Any) -> list[float | None]:
 
 
 def _scatter(trace: Any) -> dict[str, Any]:
+    from vitcore.figures.theme import scale_of, stops
+
     marker, line = trace.marker, trace.line
-    if marker.showscale:
-        bar = marker.colorbar
-        stops = [stop[1] for stop in marker.colorscale]
+    if scale := scale_of(trace):
         return {
             "kind": "scale",
-            "colours": stops,
-            "low": marker.cmin,
-            "high": marker.cmax,
-            "unit": bar.title.text or "",
+            "colours": stops(scale.colours, 16),
+            "low": scale.low,
+            "high": scale.high,
+            "unit": scale.unit,
         }
     return {
         "kind": "points", "x": _numbers(trace.x), "y": _numbers(trace.y), "mode": trace.mode or "lines", "name": trace.name or "",

@@ -107,11 +107,17 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
                   "heads": vit.heads if whole else 1},
         "rollout": _rollout(vit, photo, rec, state, some) if state["rolled"] else None,
         "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in found.items()},
-        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": {word: text[word] for word in WORDS},
+        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": _words(vit, text),
         "rules": _rules(grid, text), "most_bits": round(math.log2(grid.tokens), 1),
         "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "class token" in has],
         "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
     }  # fmt: skip
+
+
+def _words(vit: Vit, text: texts.Prose) -> dict[str, str]:
+    """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
+    counted = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
+    return {word: text[word] for word in WORDS} | counted
 
 
 def _maps(

@@ -40,7 +40,7 @@ if near != far:
     st.markdown(text["first layer"].format(near=near, near_px=f"{px[0, near]:.1f}", far=far,
                                            far_px=f"{px[0, far]:.1f}"))  # fmt: skip
 fig = figures.distance(px, grid, uniform_distance_px(grid), cls, images, mode)
-figure(fig, "distance", text["alt"].format(heads=vit.heads, blocks=vit.blocks), text["how"],
+figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"],
        text["limits"], distance_px=px)  # fmt: skip
 st.dataframe(
     {text["layer"]: range(vit.blocks)}

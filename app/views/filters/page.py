@@ -28,7 +28,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if vit.hybrid else text["subject"]
 fig = figures.filters(filters.as_picture(found.vectors[:count], scale), found.variance, mode, subject)
-figure(fig, "filters", text["alt"].format(count=count), text["how"], text["limits"],
+figure(fig, "filters", text.fill("alt", count=count), text["how"], text["limits"],
        components=found.vectors, variance=found.variance)  # fmt: skip
 figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
        variance=found.variance)  # fmt: skip

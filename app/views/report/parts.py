@@ -69,7 +69,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
         moving = reports.animation(*key, "webp", vit, rec)
     plays = st.toggle(text["animation play"], key="animation_plays")
     shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
-    st.image(shown, alt=text["animation alt"].format(count=vit.blocks - asked.first_block), width=420)
+    st.image(shown, alt=text.fill("animation alt", count=vit.blocks - asked.first_block), width=420)
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, asked.fusion
@@ -98,11 +98,11 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     if which == "own":
         files = st.file_uploader(text["files"], controls.TYPES, True, key="batch", max_upload_size=25)
         given = [(file.name, file.getvalue()) for file in files or ()]
-        st.caption(text["most"].format(count=zip_of_photos.MOST_PHOTOS))
+        st.caption(text.fill("most", count=zip_of_photos.MOST_PHOTOS))
     one = zip_of_photos.batch()
     count = min(len(given), zip_of_photos.MOST_PHOTOS)
     if one is None:
-        st.button(text["begin"].format(count=count), key="begin", icon=":material/folder_zip:", type="primary",
+        st.button(text.fill("begin", count=count), key="begin", icon=":material/folder_zip:", type="primary",
                   disabled=not given, on_click=zip_of_photos.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
         if problem := st.session_state.pop("_batch_problem", None):
             st.warning(problem, icon=":material/memory:")
@@ -114,10 +114,10 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
 
 def _work(text: texts.Prose, one: zip_of_photos.Batch) -> None:
     """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
-    bar, stop = st.progress(one.done / one.total, text["working"].format(done=one.done, count=one.total)), st.empty()
+    bar, stop = st.progress(one.done / one.total, text.fill("working", done=one.done, count=one.total)), st.empty()
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=setattr, args=(one, "stopped", True))
     for done in zip_of_photos.go_on(one):
-        bar.progress(done / one.total, text["working"].format(done=done, count=one.total))
+        bar.progress(done / one.total, text.fill("working", done=done, count=one.total))
     bar.empty()
     stop.empty()
 
@@ -127,13 +127,13 @@ def _after(text: texts.Prose, one: zip_of_photos.Batch) -> None:
     made = len(one.bundle.photos)
     with st.container(horizontal=True, vertical_alignment="center"):
         if one.finished:
-            st.markdown(text["ready"].format(count=made))
+            st.markdown(text.fill("ready", count=made))
             st.download_button(
                 text["zip get"].format(size=size(text, one.size)), one.data, "inside-vit.zip", "application/zip",
                 key="zip", icon=":material/download:", type="primary", on_click="ignore",
             )  # fmt: skip
         elif one.stopped:
-            st.markdown(text["stopped"].format(done=one.done, count=one.total))
+            st.markdown(text.fill("stopped", done=one.done, count=one.total))
             st.button(
                 text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(one, "stopped", False)
             )

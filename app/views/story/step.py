@@ -82,7 +82,7 @@ class Scene:
 
     def say(self, key: str, **more: Any) -> str:
         """A text with its numbers filled in."""
-        return self.text[key].format(**self.facts | more)
+        return self.text.fill(key, **self.facts | more)
 
 
 def always(_: Scene) -> str:

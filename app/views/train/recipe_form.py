@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import mode
+from app import mode, texts
 from app.furniture.controls import verbatim
 from app.state import processes, runs
 from vitcore.train.recipes.presets import PRESETS
@@ -27,7 +27,7 @@ WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": 
 SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
 
 
-def source(text: dict[str, str]) -> str:
+def source(text: texts.Prose) -> str:
     """Where the photos are. What is typed stays out of the address: a link must not make this machine open a path."""
     kind = st.selectbox(
         text["photos"],
@@ -46,7 +46,7 @@ def source(text: dict[str, str]) -> str:
     return kind
 
 
-def preset(text: dict[str, str]) -> str:
+def preset(text: texts.Prose) -> str:
     """Which recipe to start from."""
     return st.selectbox(text["preset"], list(PRESETS), key="preset", bind="query-params", help=text["preset help"])
 
@@ -59,7 +59,7 @@ def about(name: str) -> dict[str, str]:
     return {part: say(" ".join(said.split())) for part, said in parts.items()}
 
 
-def told(name: str, text: dict[str, str]) -> None:
+def told(name: str, text: texts.Prose) -> None:
     """What a preset is, in a frame."""
     said = about(name)
     with st.container(border=True):
@@ -69,7 +69,7 @@ def told(name: str, text: dict[str, str]) -> None:
             st.markdown(f"**{text[f'about {part.lower()}']}** {shown}")
 
 
-def fields(name: str, text: dict[str, str]) -> dict[str, Any]:
+def fields(name: str, text: texts.Prose) -> dict[str, Any]:
     """A control for each field, those most used first, the others in their groups; the values they are set to."""
     recipe = PRESETS[name]()
     values: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def called(name: str) -> str:
     return WORDS.get(name, re.sub(r"_(px|steps|gb)$", "", name).replace("_", " "))
 
 
-def _control(field: Field[Any], value: Any, preset_name: str, text: dict[str, str]) -> Any:
+def _control(field: Field[Any], value: Any, preset_name: str, text: texts.Prose) -> Any:
     about, words = field.metadata, called(field.name)
     unit = about["unit"] if about["unit"] != words else ""
     label = _begun(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
@@ -149,7 +149,7 @@ def command(name: str, wanted: Recipe, photos: str, run_id: str = "") -> str:
     return shlex.join(words)
 
 
-def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None:
+def before(name: str, wanted: Recipe, photos: str, text: texts.Prose) -> None:
     """What is known before it starts: photos, size, cost; the same command; and the button."""
     photographs = runs.look_into(photos, wanted.task)
     key, classes = to_json(wanted), photographs.classes if wanted.task != "masked" else 0
@@ -177,18 +177,18 @@ def before(name: str, wanted: Recipe, photos: str, text: dict[str, str]) -> None
     st.code(command(name, wanted, photos, given), language=None, wrap_lines=True)
 
 
-def _counted(photographs: runs.Photographs, wanted: Recipe, text: dict[str, str]) -> str:
+def _counted(photographs: runs.Photographs, wanted: Recipe, text: texts.Prose) -> str:
     if not photographs.counted:
-        return "" if photographs.problem else text["uncounted"].format(classes=photographs.classes)
+        return "" if photographs.problem else text.fill("uncounted", classes=photographs.classes)
     held = text["held"].format(count=photographs.held_out) if photographs.held_out and not photographs.shared else ""
     epochs = wanted.steps * wanted.batch / max(photographs.photos, 1)
-    return text["counted"].format(
-        photos=f"{photographs.photos:,}", held=held, classes=f"{photographs.classes:,}",
+    return text.fill(
+        "counted", photos=f"{photographs.photos:,}", held=held, classes=f"{photographs.classes:,}",
         seen=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
     ) + (" " + text["shared"] if photographs.shared else "")  # fmt: skip
 
 
-def _numbers(size: tuple[int, float], timed: Any, text: dict[str, str]) -> None:
+def _numbers(size: tuple[int, float], timed: Any, text: texts.Prose) -> None:
     from vitcore.train.runs.files import readable_time
 
     params, flop = size

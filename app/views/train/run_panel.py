@@ -13,7 +13,6 @@ from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
 from app.furniture import controls
 from app.state import processes, runs
-from vitcore.translation import retell
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
@@ -25,7 +24,7 @@ MOST_PROBLEMS = 8
 NEW = "a new one"  # no run can have this name, in any language
 
 
-def watched(run_id: str, text: dict[str, str]) -> None:
+def watched(run_id: str, text: texts.Prose) -> None:
     """The panel of a run; while it runs only this part of the page runs again."""
     run = runs.watch(run_id)
     if run is not None:
@@ -33,7 +32,7 @@ def watched(run_id: str, text: dict[str, str]) -> None:
             st.fragment(_panel, run_every=1.0 if run.live else None)(run_id, run.live, text)
 
 
-def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
+def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     run = runs.watch(run_id)
     if run is None or run.live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
@@ -52,19 +51,19 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
     if not mode.allows("paths"):  # what processes say may hold the names of folders
         run = replace(run, message="", problems=())
     if run.message:
-        st.error(controls.verbatim(retell(run.message)), icon=":material/error:")
+        st.error(controls.verbatim(run.message), icon=":material/error:")
     if mode.allows("paths") and run.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
         st.code(printed, language=None, wrap_lines=True)
     _curves(run, text)
     if run.problems:
-        with st.expander(text["left out"].format(count=len(run.problems)), icon=":material/broken_image:"):
+        with st.expander(text.fill("left out", count=len(run.problems)), icon=":material/broken_image:"):
             for problem in run.problems[:MOST_PROBLEMS]:
-                st.caption(controls.verbatim(retell(problem)))
+                st.caption(controls.verbatim(problem))
     _links(run, text)
 
 
-def _does(run: runs.Watched, text: dict[str, str]) -> str:
+def _does(run: runs.Watched, text: texts.Prose) -> str:
     told = [
         text["task"].format(task=run.task) if run.task else "",
         text["from"].format(source=source) if (source := _source(run)) else "",
@@ -78,7 +77,7 @@ def _source(run: runs.Watched) -> str:
     return run.source if known or mode.allows("paths") else ""
 
 
-def _buttons(run: runs.Watched, text: dict[str, str]) -> None:
+def _buttons(run: runs.Watched, text: texts.Prose) -> None:
     if not mode.allows("trainings"):
         return
     if run.live:
@@ -101,7 +100,7 @@ def _ask(act: Callable[[str], str], run_id: str) -> None:
     st.session_state["_run_problem"] = problem
 
 
-def _delete(run_id: str, text: dict[str, str]) -> None:
+def _delete(run_id: str, text: texts.Prose) -> None:
     """Ask before a run is deleted."""
 
     def gone() -> None:
@@ -120,7 +119,7 @@ def _delete(run_id: str, text: dict[str, str]) -> None:
     st.dialog(text["delete title"])(ask)()
 
 
-def _numbers(run: runs.Watched, text: dict[str, str]) -> None:
+def _numbers(run: runs.Watched, text: texts.Prose) -> None:
     loss, right, rate, left = run.last("loss"), run.last("top1", "val_colours"), run.last("lr"), run.seconds_left
     told = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
@@ -135,7 +134,7 @@ def _numbers(run: runs.Watched, text: dict[str, str]) -> None:
             st.metric(label, value)
 
 
-def _curves(run: runs.Watched, text: dict[str, str]) -> None:
+def _curves(run: runs.Watched, text: texts.Prose) -> None:
     if not run.records:
         return
     from app.state import film_frame
@@ -147,7 +146,7 @@ def _curves(run: runs.Watched, text: dict[str, str]) -> None:
     explain(text["how"], text["limits"])
 
 
-def _links(run: runs.Watched, text: dict[str, str]) -> None:
+def _links(run: runs.Watched, text: texts.Prose) -> None:
     with st.container(horizontal=True):
         if run.has_film:
             st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
@@ -157,7 +156,7 @@ def _links(run: runs.Watched, text: dict[str, str]) -> None:
                          query_params={"model": f"runs/{run.id}"})  # fmt: skip
 
 
-def table(text: dict[str, str]) -> None:
+def table(text: texts.Prose) -> None:
     """Every run, newest first; the row that is chosen is watched."""
     listed = [run for run in map(runs.watch, runs.ids()) if run]
     if not listed:

@@ -13,6 +13,7 @@ from vitcore.figures.theme import (
     DIVERGING,
     INK,
     SEQUENTIAL,
+    Scale,
     colour,
     data_uri,
     figure,
@@ -21,6 +22,7 @@ from vitcore.figures.theme import (
     mosaic,
     picture,
     scale_bar,
+    scale_of,
 )  # fmt: skip
 
 
@@ -87,7 +89,9 @@ def test_hover_cells_answer_over_a_picture():
 
 
 def test_a_scale_bar():
-    marker = go.Scatter(scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1])).marker
+    bar = go.Scatter(scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1]))
+    assert scale_of(bar) == Scale(colours=DIVERGING, low=-1, high=1, unit="cosine") and scale_of(go.Scatter()) is None
+    marker = bar.marker
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
     assert marker.colorscale[0][1] == "rgb({},{},{})".format(*lut(DIVERGING)[0]) and marker.colorscale[-1][0] == 1

@@ -13,6 +13,7 @@ from PIL import Image
 import vitcore
 from vitcore.analysis.rollout import rollout
 from vitcore.models import zoo
+from vitcore.report import html
 from vitcore.report.contents import layers, versions
 from vitcore.report.handout import handout
 from vitcore.report.model import look_at, weights_digest
@@ -229,6 +230,13 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
     assert not [a for _, a in page.elements if {key for key in a if key.startswith("on")}]
     assert not [a for a in page.all("a") if not a["href"].startswith(("http://", "https://"))]
     assert all(img["src"].startswith("data:image/") for img in page.all("img"))
+
+
+def test_no_template_lets_words_through_unescaped():
+    """The style sheet, which is ours, is the one exception."""
+    sources = [file.read_text(encoding="utf-8") for file in (html.HERE / "templates").iterdir()]
+    assert len(sources) == 4 and html.templates().autoescape is True
+    assert re.findall(r"\|\s*safe|autoescape|Markup", "".join(sources)) == ["| safe"]
 
 
 def test_it_speaks_the_language_of_the_table(make_vit, noise):

@@ -62,7 +62,8 @@ def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) ->
     if rest or not size:
         raise RecipeError(
             say(
-                "batch {batch} can't be shared by {world} processes in {passes} passes of whole images.",
+                "batch {batch} can't be shared by {world} {world:process|processes} in "
+                "{passes} {passes:pass|passes} of whole images.",
                 batch=recipe.batch,
                 world=world,
                 passes=passes,
@@ -78,7 +79,7 @@ def require_pairs(recipe: Recipe, size: int) -> None:
     if mixes(recipe) and size % 2:
         raise RecipeError(
             say(
-                "mixup and CutMix mix photos in pairs: a pass of {size} images is odd; choose an even number.",
+                "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.",
                 size=size,
             )
         )

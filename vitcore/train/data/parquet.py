@@ -2,27 +2,26 @@
 
 import io
 import json
-import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.train.data.photos import DataError, Photos, parted
+from vitcore.train.data.encoded import encoded
+from vitcore.train.data.photos import DataError, Photos, data_home, parted
 from vitcore.translation import say
 
 SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
           "test": "test", "testing": "test"}  # fmt: skip
 CONVERTED = "refs/convert/parquet"  # where the hub keeps Parquet of data sets that are something else
-Row = tuple[bytes, Any, bytes]  # encoded photo, label, what its hash is taken of
-Table = dict[str, list[Row]]  # rows of each split
 
 
 def rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
@@ -50,49 +49,49 @@ def from_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> 
     """(train, validation) from Parquet files; the keys are the names their splits are read from.
 
     Columns: `image` (bytes, or a struct with bytes and path), `label` (int or str; may be missing) and, if there,
-    `split`. The photos are held in memory as they are encoded.
+    `split`. The photos stay as they are encoded, in memory or mapped (`encoded`).
     Raises: DataError.
     """
-    _require_memory(name, list(files.values()))
-    table: defaultdict[str, list[Row]] = defaultdict(list)
-    names: tuple[str, ...] = ()
-    for key, file in sorted(files.items()):
-        found, classes = _read(file, split_of(key))
-        names = names or classes
-        for split, part in found.items():
-            table[split] += part
-    if not any(table.values()):
+    read = [(file, *_read(file, split_of(key))) for key, file in sorted(files.items())]
+    with _readable(name):
+        photos = encoded([(file, image) for file, image, *_ in read], data_home() / "arrow")
+    labels = [label for *_, part, _, _ in read for label in part]
+    splits = np.array([SPLITS.get(str(split).lower(), "") for *_, part, _ in read for split in part])
+    rows_of = {str(split): np.flatnonzero(splits == split) for split in dict.fromkeys(splits.tolist()) if split}
+    if not rows_of:
         raise DataError(say("{name} holds no photos.", name=name))
-    if not table["train"]:  # one split alone is the set
-        table = defaultdict(list, train=[row for part in table.values() for row in part])
-    classes = names or _classes(table)
-    sets = {split: _photos(name, part, classes, bool(names)) for split, part in table.items()}
+    if "train" not in rows_of:  # one split alone is the set
+        rows_of = {"train": np.concatenate(list(rows_of.values()))}
+    named = next((names for *_, names in read if names), ())
+    classes = named or _classes(labels[i] for which in rows_of.values() for i in which)
+    sets = {
+        split: Photos(name, photos.at(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes)
+        for split, which in rows_of.items()
+    }
     train = sets["train"]
     for split in ("val", "test"):
-        if split in sets and len(sets[split]) and (not train.classes or (sets[split].labels >= 0).all()):
+        if split in sets and (not train.classes or (sets[split].labels >= 0).all()):
             return train, sets[split]
-    return parted(train, [key for *_, key in table["train"]], holdout, seed)
+    return parted(train, photos.at(rows_of["train"]).keys(), holdout, seed)
 
 
-def _require_memory(name: str, files: list[Path]) -> None:
+@contextmanager
+def _readable(file: object) -> Iterator[None]:
     try:
-        need = sum(file.stat().st_size for file in files)
-        have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, AttributeError, ValueError):  # no such count on this system
-        return
-    if need > 0.7 * have:
+        yield
+    except (pa.ArrowException, OSError) as error:
         raise DataError(
             say(
-                "{name} is {size_gb:.0f} GB, too much to hold in memory: unpack it as folders of photos.",
-                name=name,
-                size_gb=need / 1e9,
+                "{file} is not a Parquet file that can be read ({reason}).",
+                file=file,
+                reason=str(error).splitlines()[0][:100],
             )
-        )
+        ) from None
 
 
-def _read(file: Path, split: str) -> tuple[Table, tuple[str, ...]]:
-    """The rows of a file by split, and the class names its Hugging Face metadata gives."""
-    try:
+def _read(file: Path, split: str) -> tuple[str, list[Any], list[Any], tuple[str, ...]]:
+    """The column of images, and of each row label and split; the class names that Hugging Face metadata gives."""
+    with _readable(file):
         schema = pq.read_schema(file)
         features = _features(schema)
         image = _column(schema, features, "Image", ("image", "img"))
@@ -105,25 +104,12 @@ def _read(file: Path, split: str) -> tuple[Table, tuple[str, ...]]:
                 )
             )
         label = _column(schema, features, "ClassLabel", ("label", "labels", "fine_label"))
-        wanted = [column for column in (image, label, "split") if column in schema.names]
-        table = pq.read_table(file, columns=wanted)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            say(
-                "{file} is not a Parquet file that can be read ({reason}).",
-                file=file,
-                reason=str(error).splitlines()[0][:100],
-            )
-        ) from None
-    photos, keys = _encoded(table[image].combine_chunks(), file)
-    labels = _labels(table[label], file) if label else [None] * len(photos)
-    splits = table["split"].to_pylist() if "split" in wanted else [split] * len(photos)
-    found: Table = {}
-    for photo, y, key, s in zip(photos, labels, keys, splits, strict=True):
-        if str(s).lower() in SPLITS:
-            found.setdefault(SPLITS[str(s).lower()], []).append((photo, y, key or photo))
+        table = pq.read_table(file, columns=[column for column in (label, "split") if column in schema.names])
+        count = pq.read_metadata(file).num_rows
+    labels = _labels(table[label], file) if label else [None] * count
+    splits = table["split"].to_pylist() if "split" in schema.names else [split] * count
     names = features.get(label or "", {}).get("names") or ()
-    return found, tuple(map(str, names))
+    return image, labels, splits, tuple(map(str, names))
 
 
 def _features(schema: pa.Schema) -> dict[str, dict]:
@@ -141,23 +127,6 @@ def _column(schema: pa.Schema, features: dict[str, dict], kind: str, usual: Sequ
     return next((name for name in [*usual, *typed] if name in schema.names), None)
 
 
-def _encoded(column: pa.Array, file: Path) -> tuple[list[bytes], list[bytes]]:
-    """Encoded photos, and their paths where the column has them; empty where there is nothing."""
-    paths: list[Any] = [None] * len(column)
-    if isinstance(column, pa.ChunkedArray):  # too large for one chunk
-        parts = [_encoded(chunk, file) for chunk in column.chunks]
-        return [p for photos, _ in parts for p in photos], [k for _, keys in parts for k in keys]
-    if pa.types.is_struct(column.type) and column.type.get_field_index("bytes") >= 0:
-        if column.type.get_field_index("path") >= 0:
-            paths = pc.struct_field(column, "path").to_pylist()
-        column = pc.struct_field(column, "bytes")
-    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
-        raise DataError(
-            say("the images of {file} are {type}, not the bytes of picture files.", file=file, type=column.type)
-        )
-    return [photo or b"" for photo in column.to_pylist()], [str(path or "").encode() for path in paths]
-
-
 def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     """Whole numbers, strings or None."""
     values = column.to_pylist()
@@ -168,30 +137,30 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     )
 
 
-def _classes(table: Table) -> tuple[str, ...]:
+def _classes(labels: Iterable[Any]) -> tuple[str, ...]:
     """Class names from the labels themselves: numbers in their order, strings in theirs."""
-    found = {y for part in table.values() for _, y, _ in part if y is not None and y != -1}
+    found = {y for y in labels if y is not None and y != -1}
     whole = all(isinstance(y, int) for y in found)
     return tuple(map(str, sorted(found) if whole else sorted(map(str, found))))
 
 
-def _photos(name: str, part: list[Row], classes: tuple[str, ...], numbered: bool) -> Photos:
-    """Rows as Photos; `numbered`: labels are positions in `classes` already."""
+def _numbers(name: str, given: list[Any], classes: tuple[str, ...], numbered: bool) -> NDArray[np.int64]:
+    """Labels as positions in `classes`; `numbered`: they are that already. Raises: DataError."""
     at: dict[Any, int] = {name: i for i, name in enumerate(classes)}
     if numbered:
         at |= {i: i for i in range(len(classes))}
-    labels = [-1 if y in (None, -1) else at.get(y if numbered else str(y), -2) for _, y, _ in part]
+    labels = [-1 if y in (None, -1) else at.get(y if numbered else str(y), -2) for y in given]
     if -2 in labels:
-        wrong = part[labels.index(-2)][1]
+        wrong = given[labels.index(-2)]
         raise DataError(
             say(
-                "{name} has a label {wrong!r} that is none of its {count} classes.",
+                "{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.",
                 name=name,
                 wrong=wrong,
                 count=len(classes),
             )
         )
-    return Photos(name, [photo for photo, *_ in part], np.array(labels, np.int64), classes)
+    return np.array(labels, np.int64)
 
 
 def from_hub(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:

@@ -2,7 +2,8 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Photos:
-    """N photographs. `items` are files, encoded bytes or uint8 arrays (H, W[, 3]); label -1: unlabelled."""
+    """N photographs. `items` are files, encoded bytes (held or mapped) or uint8 arrays (H, W[, 3]); label -1: unlabelled."""
 
     name: str
     items: Sequence[Any] | NDArray[np.uint8]
@@ -61,7 +62,10 @@ class Photos:
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
         """The photos at `indices`, in that order, with the same classes."""
         which = np.asarray(indices, np.int64)
-        items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]
+        if hasattr(self.items, "at"):  # `encoded.Encoded`
+            items = self.items.at(which)
+        else:
+            items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]
         return replace(self, name=name or self.name, items=items, labels=self.labels[which])
 
     def _read(self, file: Path) -> bytes:
@@ -105,13 +109,18 @@ def _decode(data: bytes, name: str, least_px: int) -> tuple[Image.Image, Size]:
     return careful, careful.size
 
 
+def data_home() -> Path:
+    """Where downloaded data sets are kept."""
+    return Path(os.environ.get("VITCORE_DATA") or Path.home() / ".cache" / "vitcore" / "data")
+
+
 def require_classes(photos: Photos) -> None:
     """Raises: DataError, unless every photo has a label and there are two classes or more."""
     labelled = photos.labels >= 0
     if len(photos) and not labelled.all():
         few = say("no labels")
         if labelled.any():
-            few = say("{few} of {count} photos without a label", few=np.sum(~labelled), count=len(photos))
+            few = say("{few} of {count} {count:photo|photos} without a label", few=np.sum(~labelled), count=len(photos))
         raise DataError(say("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few))
     present = np.unique(photos.labels)
     if len(present) < 2:
@@ -121,7 +130,7 @@ def require_classes(photos: Photos) -> None:
         )
 
 
-def held_out(keys: Sequence[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Which photos are for validation, (N,): the share of each class whose keys have the smallest hashes.
 
     The choice hangs on keys (paths or contents), not on their order. A class of two or more gives at least one and
@@ -129,7 +138,7 @@ def held_out(keys: Sequence[bytes], labels: NDArray[np.int64], share: float, see
     """
     salt = str(seed).encode()
     marks = [hashlib.blake2b(key, digest_size=8, key=salt).digest() for key in keys]
-    chosen = np.zeros(len(keys), bool)
+    chosen = np.zeros(len(marks), bool)
     for label in np.unique(labels):
         members = sorted(np.flatnonzero(labels == label), key=lambda i: (marks[i], i))
         most = len(members) - 1
@@ -137,7 +146,18 @@ def held_out(keys: Sequence[bytes], labels: NDArray[np.int64], share: float, see
     return chosen
 
 
-def parted(photos: Photos, keys: Sequence[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
+def parted(photos: Photos, keys: Iterable[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
     """The photos as (train, validation) by `held_out`."""
     out = held_out(keys, photos.labels, share, seed)
     return photos.subset(np.flatnonzero(~out)), photos.subset(np.flatnonzero(out))
+
+
+def none_can_be_read(photos: Photos, problems: Sequence[str]) -> str:
+    """The sentence for a set whose every photo is broken."""
+    first = problems[0] if problems else "–"
+    return say(
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
+        count=len(photos),
+        name=photos.name,
+        first=first,
+    )

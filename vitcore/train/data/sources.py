@@ -1,7 +1,6 @@
 """Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, and our own samples."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from vitcore.assets import SAMPLES
 from vitcore.errors import first_line
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
-from vitcore.train.data.photos import DataError, Photos, parted, require_classes
+from vitcore.train.data.photos import DataError, Photos, data_home, parted, require_classes
 from vitcore.translation import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
@@ -44,11 +43,6 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
     if tables:
         return parquet.from_files(where, tables, holdout, seed)
     return _folder(_existing(where), holdout, seed)
-
-
-def data_home() -> Path:
-    """Where downloaded data sets are kept."""
-    return Path(os.environ.get("VITCORE_DATA") or Path.home() / ".cache" / "vitcore" / "data")
 
 
 def _samples() -> tuple[Photos, Photos]:

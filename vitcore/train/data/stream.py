@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
 from vitcore.train.data.batches import ITEMS, Batch, all_seeded, finished, planned, positions
-from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.recipes.recipe import Recipe
 from vitcore.translation import say
 
@@ -117,8 +117,7 @@ class Items(Dataset[Item]):
                     return Item(self.transform(image), int(self.photos.labels[i]), tuple(problems))
         except DataError as error:  # told, not raised: a worker's exception arrives inside a traceback
             return Item(None, -1, (*problems, str(error)))
-        first = problems[0] if problems else ""
-        return Item(None, -1, (*problems, f"None of the photos of {self.photos.name} can be read. The first: {first}"))
+        return Item(None, -1, (*problems, none_can_be_read(self.photos, problems)))
 
     def _candidates(self, first: int) -> Iterator[int]:
         """The photo planned for this place, then those planned after it, for two epochs: every photo once at least."""

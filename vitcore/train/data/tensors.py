@@ -15,10 +15,10 @@ from torch import Tensor
 from vitcore.images import PhotoError
 from vitcore.train.data.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
 from vitcore.train.data.crops import NUMBERS, boxes, cut
-from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.data.encoded import Encoded
+from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.data.stream import Streamed
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.translation import say
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
 
@@ -45,6 +45,8 @@ def open_data(recipe: Recipe, photos: Photos, device: Device, mean: Sequence[flo
 def kept_px(recipe: Recipe, photos: Photos) -> int:
     """Side of the squares photos are kept as; arrays, whose size is known, are not enlarged for it."""
     side = math.ceil(MARGIN * recipe.image_px)
+    if isinstance(photos.items, Encoded):  # nothing is read to find that out
+        return side
     sizes = [max(item.shape[:2]) if isinstance(item, np.ndarray) else side for item in photos.items]
     return min(side, max(sizes, default=side))
 
@@ -87,14 +89,6 @@ class Resident:
         found = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
         flips = self.recipe.flip & (draws[:, NUMBERS] < 0.5)
         return torch.from_numpy(found.astype(np.float32)), torch.from_numpy(flips)
-
-
-def none_can_be_read(photos: Photos, problems: list[str]) -> str:
-    """The sentence for a set whose every photo is broken."""
-    first = problems[0] if problems else "–"
-    return say(
-        "None of the {count} photos of {name} can be read: {first}", count=len(photos), name=photos.name, first=first
-    )
 
 
 def normaliser(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:

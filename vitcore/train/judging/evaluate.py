@@ -37,7 +37,11 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
         hits.append(top == right[:, None])
     if not hits:
         raise DataError(
-            say("None of the {count} photos of {name} can be asked about.", count=len(photos), name=photos.name)
+            say(
+                "None of the {count} {count:photo|photos} of {name} can be asked about.",
+                count=len(photos),
+                name=photos.name,
+            )
         )
     correct = torch.cat(hits)
     first, five = (100 * float(h.double().mean()) for h in (correct[:, 0], correct.any(1)))

@@ -61,7 +61,8 @@ def choose(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     if short:
         raise TooFewPhotos(
             say(
-                "Few-shot accuracy: class {name} has {count} photos, not {shots} ({classes} such classes).",
+                "Few-shot accuracy: class {name} has {count} {count:photo|photos}, not {shots} "
+                "({classes} such {classes:class|classes}).",
                 name=short[0][0],
                 count=short[0][1],
                 shots=shots,

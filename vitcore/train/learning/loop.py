@@ -81,7 +81,8 @@ def passes(recipe: Recipe, processes: int) -> int:
     if recipe.batch % (size * processes):
         raise RunError(
             say(
-                "a batch of {batch} can't be shared by {processes} processes in passes of {size} images.",
+                "a batch of {batch} can't be shared by {processes} {processes:process|processes} in "
+                "passes of {size} {size:image|images}.",
                 batch=recipe.batch,
                 processes=processes,
                 size=size,

@@ -140,12 +140,16 @@ class Recipe:
             )
         if self.width % self.heads:
             raise RecipeError(
-                say("width {width} can't be shared evenly among {heads} heads.", width=self.width, heads=self.heads)
+                say(
+                    "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
+                    width=self.width,
+                    heads=self.heads,
+                )
             )
         if self.micro_batch and self.batch % self.micro_batch:
             raise RecipeError(
                 say(
-                    "batch {batch} is not a whole number of passes of {micro_batch} images.",
+                    "batch {batch} is not a whole number of passes of {micro_batch} {micro_batch:image|images}.",
                     batch=self.batch,
                     micro_batch=self.micro_batch,
                 )

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from vitcore.errors import first_line
 from vitcore.train.recipes.recipe import Recipe, RecipeError, from_json, to_json
-from vitcore.translation import say
+from vitcore.translation import parts, retell, say
 
 RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
 NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
@@ -136,7 +136,10 @@ def source_of(folder: RunFolder) -> str:
 
 
 def status(folder: RunFolder) -> dict[str, Any]:
-    """What the run last said of itself: {"state", "step", "message", "pid", "problems"}; a dead "running" is "broken off"."""
+    """What the run last said of itself: {"state", "step", "message", "pid", "problems", "parts"}.
+
+    A dead "running" is "broken off".
+    """
     try:
         said: dict[str, Any] = json.loads((folder.path / "status.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -149,9 +152,22 @@ def status(folder: RunFolder) -> dict[str, Any]:
 
 
 def write_status(folder: RunFolder, state: str, step: int, message: str = "", **more: Any) -> None:
-    """Write the status of a run: `state` is "starting", "running", "stopped", "finished" or "failed"."""
+    """Leave word: "running", "stopped", "finished" or "failed".
+
+    "message" and "problems" are finished sentences; "parts" has the same with sentence and facts apart, to be translated.
+    """
     facts = {"state": state, "step": step, "message": message, "pid": os.getpid(), "time": _now(), **more}
-    write(folder.path / "status.json", json.dumps(facts), sync=False)
+    apart = {
+        "message": parts(message),
+        "problems": [parts(one) for one in more.get("problems", ())],
+    }
+    write(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
+
+
+def retold(said: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The message and the problems of a status in the reader's language; an older run's as they were said."""
+    apart = said if not isinstance(said.get("parts"), dict) else said["parts"]
+    return retell(apart.get("message") or ""), tuple(map(retell, apart.get("problems") or ()))
 
 
 def records(folder: RunFolder) -> list[dict[str, Any]]:

@@ -288,7 +288,9 @@ def test_photos_that_vanish(new_run, tmp_path, digits):
     moved.unlink()
     with pytest.raises(ValueError, match=r"moved\.parquet"):
         conduct(folder, quiet)
-    assert "moved.parquet" in files.status(folder)["message"]
+    word = files.status(folder)
+    assert "moved.parquet" in word["message"] == word["parts"]["message"]["text"]
+    assert "moved.parquet" in str(word["parts"]["message"]["facts"])
 
 
 def test_a_full_disk_is_said_and_the_old_checkpoint_stays(new_run, monkeypatch):

@@ -15,11 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
+from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
 from vitcore.train.data.photos import Photos, held_out
 from vitcore.train.data.sources import DataError, open_photos, require_classes
+from vitcore.train.data.tensors import open_data
+from vitcore.train.recipes.recipe import Recipe
 
 
 def write(folder, n, seed=0):
@@ -269,10 +273,67 @@ def test_parquet_that_is_none(tmp_path):
     assert "holds no photos" in refusal(parquet(tmp_path / "d.parquet", {"image": pa.array([], pa.binary())}))
 
 
-def test_more_parquet_than_memory(tmp_path, monkeypatch):
+@pytest.fixture
+def little_memory(tmp_path, monkeypatch):
+    """A machine with less memory than the photos take; what it writes lies in a folder of the test."""
+    monkeypatch.setattr("vitcore.train.data.encoded.memory_bytes", lambda: 10)
+    monkeypatch.setenv("VITCORE_DATA", str(tmp_path / "home"))
+    return tmp_path / "home" / "arrow"
+
+
+def large(folder):
+    """300 photos of noise in two files, more rows than are written at a time, with paths in one and none in the other."""
+    rng = np.random.default_rng(0)
+    noise = [saved(Image.fromarray(rng.integers(0, 256, (40, 40, 3), np.uint8)), "PNG") for _ in range(300)]
+    rows = [{"bytes": data, "path": f"{i}.png"} for i, data in enumerate(noise[:280])]
+    parquet(folder / "a.parquet", {"image": rows, "label": [i % 3 for i in range(280)]})
+    parquet(folder / "b.parquet", {"image": [*noise[280:299], None], "label": [0, 1] * 10})
+    return str(folder)
+
+
+def test_more_parquet_than_memory_is_mapped_and_the_same(tmp_path, little_memory, monkeypatch):
+    where = large(tmp_path / "photos")
+    held_before = pa.total_allocated_bytes()
+    mapped = open_photos(where)
+    assert pa.total_allocated_bytes() - held_before < 50_000, "a mapped file takes none of Arrow's memory"
+    assert sum(file.stat().st_size for file in little_memory.glob("*.arrow")) > 1_000_000
+    monkeypatch.setattr("vitcore.train.data.encoded.memory_bytes", lambda: None)
+    for one, other in zip(mapped, open_photos(where), strict=True):
+        assert one.labels.tolist() == other.labels.tolist() and list(one.items) == list(other.items) and len(one) > 20
+        again = pickle.loads(pickle.dumps(one.items))
+        assert len(pickle.dumps(one.items)) < 10_000 and again[len(again) - 1] == one.items[len(one) - 1]
+    assert pa.total_allocated_bytes() - held_before > 1_000_000, "and one that is held does"
+
+
+def test_mapped_photos_are_drawn_in_the_same_order_from_any_step(tmp_path, little_memory, monkeypatch):
+    recipe = Recipe(image_px=16, patch_px=8, width=24, heads=3, batch=6, steps=9, resident_gb=0.0)
+    where = large(tmp_path / "photos")
+    mapped = open_data(recipe, open_photos(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
+    monkeypatch.setattr("vitcore.train.data.encoded.memory_bytes", lambda: None)
+    held = open_data(recipe, open_photos(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
+    for step in (3, 4, 0):
+        one, other = mapped.batch(step), held.batch(step)
+        assert torch.equal(one.pixels, other.pixels) and torch.equal(one.targets, other.targets)
+
+
+def test_a_mapped_file_is_written_again_only_when_the_parquet_file_changed(tmp_path, little_memory):
     file = parquet(tmp_path / "a.parquet", {"image": encoded(3)})
-    monkeypatch.setattr("vitcore.train.data.parquet.os.sysconf", lambda _: 10)
-    assert "too much to hold in memory" in refusal(file)
+
+    def opened(photos):
+        train, _ = open_photos(str(file), holdout=0)
+        assert list(train.items) == photos
+        (made,) = little_memory.glob("*.arrow")
+        return made.stat().st_mtime_ns
+
+    first = opened(encoded(3))
+    assert opened(encoded(3)) == first
+    parquet(file, {"image": encoded(4, 9)})
+    assert opened(encoded(4, 9)) > first
+
+
+def test_no_room_for_what_is_mapped(tmp_path, little_memory):
+    little_memory.parent.write_text("a file where the folder should be")
+    assert "could not be written in" in refusal(parquet(tmp_path / "a.parquet", {"image": encoded(3)}))
 
 
 # The hub, on this machine
