@@ -39,7 +39,9 @@ def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | No
 
     scale, narrow = size()
     fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
-    touch: dict[str, Any] = {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
+    touch: dict[str, Any] = (
+        {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
+    )
     st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
 
 

@@ -11,7 +11,6 @@ from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
 from vitcore.grid import Grid
 from vitcore.translation import say
 
-
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
 
 
@@ -61,11 +60,9 @@ def distance(
     hollow = np.zeros(px.shape, bool) if share is None else share >= SINK
     dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
     dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
-    if hollow.any():  # what a hollow dot means, in the legend
-        named = {"name": say("half or more on tokens that are not patches"), "showlegend": True, "hoverinfo": "skip"}
-        dots.append({"type": "scatter", "x": [None], "y": [None], "mode": "markers", **named,
-                     "marker": {"size": 11, "symbol": "circle-open", "color": ink["text"]}})  # fmt: skip
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
+    meant = "○ " + say("half or more on tokens that are not patches")
+    meaning = [note(meant, 0.008, 1, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("1 image") if images == 1 else say("{count} images", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
@@ -77,7 +74,7 @@ def distance(
         y={"title": {"text": say("mean attention distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top")],
-        margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16 or bool(hollow.any()),
+        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top"), *meaning],
+        margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip

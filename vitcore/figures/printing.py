@@ -106,7 +106,7 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             axes.barh(list(trace.y), list(trace.x), height=trace.width, color=trace.marker.color)
         elif trace.type == "scatter" and trace.marker.showscale:
             _draw_scale(trace, axes, sheet, ink)
-        elif trace.type == "scatter":
+        elif trace.type == "scatter" and trace.marker.opacity != 0:  # points to be touched are not seen
             _draw_points(trace, axes)
     for shape in fig.layout.shapes:
         _draw_shape(shape, axes)
@@ -140,7 +140,9 @@ def _draw_points(trace: Any, axes: Any) -> None:
         ink = {"facecolors": "none", "edgecolors": colour, "linewidths": 1.4} if hollow else {
             "color": colour, "edgecolors": "white", "linewidths": 0.6}  # fmt: skip
         size = 42 * ((trace.marker.size or 11) / 11) ** 2
-        axes.scatter(x.astype(float), y.astype(float), s=size, marker=marks.get(symbol, "o"), label=named, zorder=3, **ink)
+        axes.scatter(
+            x.astype(float), y.astype(float), s=size, marker=marks.get(symbol, "o"), label=named, zorder=3, **ink
+        )
     for place, text in enumerate(trace.text if trace.text is not None else ()):
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 

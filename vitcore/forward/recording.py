@@ -21,7 +21,7 @@ from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit, with_positions_moved
+from vitcore.models.zoo import Vit, with_one_position, with_positions_moved
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
 from vitcore.translation import say
 
@@ -40,7 +40,9 @@ class Recording:
     labels: tuple[str, ...] = field(repr=False)
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
     distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
-    prefix_share: NDArray[np.float32]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
+    prefix_share: NDArray[
+        np.float32
+    ]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
     fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T); a lean recording: float16
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
@@ -121,12 +123,17 @@ def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
         yield torch.softmax(p, -1, out=p)[0]
 
 
+def probabilities(logits: NDArray) -> NDArray:
+    """Softmax of logits (classes,)."""
+    p = np.exp(logits - logits.max())
+    return p / p.sum()
+
+
 def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:
     """(label, softmax probability) of the likeliest classes."""
     if not labels:
         return []
-    p = np.exp(logits - logits.max())
-    p /= p.sum()
+    p = probabilities(logits)
     return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]
 
 
@@ -185,6 +192,12 @@ def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
     x = vit.module.patch_embed(to_input(vit, pixels))
     return x.reshape(vit.grid.patches, -1).float().numpy()
+
+
+@torch.inference_mode()
+def predict_without_place(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Logits for pixels when all patches are given one position, the mean of the learned ones."""
+    return with_one_position(vit)(to_input(vit, pixels))[0].float().numpy()
 
 
 @torch.inference_mode()

@@ -68,9 +68,12 @@ if images > 1:
     named.append((block, head))
     st.markdown(text["changes most"].format(block=block, head=head + 1, spread=f"{spread[block, head]:.1f}",
                                             mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
-fig = figures.distance(px, grid, distance.uniform_distance_px(grid), cls, images, mode, share=share if grid.prefix else None)
+fig = figures.distance(
+    px, grid, distance.uniform_distance_px(grid), cls, images, mode, share=share if grid.prefix else None
+)
 figure(fig, "distance", text["alt"].format(heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
-       touched=lambda place: st.session_state.update({"_head": (place[0], place[1] + 1)}), distance_px=px, prefix_share=share)  # fmt: skip
+       touched=lambda place: st.session_state.update(_head=(place[0], place[1] + 1)),
+       distance_px=px, prefix_share=share)  # fmt: skip
 links(named)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}

@@ -122,9 +122,10 @@ def _delete(run_id: str, text: dict[str, str]) -> None:
 
 def _numbers(seen: runs.Watched, text: dict[str, str]) -> None:
     loss, right, rate, left = seen.last("loss"), seen.last("top1", "val_colours"), seen.last("lr"), seen.seconds_left
+    top = text["top 1 shared" if seen.shared else "top 1"]
     told = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
-        text["colours right"] if seen.task == "masked" else text["top 1"]: "–" if right is None else f"{right:.1f} %",
+        text["colours right"] if seen.task == "masked" else top: "–" if right is None else f"{right:.1f} %",
         text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
         text["images a second"]: f"{seen.images_per_s:.3g}" if seen.images_per_s else "–",
     }  # fmt: skip
@@ -144,7 +145,12 @@ def _curves(seen: runs.Watched, text: dict[str, str]) -> None:
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
-    explain(text["how"], text["limits"])
+    points = (
+        text["points shared" if seen.shared else "points"]
+        if seen.last("top1", "val_loss", "few_shot") is not None
+        else ""
+    )
+    explain(f"{text['how']} {points}".strip(), text["limits"])
 
 
 def _links(seen: runs.Watched, text: dict[str, str]) -> None:
