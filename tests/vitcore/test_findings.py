@@ -21,7 +21,7 @@ def strong_sink(make_module):
         seen = module.blocks[0].norm1(module.cls_token + module.pos_embed[:, :1])[0, 0]
         _, key, _ = (attention.qkv.weight @ seen + attention.qkv.bias).view(3, 3, -1)
         attention.qkv.weight.view(3, 3, -1, width)[0, 1] *= 0.1  # whatever a patch shows
-        attention.qkv.bias.view(3, 3, -1)[0, 1] = 30 * key[1] / key[1].square().sum()
+        attention.qkv.bias.view(3, 3, -1)[0, 1] = 60 * key[1] / key[1].square().sum()
     return zoo.wrap(module.eval(), "strong sink")
 
 
