@@ -98,6 +98,11 @@ def _sample_tiles(lang: str) -> list[dict[str, str]]:
 def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
+    if texts.language() != texts.DEFAULT:  # Streamlit has no setting for the word on the button
+        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        st.html(
+            f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{text["upload"]}"; font-size: 1rem }}</style>'
+        )
     st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=25)
     _say_what_was_wrong(key)
 

@@ -61,7 +61,9 @@ def test_sinks_are_the_heads_that_give_prefix_tokens_half(looked):
     share = by_hand(weights, rec.grid)[2]
     found = distance.sinks(rec.prefix_share)
     assert set(found) == {(block, head) for block, head in np.ndindex(share.shape) if share[block, head] >= 0.5}
-    assert [float(rec.prefix_share[place]) for place in found] == sorted((rec.prefix_share[p] for p in found), reverse=True)
+    assert [float(rec.prefix_share[place]) for place in found] == sorted(
+        (rec.prefix_share[p] for p in found), reverse=True
+    )
 
 
 def test_a_strong_sink_is_not_called_the_nearest_head(strong_sink, photo):

@@ -63,8 +63,8 @@ if sinks:
     st.markdown(text["sinks"].format(
         count=len(sinks), all=px.size, block=sinks[0][0], head=sinks[0][1] + 1, share=f"{share[sinks[0]]:.0%}",
         drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
-if images > 1:
-    block, head = distance.most_changed(spread * 0, spread)
+if spread is not None and images > 1:
+    block, head = distance.most_changed(renormalised, renormalised + spread)
     named.append((block, head))
     st.markdown(text["changes most"].format(block=block, head=head + 1, spread=f"{spread[block, head]:.1f}",
                                             mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
