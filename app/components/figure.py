@@ -19,21 +19,36 @@ PAGE_MARGIN_PX = 16  # at both sides of a phone
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
-def figure(fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", **arrays: Any) -> None:
+def figure(
+    fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", touched: Callable[[Any], None] | None = None,
+    **arrays: Any,
+) -> None:  # fmt: skip
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
-    plot(fig, key, alt)
+    plot(fig, key, alt, touched)
     explain(note, limits)
     if arrays:
         downloads(lambda: fig, key, note, **arrays)
 
 
-def plot(fig: go.Figure, key: str, alt: str) -> None:
-    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide."""
+def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | None = None) -> None:
+    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide.
+
+    `touched` is called with the custom data of a point that a person touches.
+    """
     from vitcore.figures.theme import enlarged, fitted_to
 
     scale, narrow = size()
     fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
-    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt)
+    touch: dict[str, Any] = (
+        {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
+    )
+    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
+
+
+def _touch(key: str, touched: Callable[[Any], None]) -> None:
+    """Pass on what belongs to the point that was touched."""
+    for point in st.session_state[key].selection.points[:1]:
+        touched(point.get("customdata"))
 
 
 def explain(note: str, limits: str = "") -> None:

@@ -56,10 +56,10 @@ def sidebar(pickers: bool = True) -> None:
 def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
-    names = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
-    if st.session_state.get("photo", names[0]) not in names:
+    ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
+    if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]  # a shared link can't carry somebody's upload
-    chosen = st.selectbox(text["photo"], names, key="photo", bind="query-params", help=text["photo help"])
+    chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
         photos(chosen, key="gallery")
@@ -71,6 +71,15 @@ def _photo_picker() -> None:
         if st.toggle(text["use camera"], key="camera_on"):
             st.camera_input(text["take picture"], key="camera", on_change=_take, args=("camera",))
     _say_what_was_wrong("camera")
+
+
+def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+    """A menu of photos: by what a link calls them in English, by their titles in other languages."""
+    own = {lang: {session.UPLOAD: texts.prose("common", lang)["your photo"]} for lang in texts.LANGUAGES}
+    called = {lang: own[lang] | ({row["id"]: row["title"] for row in _sample_tiles(lang)} if lang != texts.DEFAULT else {})
+              for lang in texts.LANGUAGES}  # fmt: skip
+    shown = {lang: {one: called[lang].get(one, one) for one in ids} for lang in called}
+    return named(label, shown[texts.language()], key, list(shown.values()), **more)
 
 
 def photos(chosen: str, *, key: str) -> None:
@@ -89,6 +98,11 @@ def _sample_tiles(lang: str) -> list[dict[str, str]]:
 def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
+    if texts.language() != texts.DEFAULT:  # Streamlit has no setting for the word on the button
+        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        st.html(
+            f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{text["upload"]}"; font-size: 1rem }}</style>'
+        )
     st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=25)
     _say_what_was_wrong(key)
 
@@ -126,9 +140,12 @@ def _model_picker() -> None:
         text["model"], [*cards, *strange], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,
         accept_new_options=mode.allows("downloads"), help=text["model help" if mode.allows("downloads") else "off downloads"],
+        placeholder=text["choose one"],
     )  # fmt: skip
     if card := cards.get(name or ""):
         st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
+        if weak := model_card.warning(card):
+            st.caption(f":material/warning: {weak}")
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show(card)
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
+WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
+
+
 def show(card: ModelCard) -> None:
     """Everything the model's own card says, in sentences."""
     text, trained = texts.prose("common"), _trained(card.name)
@@ -22,15 +25,33 @@ def show(card: ModelCard) -> None:
         st.markdown(text["about taught"].format(teacher=card.teacher))
     if card.looker:
         st.markdown(text["taught looker"].format(looker=card.looker))
-    if data := trained.get("data"):
+    if data := trained.get("data") or card.data:
         st.markdown(text["about data"].format(data=say(data)))
     judged, teacher = (_judged(trained.get(key, {})) for key in ("measured", "teacher_measured_alike"))
     if judged and teacher:
         st.markdown(text["about good"].format(**judged, teacher1=teacher["top1"], teacher5=teacher["top5"]))
+    if card.top1:
+        st.markdown(text["about top1"].format(top1=card.top1))
+    elif card.data:
+        st.markdown(text["about no classes"])
     if limits := trained.get("limits"):
         st.markdown(say(limits))
-    if not (card.teacher or trained):
+    if weak := warning(card):
+        st.markdown(weak)
+    if texts.language() != texts.DEFAULT and not (card.data and not card.top1):
+        st.markdown(text["about names"])
+    if not (card.teacher or trained or card.data):
         st.markdown(text["about none"])
+
+
+def warning(card: ModelCard) -> str:
+    """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
+    measured = _trained(card.name).get("measured", {})
+    found = [value["top1"] for key, value in measured.items() if key.startswith("accuracy")]
+    found += [card.top1] if card.top1 else []
+    if not found or min(found) >= WEAK:
+        return ""
+    return texts.prose("common")["about weak"].format(low=min(found), high=max(found))
 
 
 def taught(vit: Vit) -> None:

@@ -16,20 +16,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class Average:
-    """Mean distances over photos, in progress or done: `total` is (2, L, H), dropped and renormalised."""
+    """Means over photos, in progress or done: `total` is (3, L, H), distances dropped and renormalised, share on prefix tokens.
+
+    `squares` (L, H) sums the squares of the renormalised distances.
+    """
 
     photos: int
     done: int = 0
     images: int = 0
     total: Any = 0
+    squares: Any = 0
     problems: list[str] = field(default_factory=list)
     stopped: bool = False
     turn: int = 0  # of the page's runs that went on with it; only the newest may
 
     @property
     def px(self) -> Any:
-        """(2, L, H) mean distances over the photos so far."""
+        """(3, L, H) means over the photos so far: dropped, renormalised, share on prefix tokens."""
         return self.total / max(self.images, 1)
+
+    @property
+    def spread_px(self) -> Any:
+        """(L, H) standard deviation over the photos so far of each head's renormalised distance."""
+        import numpy as np
+
+        return np.sqrt(np.maximum(self.squares / max(self.images, 1) - self.px[1] ** 2, 0))
 
 
 def average(model: Vit, photos: list[tuple[str, bytes]]) -> Average:
@@ -54,13 +65,13 @@ def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterato
         px, problem = None, None
         try:
             rec = record(model, open_photo(data, name), fusions=())
-            px = np.stack([rec.distance_px, rec.distance_renormalised_px])
+            px = np.stack([rec.distance_px, rec.distance_renormalised_px, rec.prefix_share]).astype(np.float64)
         except PhotoError as error:
             problem = str(error)
         if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
             return
         if px is not None:
-            mean.total, mean.images = mean.total + px, mean.images + 1
+            mean.total, mean.squares, mean.images = mean.total + px, mean.squares + px[1] ** 2, mean.images + 1
         else:
             mean.problems.append(str(problem))
         mean.done = place

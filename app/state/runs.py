@@ -52,6 +52,11 @@ class Watched:
     has_model: bool
 
     @property
+    def shared(self) -> bool:
+        """Whether it is measured on the photos that it learns from, as with the sample photos."""
+        return self.source == "samples"
+
+    @property
     def live(self) -> bool:
         """Whether a process works on it."""
         return self.state in LIVE

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.filters import Components
+    from vitcore.analysis.positions import Mirror
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -119,6 +120,16 @@ def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") 
 
 
 @budget.kept
+def mirrors(model: str) -> list[Mirror]:
+    """The mirror patterns among a model's positions."""
+    from vitcore.analysis import positions
+
+    cosine = similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return positions.mirrors(cosine, models.loaded(model).grid)
+
+
+@budget.kept
 def tiles(model: str) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
     from vitcore.figures.positions import tiles_picture
@@ -145,6 +156,21 @@ def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[l
     return [top_classes(logits, vit.labels) for logits in answers]
 
 
+@budget.kept
+def shares_shuffled(model: str, key: str, seed: int, _rec: Recording) -> tuple[float, float, float | None]:
+    """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
+    from vitcore.analysis import patches
+    from vitcore.forward.recording import predict, predict_without_place, probabilities
+    from vitcore.models import zoo
+
+    vit, best = models.loaded(model), int(_rec.logits.argmax())
+    order = patches.shuffled(vit.grid.patches, seed)
+    mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid))
+    bare = None if zoo.positions(vit) is None else predict_without_place(vit, _rec.seen.pixels)
+    first, second = (float(probabilities(logits)[best]) for logits in (_rec.logits, mixed))
+    return first, second, None if bare is None else float(probabilities(bare)[best])
+
+
 def sample_files() -> list[tuple[str, bytes]]:
     """The gallery's photos: (name, bytes)."""
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
@@ -156,6 +182,16 @@ def embeddings(model: str, key: str, _rec: Recording) -> NDArray[np.float32]:
     from vitcore.forward.recording import embed
 
     return embed(models.loaded(model), _rec.seen.pixels)
+
+
+@budget.kept
+def embeddings_shifted(model: str, key: str, px: int, _rec: Recording) -> NDArray[np.float32]:
+    """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
+    import numpy as np
+
+    from vitcore.forward.recording import embed
+
+    return embed(models.loaded(model), np.roll(_rec.seen.pixels, -px, axis=1))
 
 
 @budget.kept

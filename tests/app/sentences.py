@@ -57,7 +57,7 @@ def data() -> Iterator[str]:
     for row in session.samples():
         yield from (row["title"], row["alt"])
     for card in CARDS:
-        yield from filter(None, (card.good_for, card.note))
+        yield from filter(None, (card.good_for, card.note, card.data))
     for file in own_files.SHIPPED.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))

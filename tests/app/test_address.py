@@ -38,8 +38,8 @@ def test_a_nonsense_number_falls_back_or_into_range():
 SETTINGS = {
     "overview": {},
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
-    "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5)},
-    "positions": {"position": ("3", 3), "side": ("9", 9)},
+    "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5), "component": ("4", 4)},
+    "positions": {"position": ("3", 3), "side": ("9", 9), "untrained": ("true", True)},
     "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
     "rollout": {
         "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),

@@ -78,7 +78,7 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
     app.set(frame=0).fine()
     assert app.component("film_given") == given and app.component("film_predicted") != predicted
-    assert app.component("film_accuracy")["title"] == "Held-out photos: 12 % right (colours)"
+    assert app.component("film_accuracy")["title"] == "At the last look 12 % right (colours)"
 
 
 def test_it_plays_to_its_end_and_stops(monkeypatch):

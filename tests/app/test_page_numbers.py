@@ -132,3 +132,55 @@ def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(s
     assert list(averages.go_on(shipped, photos, mean)) == [2, 3, 4]
     assert list(former) == []
     assert (mean.done, mean.images) == (4, 4)
+
+
+def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped):
+    first = session.samples()[0]["id"]
+    rec = vitcore.record(shipped, sample(first))
+    app = App("distance").fine()
+    near = int(rec.distance_renormalised_px[0].argmin())
+    said = " ".join(app.sentences("markdown"))
+    assert f"head {near} looks nearest, {rec.distance_renormalised_px[0, near]:.1f} px" in said
+    assert f"{rec.distance_px[0, near]:.1f} and" in said, "and what is drawn"
+    app.at.session_state["_head"] = (2, 3)  # what touching a dot puts there
+    app.run().fine()
+    assert (app.values()["block"], app.values()["head"]) == (2, 3)
+
+
+def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatch, shipped):
+    names = ("cat", "rocket", "crab")
+    monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in names])
+    px = np.stack([vitcore.record(shipped, sample(name)).distance_renormalised_px for name in names]).astype(float)
+    block, head = np.unravel_index(px.std(0).argmax(), px.shape[1:])
+    said = " ".join(App("distance", over="samples").fine().sentences("markdown"))
+    assert f"layer {block}, head {head} changes most" in said
+    assert f"give or take {px.std(0)[block, head]:.1f} px" in said
+
+
+def test_shuffling_is_explained_by_what_it_changes(shipped):
+    from vitcore.analysis import patches
+    from vitcore.forward.recording import predict, predict_without_place, probabilities
+
+    first = session.samples()[0]["id"]
+    rec = vitcore.record(shipped, sample(first))
+    best, order = int(rec.logits.argmax()), patches.shuffled(rec.grid.patches, 0)
+    mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
+    bare = predict_without_place(shipped, rec.seen.pixels)
+    before, after, alone = (f"{probabilities(logits)[best]:.1%}" for logits in (rec.logits, mixed, bare))
+    said = " ".join(App("patches", shuffle="true").fine().sentences("markdown"))
+    assert f"goes from {before} to {after}" in said and f"it is {alone}" in said
+
+
+def test_the_filters_page_says_how_many_components_are_needed():
+    variance = session.components(DEFAULT).variance
+    app = App("filters", component="3").fine()
+    said = " ".join(app.sentences("markdown"))
+    assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
+    assert f"Component 3: **{variance[2]:.1%} of the variance**" in said
+    assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
+
+
+def test_photos_have_their_names_in_every_language():
+    assert App("overview", lang="zh-CN", photo="cat").fine().values()["photo"] == "cat"
+    assert "红" not in "".join(App("overview").controls["photo"].options)
+    assert "小熊猫" in App("overview", lang="zh-CN").fine().controls["photo"].options

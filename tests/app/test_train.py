@@ -298,7 +298,7 @@ def test_a_finished_run_is_shown():
     give = a_run(problems=["a/b.jpg is damaged.", "c.jpg is not a picture."])
     app = App("train", run="demo").fine()
     told = {m.label: m.value for m in app.at.metric}
-    assert told["Loss"] == "0.075" and told["Top 1, held out"] == "50.0 %" and "Time left" not in told
+    assert told["Loss"] == "0.075" and told["Top 1, same photos"] == "50.0 %" and "Time left" not in told
     loss = app.component("watch_loss")
     assert loss["title"] == "Loss: 0.075 at step 40" and len(loss["traces"]) == 3
     assert app.component("watch_accuracy")["y"]["range"] == [0, 102]

@@ -66,7 +66,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     expect(page).to_have_url(re.compile(r"patch=37"))
     assert not np.array_equal(changed(page, mine), mine), "the chosen patch is outlined"
     touch(page, 15, 0, click=False)
-    expect(page.locator("figcaption")).to_contain_text("patch 240 · row 15, column 0 · x 0–8, y 120–128 px")
+    expect(page.locator("figcaption")).to_contain_text("patch 240 · row 15, column 0 · x 0–7, y 120–127 px")
     page.get_by_label("Shuffle the patches").click(force=True)
     expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
     expect(page.locator("figcaption")).to_contain_text(": patch 37 · row 2, column 5")

@@ -2,10 +2,11 @@
 
 The authors' figure code (google-research/vision_transformer#162) drops the class token's row and column and does not
 renormalise, so a head that spends half its attention on the class token reads half the distance: mode "drop". Mode
-"renormalise" divides by what is left. Values above the uniform line are legitimate: such a head looks far on purpose.
+"renormalise" divides by what is left. Values above the uniform line are legitimate: such a head prefers far patches.
 """
 
 import functools
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,6 +16,9 @@ from vitcore.grid import Grid
 
 Mode = Literal["drop", "renormalise"]
 MODES: tuple[Mode, ...] = ("drop", "renormalise")
+SINK = (
+    0.5  # of its attention, or more, goes to tokens that are not patches: with them dropped such a head reads too near
+)
 
 
 def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArray[np.float64]:
@@ -32,3 +36,34 @@ def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArra
 def uniform_distance_px(grid: Grid) -> float:
     """What a head reads that attends to every patch alike (116.492227 px for a 14×14 grid of patches of 16 px)."""
     return float(grid.distances_px().mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which heads of a block reach nearest and farthest among the patches: renormalised, so that a sink is not "near"."""
+
+    near: int
+    far: int
+    near_px: float
+    far_px: float
+    near_dropped_px: float  # the same two heads as the paper counts, prefix tokens dropped
+    far_dropped_px: float
+
+
+def reach(dropped_px: NDArray, renormalised_px: NDArray, block: int = 0) -> Reach:
+    """The nearest and the farthest head of a block, from (L, H) distances counted both ways."""
+    row, dropped = renormalised_px[block], dropped_px[block]
+    near, far = int(row.argmin()), int(row.argmax())
+    return Reach(near, far, float(row[near]), float(row[far]), float(dropped[near]), float(dropped[far]))
+
+
+def sinks(share: NDArray) -> list[tuple[int, int]]:
+    """(block, head) of every head whose (L, H) `share` on prefix tokens is at least `SINK`, the largest first."""
+    found = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK)]
+    return sorted(found, key=lambda place: -float(share[place]))
+
+
+def most_changed(before_px: NDArray, after_px: NDArray) -> tuple[int, int]:
+    """(block, head) whose distance differs most between two (L, H) tables."""
+    block, head = np.unravel_index(np.abs(np.asarray(after_px, np.float64) - before_px).argmax(), np.shape(before_px))
+    return int(block), int(head)

@@ -30,6 +30,11 @@ def components(kernel: NDArray) -> Components:
     return Components(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 
 
+def needed(variance: NDArray, share: float) -> int:
+    """How many components, the largest first, explain at least this share of the variance (K,)."""
+    return int(np.searchsorted(np.cumsum(variance), share - 1e-9)) + 1
+
+
 def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
     """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range."""
     flat = vectors.reshape(len(vectors), -1)

@@ -1,5 +1,7 @@
 """Position-embedding similarity (arXiv 2010.11929 Fig. 7 centre, Fig. 10): the cosine of every pair of positions."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,53 @@ def similarity(positions: NDArray) -> NDArray[np.float64]:
 def tiles(cosine: NDArray, grid: Grid) -> NDArray:
     """(N, N) similarities as (rows, cols, rows, cols): tile [r, c] is one position against all others."""
     return cosine.reshape(grid.rows, grid.cols, grid.rows, grid.cols)
+
+
+def nearest(cosine: NDArray, position: int) -> tuple[int, float]:
+    """The other position that is most similar to this one, and their cosine."""
+    others = np.array(cosine[position], np.float64)
+    others[position] = -2
+    most = int(others.argmax())
+    return most, float(others[most])
+
+
+MIRROR = (
+    0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """How like its mirror image a position is on average, beside all pairs of positions as far apart."""
+
+    way: str  # "sides": left and right change places; "ends": top and bottom; "both"
+    cosine: float
+    elsewhere: float
+
+
+def mirrors(cosine: NDArray, grid: Grid) -> list[Mirror]:
+    """The mirror patterns there are, of positions at least half the picture from their image: the clearest first."""
+    row, col = np.divmod(np.arange(grid.patches), grid.cols)
+    images = {
+        "sides": row * grid.cols + grid.cols - 1 - col, "ends": (grid.rows - 1 - row) * grid.cols + col,
+        "both": (grid.rows - 1 - row) * grid.cols + grid.cols - 1 - col,
+    }  # fmt: skip
+    far = grid.distances_px()
+    ring = np.round(far / min(grid.step_px)).astype(np.int64)
+    mean = np.bincount(ring.ravel(), np.asarray(cosine, np.float64).ravel()) / np.bincount(ring.ravel()).clip(1)
+    found = []
+    for way, image in images.items():
+        here = np.flatnonzero(far[np.arange(grid.patches), image] >= max(grid.image_px) / 2)
+        if len(here):
+            alike = float(cosine[here, image[here]].mean())
+            found.append(Mirror(way, alike, float(mean[ring[here, image[here]]].mean())))
+    clear = [one for one in found if one.cosine - one.elsewhere >= MIRROR]
+    return sorted(clear, key=lambda one: one.elsewhere - one.cosine)
+
+
+def untrained(positions: int, width: int, seed: int = 0) -> NDArray[np.float64]:
+    """Position embeddings (N, D) as training begins with them: independent normal numbers."""
+    return np.random.default_rng(seed).normal(0, 0.02, (positions, width))
 
 
 def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:

@@ -116,3 +116,9 @@ def _check_first(first_block: int, blocks: int) -> None:
 def _check_residual(residual: float) -> None:
     if not 0 <= residual <= 1:
         raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
+
+
+def in_common(one: NDArray, two: NDArray) -> float:
+    """The share two maps have in common, each taken as shares of its own total: 1 for the same map, 0 for disjoint ones."""
+    first, second = (np.asarray(m, np.float64) / max(float(np.sum(m)), 1e-30) for m in (one, two))
+    return float(np.minimum(first, second).sum())

@@ -1,12 +1,45 @@
 """Mean attention distance drawn (arXiv 2010.11929 Fig. 7 right, Fig. 11): one dot per head over depth, in pixels."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import CATEGORICAL, INK, Mode, figure, note
+from vitcore.analysis.distance import SINK
+from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
 from vitcore.grid import Grid
 from vitcore.translation import say
+
+SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
+
+
+def _dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: bool = False) -> Part:
+    """One head in the layers where it is `here` (L,)."""
+    blocks, heads = px.shape
+    aside = SPREAD * (head / (heads - 1) - 0.5) if heads > 1 else 0.0
+    symbol = ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3]
+    marker = {"size": 11 if heads <= 6 else 9, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9, "symbol": symbol,
+              "line": {"width": 1, "color": "rgba(255,255,255,.7)"}}  # fmt: skip
+    more: dict[str, Any] = {}
+    if hollow:
+        marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}, "opacity": 1}
+        more = {"showlegend": False, "legendgroup": str(head)}
+    told = [_told(px, block, head, share) for block in range(blocks)]
+    return {
+        "type": "scatter", "x": (np.arange(blocks) + aside).astype(np.float32), "mode": "markers",
+        "y": np.where(here, px[:, head], np.nan).astype(np.float32), "name": say("head {head}", head=head),
+        "marker": marker, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
+        "customdata": [[block, head] for block in range(blocks)], **more,
+    }  # fmt: skip
+
+
+def _told(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
+    """What pointing at a dot says."""
+    told = say("layer {layer}, head {head}", layer=block, head=head) + f"<br>{px[block, head]:.1f} px"
+    if share is None:
+        return told
+    return told + "<br>" + say("{share} on tokens that are not patches", share=f"{share[block, head]:.0%}")
 
 
 def _way(cls: str) -> str:
@@ -15,20 +48,21 @@ def _way(cls: str) -> str:
 
 def distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", most_px: float = 0,
+    share: NDArray | None = None,
 ) -> go.Figure:  # fmt: skip
-    """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`."""
+    """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`.
+
+    Heads of a layer stand side by side, the first on the left, so that none hides another. With `share` (L, H), what each gives
+    to tokens that are not patches, those that give them half or more are hollow.
+    """
     blocks, heads = px.shape
     ink = INK[mode]
-    hover = say("layer {layer}, head {head}")
-    dots = [{
-        "type": "scatter", "x": np.arange(blocks), "y": px[:, head].astype(np.float32), "mode": "markers",
-        "name": say("head {head}", head=head),
-        "marker": {"size": 11, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9,
-                   "symbol": ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3],
-                   "line": {"width": 1, "color": "rgba(255,255,255,.7)"}},
-        "hovertemplate": hover.format(layer="%{x}", head=head) + "<br>%{y:.1f} px<extra></extra>",
-    } for head in range(heads)]  # fmt: skip
+    hollow = np.zeros(px.shape, bool) if share is None else share >= SINK
+    dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
+    dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
+    meant = "○ " + say("half or more on tokens that are not patches")
+    meaning = [note(meant, 0.008, 1, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
@@ -40,7 +74,7 @@ def distance(
         y={"title": {"text": say("mean attention distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top")],
+        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top"), *meaning],
         margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip

@@ -4,14 +4,19 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import INK, Mode, figure, hover_cells, mosaic, picture
+from vitcore.figures.theme import INK, Mode, Part, figure, hover_cells, mosaic, picture
 from vitcore.translation import say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 
 
-def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None) -> go.Figure:
-    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains."""
+def filters(
+    tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None, touch: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains.
+
+    With `touch` each is a point whose custom data is its number, counted from 1.
+    """
     count, high, _, _ = tiles.shape
     rows = -(-count // ACROSS)
     drawn = mosaic(tiles, ACROSS, gutter=4, zoom=max(1, 48 // high))
@@ -26,8 +31,25 @@ def filters(tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", s
         count=count,
         share=variance[:count].sum(),
     )
-    parts = [picture(drawn, size, smooth=False), hover_cells(text, size)]
+    parts = [picture(drawn, size, smooth=False), _points(text, count, size) if touch else hover_cells(text, size)]
     return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
+
+
+def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Part:
+    """Points nobody sees, one over each component: unlike cells they can be touched."""
+    wide, high = size[0] / ACROSS, size[1] / len(text)
+    places = [divmod(i, ACROSS) for i in range(count)]
+    return {
+        "type": "scatter", "x": [(col + 0.5) * wide for _, col in places], "y": [(row + 0.5) * high for row, _ in places],
+        "mode": "markers", "marker": {"size": 60, "symbol": "square", "opacity": 0}, "hovertext": [text[r][c] for r, c in places],
+        "hovertemplate": "%{hovertext}<extra></extra>", "customdata": list(range(1, count + 1)),
+    }  # fmt: skip
+
+
+def component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> go.Figure:
+    """One component (P, P, 3), as bytes, enlarged; `number` counts from 1."""
+    size = (float(tile.shape[1]), float(tile.shape[0]))
+    return figure([picture(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size)
 
 
 def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:

@@ -46,7 +46,7 @@ def _labels(grid: Grid) -> list[list[str]]:
 
     def label(index: int) -> str:
         (row, col), (left, top, right, bottom) = grid.row_col(index), grid.box_px(index)
-        return told.format(patch=index, row=row, col=col, left=left, top=top, right=right, bottom=bottom)
+        return told.format(patch=index, row=row, col=col, left=left, top=top, right=right - 1, bottom=bottom - 1)
 
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 

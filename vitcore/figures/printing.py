@@ -107,7 +107,7 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             axes.barh(list(trace.y), list(trace.x), height=trace.width, color=trace.marker.color)
         elif scale := scale_of(trace):
             _draw_scale(scale, axes, sheet, ink)
-        elif trace.type == "scatter":
+        elif trace.type == "scatter" and trace.marker.opacity != 0:  # points to be touched are not seen
             _draw_points(trace, axes)
     for shape in fig.layout.shapes:
         _draw_shape(shape, axes)
@@ -136,8 +136,14 @@ def _draw_points(trace: Any, axes: Any) -> None:
         axes.plot(x, y, color=trace.line.color, linewidth=trace.line.width or 2, alpha=trace.opacity, label=label)
     if "markers" in trace.mode:
         marks = {"circle": "o", "diamond": "D", "square": "s"}
-        axes.scatter(x, y, s=42, color=trace.marker.color, marker=marks.get(trace.marker.symbol or "circle", "o"),
-                     edgecolors="white", linewidths=0.6, label=trace.name, zorder=3)  # fmt: skip
+        symbol, _, hollow = (trace.marker.symbol or "circle").partition("-")
+        colour, named = trace.marker.color, trace.name if trace.showlegend is not False else None
+        ink = {"facecolors": "none", "edgecolors": colour, "linewidths": 1.4} if hollow else {
+            "color": colour, "edgecolors": "white", "linewidths": 0.6}  # fmt: skip
+        size = 42 * ((trace.marker.size or 11) / 11) ** 2
+        axes.scatter(
+            x.astype(float), y.astype(float), s=size, marker=marks.get(symbol, "o"), label=named, zorder=3, **ink
+        )
     for place, text in enumerate(trace.text if trace.text is not None else ()):
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 

@@ -21,7 +21,7 @@ from vitcore.analysis.rollout import Fusion, rollout
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit, with_positions_moved
+from vitcore.models.zoo import Vit, with_one_position, with_positions_moved
 from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
 from vitcore.translation import say
 
@@ -40,6 +40,9 @@ class Recording:
     labels: tuple[str, ...] = field(repr=False)
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
     distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
+    prefix_share: NDArray[
+        np.float32
+    ]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
     fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T); a lean recording: float16
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
@@ -120,12 +123,17 @@ def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
         yield torch.softmax(p, -1, out=p)[0]
 
 
+def probabilities(logits: NDArray) -> NDArray:
+    """Softmax of logits (classes,)."""
+    p = np.exp(logits - logits.max())
+    return p / p.sum()
+
+
 def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:
     """(label, softmax probability) of the likeliest classes."""
     if not labels:
         return []
-    p = np.exp(logits - logits.max())
-    p /= p.sum()
+    p = probabilities(logits)
     return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]
 
 
@@ -150,7 +158,7 @@ def record(
     reader.check()
     return Recording(
         vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
-        _shared(reader.renormalised), {k: _shared(v) for k, v in reader.fused.items()},
+        _shared(reader.renormalised), _shared(reader.share), {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
         reader.asked if len(reader.asked) == vit.blocks else (),
     )  # fmt: skip
@@ -184,6 +192,12 @@ def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
     x = vit.module.patch_embed(to_input(vit, pixels))
     return x.reshape(vit.grid.patches, -1).float().numpy()
+
+
+@torch.inference_mode()
+def predict_without_place(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Logits for pixels when all patches are given one position, the mean of the learned ones."""
+    return with_one_position(vit)(to_input(vit, pixels))[0].float().numpy()
 
 
 @torch.inference_mode()
@@ -226,7 +240,7 @@ class _Reader:
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
         self.block = 0
         self.name, self.blocks, self.heads = vit.name, vit.blocks, vit.heads
-        self.distance, self.renormalised = torch.zeros(shape), torch.zeros(shape)
+        self.distance, self.renormalised, self.share = torch.zeros(shape), torch.zeros(shape), torch.zeros(shape)
         tokens = grid.tokens
         start = {"mean": 0.0, "max": 0.0, "min": 1.0}
         kind = torch.float16 if lean else torch.float32
@@ -299,6 +313,7 @@ class _Reader:
             left = patches.sum(-1)
         self.distance[block, heads] = walked.mean(-1)
         self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
+        self.share[block, heads] = (1 - left.mean(-1)).clamp(min=0)
         for name, into in self.fusing.items():
             if name == "mean":
                 into.add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)

@@ -266,7 +266,20 @@ def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     if found is None:
         raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
     table, prefix = found
-    moved = torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1)
+    return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
+
+
+def with_one_position(vit: Vit) -> nn.Module:
+    """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+    table, prefix = found
+    mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
+    return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
+
+
+def _with_table(vit: Vit, table: Tensor) -> nn.Module:
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
-    clone._parameters = {**vit.module._parameters, "pos_embed": nn.Parameter(moved, requires_grad=False)}
+    clone._parameters = {**vit.module._parameters, "pos_embed": nn.Parameter(table, requires_grad=False)}
     return clone

@@ -149,7 +149,9 @@ const DRAW = {
       "stroke-linejoin": "round", "stroke-dasharray": dashes(t.dash) }))
     const marked = t.mode.includes("markers") ? seen : []
     pool(dots, "path", marked.length).forEach((dot, i) => {
-      set(dot, { d: symbol(t.symbol, em * t.size / 2), fill: t.colour, opacity: t.opacity, class: "dot" })
+      const hollow = t.symbol.endsWith("-open")
+      set(dot, { d: symbol(t.symbol, em * t.size / 2), fill: hollow ? "none" : t.colour, stroke: hollow ? t.colour : "none", "stroke-width": 2,
+        opacity: t.opacity, class: "dot" })
       dot.style.transform = `translate(${place.x(marked[i][0])}px, ${place.y(marked[i][1])}px)`
     })
   },
@@ -163,8 +165,8 @@ const DRAW = {
 }
 
 const symbol = (kind, r) =>
-  kind === "diamond" ? `M0 ${-1.25 * r}L${1.25 * r} 0L0 ${1.25 * r}L${-1.25 * r} 0Z`
-  : kind === "square" ? `M${-r} ${-r}H${r}V${r}H${-r}Z`
+  kind.startsWith("diamond") ? `M0 ${-1.25 * r}L${1.25 * r} 0L0 ${1.25 * r}L${-1.25 * r} 0Z`
+  : kind.startsWith("square") ? `M${-r} ${-r}H${r}V${r}H${-r}Z`
   : `M${-r} 0A${r} ${r} 0 1 0 ${r} 0A${r} ${r} 0 1 0 ${-r} 0Z`
 const dashes = dash => ({ dash: "7 5", dot: "2 4" })[dash] || "none"
 
@@ -204,7 +206,9 @@ function drawLegend(list, named) {
     }
     const path = list.children[i].querySelector("path")
     const line = !t.mode.includes("markers")
-    set(path, { d: line ? "M-8 0H8" : symbol(t.symbol, 4), fill: line ? "none" : t.colour, stroke: line ? t.colour : "none", "stroke-width": 2.5, opacity: t.opacity })
+    const hollow = line || t.symbol.endsWith("-open")
+    set(path, { d: line ? "M-8 0H8" : symbol(t.symbol, 4), fill: hollow ? "none" : t.colour, stroke: hollow ? t.colour : "none",
+      "stroke-width": line ? 2.5 : 1.5, opacity: t.opacity })
     list.children[i].querySelector("span").textContent = t.name
   })
 }
@@ -241,7 +245,7 @@ function nearest(traces, place, px, py) {
     t.x.forEach((x, i) => {
       if (x === null || t.y[i] === null) return
       const far = (place.x(x) - px) ** 2 + (place.y(t.y[i]) - py) ** 2
-      if (far < best) [best, found] = [far, fill(t.hover, x, t.y[i])]
+      if (far < best) [best, found] = [far, t.hovers[i]?.replace(/<br>/g, " · ") ?? fill(t.hover, x, t.y[i])]
     })
   }
   return found

@@ -76,6 +76,7 @@ def _scatter(trace: Any) -> dict[str, Any]:
         "colour": marker.color or line.color, "size": marker.size or 6, "symbol": marker.symbol or "circle",
         "wide": line.width or 2, "dash": line.dash or "", "opacity": 1 if trace.opacity is None else trace.opacity,
         "hover": (trace.hovertemplate or "").removesuffix("<extra></extra>"), "legend": trace.showlegend is not False,
+        "hovers": [] if trace.hovertext is None else list(trace.hovertext),
     }  # fmt: skip
 
 

@@ -10,10 +10,13 @@ from app.state import session
 text = texts.prose("distance")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
+if touched := st.session_state.pop("_head", None):  # a dot of the figure
+    st.session_state["block"], st.session_state["one_head"] = block, head = touched
+    st.switch_page("views/attention/page.py", query_params={"block": str(block), "one_head": str(head)})
 model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis.distance import uniform_distance_px  # noqa: E402
+from vitcore.analysis import distance  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -25,23 +28,53 @@ files = None
 if over == "folder":
     files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder")
 if over == "photo":
-    images, px = 1, {"drop": rec.distance_px, "renormalise": rec.distance_renormalised_px}[cls]
+    images, both, spread = 1, (rec.distance_px, rec.distance_renormalised_px, rec.prefix_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
     average = controls.averaged(vit, given)
     if average is None:
         st.info(text["choose"])
         st.stop()
-    images, px = average.images, average.px[["drop", "renormalise"].index(cls)]
+    images, both, spread = average.images, tuple(average.px), average.spread_px
     for problem in average.problems[:5]:
         st.caption(f":material/broken_image: {controls.verbatim(problem)}")
-near, far = px[0].argmin(), px[0].argmax()
-if near != far:
-    st.markdown(text["first layer"].format(near=near, near_px=f"{px[0, near]:.1f}", far=far,
-                                           far_px=f"{px[0, far]:.1f}"))  # fmt: skip
-fig = figures.distance(px, grid, uniform_distance_px(grid), cls, images, mode)
-figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"],
-       text["limits"], distance_px=px)  # fmt: skip
+dropped, renormalised, share = both
+px = {"drop": dropped, "renormalise": renormalised}[cls]
+
+
+def links(places: list[tuple[int, int]]) -> None:
+    """To these heads in the explorer."""
+    with st.container(horizontal=True):
+        for block, head in dict.fromkeys(places):
+            st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
+                         query_params={"block": str(block), "one_head": str(head)}, icon=":material/arrow_forward:")  # fmt: skip
+
+
+reached, sinks = distance.reach(dropped, renormalised), distance.sinks(share)
+named = []
+if reached.near != reached.far:
+    told = "first layer" if cls == "renormalise" or not grid.prefix else "first layer dropped"
+    st.markdown(text[told].format(
+        near=reached.near, near_px=f"{reached.near_px:.1f}", far=reached.far, far_px=f"{reached.far_px:.1f}",
+        near_drop=f"{reached.near_dropped_px:.1f}", far_drop=f"{reached.far_dropped_px:.1f}"))  # fmt: skip
+    named = [(0, reached.near), (0, reached.far)]
+if sinks:
+    named.append(sinks[0])
+    st.markdown(text["sinks"].format(
+        count=len(sinks), all=px.size, block=sinks[0][0], head=sinks[0][1], share=f"{share[sinks[0]]:.0%}",
+        drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
+if spread is not None and images > 1:
+    block, head = distance.most_changed(renormalised, renormalised + spread)
+    named.append((block, head))
+    st.markdown(text["changes most"].format(block=block, head=head, spread=f"{spread[block, head]:.1f}",
+                                            mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
+fig = figures.distance(
+    px, grid, distance.uniform_distance_px(grid), cls, images, mode, share=share if grid.prefix else None
+)
+figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
+       touched=lambda place: st.session_state.update(_head=(place[0], place[1])),
+       distance_px=px, prefix_share=share)  # fmt: skip
+links(named)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
     | {text["head"].format(head=h): px[:, h].round(1) for h in range(vit.heads)},

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure
+from app.components.figure import figure, plot
 from app.furniture import controls, model_card
 from app.state import session
 
@@ -27,9 +27,24 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if vit.hybrid else text["subject"]
-fig = figures.filters(filters.as_picture(found.vectors[:count], scale), found.variance, mode, subject)
-figure(fig, "filters", text.fill("alt", count=count), text["how"], text["limits"],
-       components=found.vectors, variance=found.variance)  # fmt: skip
+tiles = filters.as_picture(found.vectors[:count], scale)
+half, nine = (filters.needed(found.variance, share) for share in (0.5, 0.9))
+st.markdown(text["needed"].format(most=nine, all=most, half=half))
+large, small = st.columns([3, 1], gap="large")
+with small:
+    if (asked := st.session_state.pop("_component", None)) is not None:
+        st.session_state["component"] = asked
+    one = controls.slider(text["component"], "component", 1, count, 1)
+    number = {"number": one, "share": f"{found.variance[one - 1]:.1%}", "rank": f"{found.variance[:one].sum():.1%}"}
+    plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
+    st.markdown(text["one"].format(**number))
+with large:
+    fig = figures.filters(tiles, found.variance, mode, subject, touch=True)
+    how = text["how"].format(zero=text[f"zero {scale}"])
+    figure(fig, "filters", text.fill("alt", count=count), how, text["limits"],
+           touched=lambda place: st.session_state.update(_component=place),
+           components=found.vectors, variance=found.variance)  # fmt: skip
+st.caption(text["kinds"])
 figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
        variance=found.variance)  # fmt: skip
 

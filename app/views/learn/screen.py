@@ -30,7 +30,9 @@ def card(film: Film, text: dict[str, str]) -> None:
     lines = [text["card data"].format(data=say(film.data))] if film.data else []
     lines.append(text["card steps"].format(steps=int(film.steps[-1])))
     if known := film.accuracy():
-        lines.append(text["card accuracy"].format(step=known[0], right=known[1]))
+        lines.append(
+            text["card accuracy shared" if film.shared else "card accuracy"].format(step=known[0], right=known[1])
+        )
     st.caption(" ".join(lines))
 
 
@@ -88,6 +90,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
 
 def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
+    from vitcore.analysis.distance import most_changed
     from vitcore.analysis.training import appeared
 
     found = appeared(film.arrays, frame, film.grid)
@@ -102,6 +105,11 @@ def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
             mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
             told = text[f"{name} yes" if there else f"{name} no"]
             lines.append(f"{mark} {told.format(**numbers)}")
+    if frame:
+        first, now = film.at("distance_px", 0), film.at("distance_px", frame)
+        block, head = most_changed(first, now)
+        lines.append(":material/swap_vert: " + text["head changed"].format(
+            block=block, head=head, first=f"{first[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
     st.markdown("  \n".join(lines))
 
 
@@ -137,7 +145,9 @@ def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) ->
     for place, one in zip(st.columns(len(specs)), specs, strict=True):
         with place, st.container(border=True, height="stretch"):
             chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], at=max(step, FIRST))
-    explain(text["curves"], text["limits"])
+    measured = any("val_loss" in record or "top1" in record for record in film.log)
+    points = text["points shared" if film.shared else "points"] if measured else ""
+    explain(f"{text['curves']} {points}".strip(), text["limits"])
 
 
 def _arrays(film: Film, frame: int) -> dict[str, Any]:

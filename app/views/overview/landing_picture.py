@@ -61,16 +61,21 @@ def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
 
 
 def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, mode: Any) -> dict[str, Any]:
-    """Specs for `components.chart` of what depends on the model alone: filters, positions; None where there are none."""
+    """Specs for `components.chart` of what depends on the model alone: filters, positions, None where there are none.
+
+    "near": how much alike near positions are, the correlation with distance.
+    """
     from vitcore import figures
     from vitcore.analysis.filters import as_picture
+    from vitcore.analysis.positions import correlation_with_distance
     from vitcore.figures.filters import ACROSS
 
     drawn = (
         None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
     )
     tiles = None if cosine is None else figures.positions(cosine, vit.grid, mode, side_px=520)
-    return {"filters": drawn and _spec(drawn), "positions": tiles and _spec(tiles)}
+    near = 0.0 if cosine is None else correlation_with_distance(cosine, vit.grid)
+    return {"filters": drawn and _spec(drawn), "positions": tiles and _spec(tiles), "near": near}
 
 
 def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
@@ -81,22 +86,33 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     drawn = {
         "patches": figures.patches(rec.seen.pixels, rec.grid, mode=mode),
         "attention": _few_heads(vit, rec, mode),
-        "distance": figures.distance(rec.distance_px, rec.grid, uniform_distance_px(rec.grid), mode=mode),
+        "distance": figures.distance(
+            rec.distance_px,
+            rec.grid,
+            uniform_distance_px(rec.grid),
+            mode=mode,
+            share=rec.prefix_share if rec.grid.prefix else None,
+        ),
     }
     if rec.top():
         drawn["answer"] = figures.predictions(rec.top(), mode)
     return {"answer": None} | {name: _spec(fig) for name, fig in drawn.items()}
 
 
+def few_blocks(rec: Recording) -> list[int]:
+    """The first, the middle and the last block, those of them whose maps were kept."""
+    blocks = len(rec.distance_px)
+    return [block for block in sorted({0, blocks // 2, blocks - 1}) if block in rec.maps]
+
+
 def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
-    """Up to three heads of the first, the middle and the last layer whose maps were kept, a layer a row."""
+    """Up to three heads of a few layers, a layer a row."""
     import numpy as np
 
     from vitcore.figures.attention import heads
     from vitcore.translation import say
 
-    blocks = [block for block in sorted({0, vit.blocks // 2, vit.blocks - 1}) if block in rec.maps]
-    some = min(3, vit.heads)
+    blocks, some = few_blocks(rec), min(3, vit.heads)
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
     return heads(

@@ -7,7 +7,7 @@ from app.components.chart.chart import chart
 from app.components.picture.picture import picture, scale_bar
 from app.furniture import controls, model_card
 from app.state import session
-from app.views.overview.landing_picture import doors_of_model, doors_of_photo, picture_of, shipped
+from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
 
@@ -35,12 +35,12 @@ def door(slug: str, spec: dict | None) -> None:
     with st.container(border=True, height="stretch"):
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
-            st.caption(text[slug].format(readout=controls.readout(vit)))
+            st.caption(text[slug].format(**facts))
         else:
             st.info(text[f"{slug} none"])
         st.space("stretch")
-        if slug != "answer":
-            st.page_link(f"views/{slug}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
+        page = "rollout" if slug == "answer" else slug
+        st.page_link(f"views/{page}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
 st.markdown(text["intro"])
@@ -71,6 +71,7 @@ with look if not ready else st.container(), st.skeleton(height=560), said:
     of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))
     found, cosine = session.components(vit.name), session.similarity(vit.name)
     of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, found, cosine, mode))
+facts = {"readout": controls.readout(vit), "layers": ", ".join(map(str, few_blocks(rec))), "near": of_model["near"]}
 st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):

@@ -69,6 +69,16 @@ if order is not None and rec.labels:
         with place:
             plot(fig, title, text["answers alt"].format(title=title))
     restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
+    before, after, bare = session.shares_shuffled(vit.name, photo.key, seed, rec)
+    facts = {"label": best[0][1], "before": f"{before:.1%}", "after": f"{after:.1%}"}
+    stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
+    st.markdown(text["shuffle stays" if stays else "shuffle changes"].format(**facts))
+    if bare is not None:
+        st.markdown(
+            text["shuffle bare little" if bare >= before / 2 else "shuffle bare much"].format(
+                **facts, bare=f"{bare:.1%}"
+            )
+        )
     st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
 
 st.markdown(f"## {text['seen title']}")

@@ -15,9 +15,11 @@ text = texts.prose("positions")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 model_card.taught(vit)
+if vit.card.interpolated or vit.card.teacher:
+    st.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis.positions import correlation_with_distance  # noqa: E402
+from vitcore.analysis import positions as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.grid import Grid  # noqa: E402
 
@@ -30,7 +32,15 @@ left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
     figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], cosine=cosine[chosen])
-    st.metric(text["correlation"], f"{correlation_with_distance(cosine, grid):.2f}",
+    most, alike = places.nearest(cosine, chosen)
+    (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
+    st.markdown(
+        text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
+    )
+    for mirror in session.mirrors(vit.name):
+        said = text[f"mirror {mirror.way}"]
+        st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
+    st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
               help=text["correlation help"])  # fmt: skip
 with left:
     st.markdown(f"## {text['tiles title']}")
@@ -41,6 +51,11 @@ with left:
     controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])
     downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], cosine=cosine)
+    if st.toggle(text["untrained"], key="untrained", bind="query-params"):
+        noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
+        about = text["untrained about"].format(correlation=f"{places.correlation_with_distance(noise, grid):.2f}")
+        plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
+        explain(text["untrained how"])
 
 st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])

@@ -21,5 +21,7 @@ else:
     one, two = st.columns([3, 2], gap="large")
     left = sides.side(asked, "", one, beside=two)
 
+with st.expander(text["identity title"], icon=":material/help:"):
+    sides.identity(asked)
 st.markdown(f"## {text['build-up title']}")
 sides.build_up(asked, left.settings if left and not left.method.asks_class else {})

@@ -231,3 +231,17 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
         lambda: figures.build_up(maps, seen, grid, text["build-up title"], unit, opacity=opacity, mode=mode),
         "build_up", text["build-up how"], build_up=maps,
     )  # fmt: skip
+
+
+def identity(a: Asked) -> None:
+    """Why the residual connection is part of rollout, with what it changes here."""
+    from vitcore.analysis.rollout import in_common
+
+    other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
+    shared = {}
+    for residual in (0.5, 0.0):
+        settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
+        one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
+        shared[residual] = f"{in_common(one, two):.0%}"
+    who = a.text["a patch"].format(patch=other)
+    st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=shared[0.5], without=shared[0.0]))

@@ -36,12 +36,20 @@ def _read_by(scene: Scene) -> str:
 
 
 def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
+    import numpy as np
+
     from vitcore.analysis.positions import similarity
 
     cosine = similarity(scene.embeddings[[scene.patch, *range(scene.rec.grid.patches)]])[0, 1:]
     others = [i for i in range(len(cosine)) if i != scene.patch]
     most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
-    return {"most": most, "alike": cosine[most], "least": least, "unlike": cosine[least]}, 0
+    to_right = scene.rec.grid.row_col(scene.patch)[1] < scene.rec.grid.cols - 1
+    further = session.embeddings_shifted(*scene.ids, 1 if to_right else -1, scene.rec)[scene.patch]
+    return {
+        "most": most, "alike": cosine[most], "least": least, "unlike": cosine[least],
+        "way": scene.text["to the right" if to_right else "to the left"],
+        "shifted": similarity(np.stack([scene.embeddings[scene.patch], further]))[0, 1],
+    }, 0  # fmt: skip
 
 
 def _positions(scene: Scene) -> None:

@@ -121,9 +121,10 @@ def _delete(run_id: str, text: texts.Prose) -> None:
 
 def _numbers(run: runs.Watched, text: texts.Prose) -> None:
     loss, right, rate, left = run.last("loss"), run.last("top1", "val_colours"), run.last("lr"), run.seconds_left
+    top = text["top 1 shared" if run.shared else "top 1"]
     told = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
-        text["colours right"] if run.task == "masked" else text["top 1"]: "–" if right is None else f"{right:.1f} %",
+        text["colours right"] if run.task == "masked" else top: "–" if right is None else f"{right:.1f} %",
         text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
         text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
     }  # fmt: skip
@@ -143,7 +144,12 @@ def _curves(run: runs.Watched, text: texts.Prose) -> None:
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
-    explain(text["how"], text["limits"])
+    points = (
+        text["points shared" if run.shared else "points"]
+        if run.last("top1", "val_loss", "few_shot") is not None
+        else ""
+    )
+    explain(f"{text['how']} {points}".strip(), text["limits"])
 
 
 def _links(run: runs.Watched, text: texts.Prose) -> None:

@@ -42,7 +42,7 @@ def test_the_pointer_is_told_index_place_and_box(grid):
     last = grid.patches - 1
     left, top, right, bottom = grid.box_px(last)
     assert f"patch {last} " in text[-1][-1] and f"row {grid.rows - 1}, column {grid.cols - 1}" in text[-1][-1]
-    assert f"x {left}–{right} px, y {top}–{bottom} px" in text[-1][-1]
+    assert f"x {left}–{right - 1} px, y {top}–{bottom - 1} px" in text[-1][-1]
 
 
 @each_grid

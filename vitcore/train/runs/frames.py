@@ -18,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 
 from vitcore.grid import Grid
 from vitcore.train.recipes.recipe import Recipe
-from vitcore.train.runs.files import RunError, RunFolder, find, recipe_of, records, replace, write
+from vitcore.train.runs.files import RunError, RunFolder, find, recipe_of, records, replace, source_of, write
 from vitcore.translation import say
 
 TOP = 5  # classes kept per photo
@@ -42,13 +42,14 @@ class Film:
     log: list[dict[str, Any]] = field(default_factory=list)
     command: str = ""  # what made it
     data: str = ""  # the photos it learned from, in words
+    shared: bool = False  # whether it was measured on the photos it learned from, and none were held out
 
     def at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
         return self.arrays[name][frame].astype(np.float32)
 
     def accuracy(self) -> tuple[int, float] | None:
-        """(step, % of held-out photos named right) of the last evaluation; None where names are not learned."""
+        """(step, % of held-out or `shared` photos named right) of the last evaluation; None where no names are learned."""
         return next(((r["step"], r["top1"]) for r in reversed(self.log) if "top1" in r), None)
 
     def top(self, frame: int, photo: int) -> list[tuple[str, float]]:
@@ -101,6 +102,7 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
     return Film(
         title or folder.id, recipe_of(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
         still.pop("photos"), tuple(facts["names"]), tuple(facts["classes"]), still, records(folder),
+        shared=source_of(folder) == "samples",
     )  # fmt: skip
 
 
@@ -114,6 +116,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
         "log": thinned(film.log, most_records), "command": film.command, "data": film.data,
+        "shared": film.shared,
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -137,5 +140,5 @@ def open_film(file: Path) -> Film:
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),
         tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"], facts.get("command", ""),
-        facts.get("data", ""),
+        facts.get("data", ""), facts.get("shared", False),
     )  # fmt: skip
