@@ -27,13 +27,26 @@ def figure(fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "",
         downloads(lambda: fig, key, note, **arrays)
 
 
-def plot(fig: go.Figure, key: str, alt: str) -> None:
-    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide."""
+def plot(fig: go.Figure, key: str, alt: str, choose: bool = False) -> str | None:
+    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide.
+
+    Where a visitor may `choose` a point, what it stands for (its `customdata`) is returned once one is clicked.
+    """
     from vitcore.figures.theme import enlarged, fitted_to
 
     scale, narrow = size()
     fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
-    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt)
+    looks: dict[str, Any] = {
+        "theme": None,
+        "key": key,
+        "config": {"displayModeBar": False, "responsive": True},
+        "alt": alt,
+    }
+    if not choose:
+        st.plotly_chart(fig, **looks)
+        return None
+    points = st.plotly_chart(fig, on_select="rerun", selection_mode="points", **looks).selection.points
+    return str(points[0]["customdata"]) if points else None
 
 
 def explain(note: str, limits: str = "") -> None:
