@@ -24,6 +24,7 @@ PAGES = (
     PageRow("rollout", ":material/center_focus_strong:", "pictures"),
     PageRow("train", ":material/model_training:", "train", False),
     PageRow("learn", ":material/movie:", "train", False),
+    PageRow("fewshot", ":material/category:", "train", False),
     PageRow("paper", ":material/menu_book:", "paper", False),
     PageRow("report", ":material/download:", "take"),
 )
