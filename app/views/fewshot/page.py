@@ -12,8 +12,10 @@ from app.views.fewshot import photos
 text = texts.prose("fewshot")
 st.markdown(text["intro"])
 vit = session.vit(lambda done, total: None)
-source = controls.choice(text, "examples", ["digits", "own"])
-given = photos.digits() if source == "digits" else photos.own(text)
+source = controls.choice(text, "examples", ["pieces", "digits", "own"])
+given = (
+    photos.own(text) if source == "own" else photos.pieces(texts.language()) if source == "pieces" else photos.digits()
+)
 if given is None:
     st.info(text["need"], icon=":material/add_photo_alternate:")
     st.stop()

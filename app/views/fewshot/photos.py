@@ -1,17 +1,25 @@
-"""Where the photos of a few-shot classifier come from: handwritten digits that are here, or a visitor's own, class by class."""
+"""Where a few-shot classifier's photos come from: pieces of the gallery, handwritten digits, or a visitor's own."""
 
 from __future__ import annotations
 
 import io
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
+from app import texts
 from app.furniture import controls
+from app.state import session
 from app.texts import Prose
+from vitcore.translation import say, speaking
 
-DIGITS, EACH = 5, 16  # classes, and photos of each
+if TYPE_CHECKING:
+    from PIL import Image
+
+PIECES_OF = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
+EACH = 12  # photos a class of what is here already
+SIDES = (0.35, 0.7)  # of a piece, over the shorter side of its photo
 MOST_CLASSES, MOST_PHOTOS = 10, 200
 
 
@@ -29,22 +37,45 @@ class Collection(NamedTuple):
         return min(self.labels.count(label) for label in range(len(self.names)))
 
 
+@lru_cache(maxsize=len(texts.LANGUAGES))
+def pieces(lang: str) -> Collection:
+    """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
+    import numpy as np
+    from PIL import Image
+
+    rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in session.samples()}
+    photos = []
+    for name in PIECES_OF:
+        image = Image.open(session.SAMPLES / f"{name}.jpg").convert("RGB")
+        for _ in range(EACH):
+            side = int(min(image.size) * rng.uniform(*SIDES))
+            x, y = (int(rng.integers(0, length - side + 1)) for length in image.size)
+            photos.append(_png(image.crop((x, y, x + side, y + side)).resize((128, 128), Image.Resampling.BICUBIC)))
+    with speaking(texts.table(lang)):
+        names = [say(titles[name]) for name in PIECES_OF]
+    return Collection(photos, [i for i in range(len(names)) for _ in range(EACH)], names, [])
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
 @lru_cache(maxsize=1)
 def digits() -> Collection:
     """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
     from PIL import Image
     from sklearn.datasets import load_digits
 
-    given = load_digits(n_class=DIGITS)
+    given = load_digits(n_class=5)
     photos, labels = [], []
-    for label in range(DIGITS):
+    for label in range(5):
         for image in given.images[given.target == label][:EACH]:
-            file = io.BytesIO()
-            grey = Image.fromarray((255 - 15.9375 * image).astype("uint8")).resize((128, 128), Image.Resampling.BICUBIC)
-            grey.save(file, "PNG")
-            photos.append(file.getvalue())
+            grey = Image.fromarray((255 - 15.9375 * image).astype("uint8"))
+            photos.append(_png(grey.resize((128, 128), Image.Resampling.BICUBIC)))
             labels.append(label)
-    return Collection(photos, labels, [str(label) for label in range(DIGITS)], [])
+    return Collection(photos, labels, [str(label) for label in range(5)], [])
 
 
 def own(text: Prose) -> Collection | None:
@@ -73,10 +104,8 @@ def collected(given: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection | 
             except PhotoError as error:
                 problems.append(str(error))
                 continue
-            file = io.BytesIO()
             image.thumbnail((512, 512))
-            image.save(file, "PNG")
-            good.append(file.getvalue())
+            good.append(_png(image))
         if len(good) >= 2:
             labels += [len(names)] * len(good)
             photos += good
