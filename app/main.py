@@ -32,7 +32,8 @@ pages = {
     for row in PAGES
 }  # fmt: skip
 page = st.navigation(
-    {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS}
+    {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS},
+    expanded=True,
 )
 controls.sane_address()
 hold()

@@ -24,6 +24,8 @@ PAGES = (
     PageRow("rollout", ":material/center_focus_strong:", "pictures"),
     PageRow("train", ":material/model_training:", "train", False),
     PageRow("learn", ":material/movie:", "train", False),
+    PageRow("fewshot", ":material/category:", "train", False),
+    PageRow("paper", ":material/menu_book:", "paper", False),
     PageRow("report", ":material/download:", "take"),
 )
 GROUPS = tuple(dict.fromkeys(row.group for row in PAGES))

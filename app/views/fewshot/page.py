@@ -1,0 +1,71 @@
+"""A classifier from a few photos a class: a linear regression on what the model makes of them (arXiv 2010.11929 §4.1)."""
+
+import numpy as np
+import streamlit as st
+
+from app import texts
+from app.components.figure import figure
+from app.furniture import controls
+from app.state import features, session
+from app.views.fewshot import photos
+
+text = texts.prose("fewshot")
+st.markdown(text["intro"])
+vit = session.vit(lambda done, total: None)
+source = controls.choice(text, "examples", ["pieces", "digits", "own"])
+given = (
+    photos.own(text) if source == "own" else photos.pieces(texts.language()) if source == "pieces" else photos.digits()
+)
+if given is None:
+    st.info(text["need"], icon=":material/add_photo_alternate:")
+    st.stop()
+
+from vitcore import figures  # noqa: E402
+from vitcore.figures.few_shot import Curve  # noqa: E402
+from vitcore.train.judging.few_shot_draws import DRAWS, INNER, over_draws  # noqa: E402
+
+labels, most = np.array(given.labels), given.fewest - 1
+shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
+counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
+bar = st.progress(0.0, text["looking"])
+seen = {"model": features.of_photos(vit, given.photos, told=bar.progress), "pixels": features.pixels(given.photos)}
+bar.empty()
+said, charts = st.container(), st.container()
+beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
+if beside:
+    bar = st.progress(0.0, text["looking"])
+    seen["random"] = features.of_photos(vit, given.photos, trained=False, told=bar.progress)
+    bar.empty()
+curves, now = [], {}
+for name, x in seen.items():
+    found = {n: over_draws(x, labels, n) for n in counts}
+    ends = [found[n].interval for n in counts]
+    curves.append(Curve(text[f"features {name}"], counts, [float(found[n].accuracy.mean()) for n in counts],
+                        [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
+    now[name] = found[shots]
+best = now["model"]
+low, high = best.interval
+chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
+said.markdown(text["finding"].format(
+    shots=shots, classes=len(given.names), accuracy=f"{best.accuracy.mean():.0%}", low=f"{low:.0%}", high=f"{high:.0%}",
+    model=controls.verbatim(vit.card.title), pixels=f"{now['pixels'].accuracy.mean():.0%}",
+))  # fmt: skip
+with charts:
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        figure(figures.few_shot(curves, chance, DRAWS, INNER, controls.theme()), "few_shot", text["alt"], text["how"],
+               text["limits"], accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
+    with right:
+        names = [controls.verbatim(name) for name in given.names]
+        table = best.confusion(labels)
+        figure(figures.confusion(table, given.names, controls.theme()), "confusion", text["confusion alt"],
+               text["confusion how"].format(shots=shots), confusion=table)  # fmt: skip
+worst = [i for i in np.argsort(-best.missed(labels), kind="stable")[:6] if best.missed(labels)[i] > 0]
+if worst:
+    st.markdown(f"**{text['mistaken']}**")
+    with st.container(horizontal=True):
+        for i in worst:
+            st.image(given.photos[i], text["mistaken one"].format(
+                name=names[labels[i]], percent=f"{best.missed(labels)[i]:.0%}"), width=120)  # fmt: skip
+else:
+    st.success(text["none mistaken"], icon=":material/check:")

@@ -1,0 +1,115 @@
+"""Where a few-shot classifier's photos come from: pieces of the gallery, handwritten digits, or a visitor's own."""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import streamlit as st
+
+from app import texts
+from app.furniture import controls
+from app.state import session
+from app.texts import Prose
+from vitcore.translation import say, speaking
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+PIECES_OF = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
+EACH = 12  # photos a class of what is here already
+SIDES = (0.35, 0.7)  # of a piece, over the shorter side of its photo
+MOST_CLASSES, MOST_PHOTOS = 10, 200
+
+
+class Collection(NamedTuple):
+    """Encoded photos with their classes 0 … C-1, the names of these, and what could not be shown."""
+
+    photos: list[bytes]
+    labels: list[int]
+    names: list[str]
+    problems: list[str]
+
+    @property
+    def fewest(self) -> int:
+        """Photos of the smallest class."""
+        return min(self.labels.count(label) for label in range(len(self.names)))
+
+
+@lru_cache(maxsize=len(texts.LANGUAGES))
+def pieces(lang: str) -> Collection:
+    """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
+    import numpy as np
+    from PIL import Image
+
+    rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in session.samples()}
+    photos = []
+    for name in PIECES_OF:
+        image = Image.open(session.SAMPLES / f"{name}.jpg").convert("RGB")
+        for _ in range(EACH):
+            side = int(min(image.size) * rng.uniform(*SIDES))
+            x, y = (int(rng.integers(0, length - side + 1)) for length in image.size)
+            photos.append(_png(image.crop((x, y, x + side, y + side)).resize((128, 128), Image.Resampling.BICUBIC)))
+    with speaking(texts.table(lang)):
+        names = [say(titles[name]) for name in PIECES_OF]
+    return Collection(photos, [i for i in range(len(names)) for _ in range(EACH)], names, [])
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@lru_cache(maxsize=1)
+def digits() -> Collection:
+    """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    given = load_digits(n_class=5)
+    photos, labels = [], []
+    for label in range(5):
+        for image in given.images[given.target == label][:EACH]:
+            grey = Image.fromarray((255 - 15.9375 * image).astype("uint8"))
+            photos.append(_png(grey.resize((128, 128), Image.Resampling.BICUBIC)))
+            labels.append(label)
+    return Collection(photos, labels, [str(label) for label in range(5)], [])
+
+
+def own(text: Prose) -> Collection | None:
+    """A visitor's photos, a class a row of the form; None until two classes have two photos each."""
+    count = controls.slider(text["classes"], "classes", 2, MOST_CLASSES, 2)
+    given: list[tuple[str, list[tuple[str, bytes]]]] = []
+    for row in range(count):
+        with st.container(border=True):
+            name = st.text_input(text["class name"].format(number=row + 1), text["class default"].format(number=row + 1),
+                                 key=f"class_{row}", max_chars=40)  # fmt: skip
+            files = st.file_uploader(text["class photos"], controls.TYPES, True, key=f"class_photos_{row}")
+            given.append((name or str(row + 1), [(file.name, file.getvalue()) for file in files]))
+    return collected(given)
+
+
+def collected(given: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection | None:
+    """The classes that have two photos or more, of which there must be two; photos that can't be shown are named."""
+    from vitcore.images import PhotoError, open_photo
+
+    photos, labels, names, problems = [], [], [], []
+    for name, files in given:
+        good = []
+        for title, data in files[: MOST_PHOTOS // len(given)]:
+            try:
+                image = open_photo(data, title).image
+            except PhotoError as error:
+                problems.append(str(error))
+                continue
+            image.thumbnail((512, 512))
+            good.append(_png(image))
+        if len(good) >= 2:
+            labels += [len(names)] * len(good)
+            photos += good
+            names.append(name)
+    for problem in problems[:5]:
+        st.caption(f":material/broken_image: {controls.verbatim(problem)}")
+    return Collection(photos, labels, names, problems) if len(names) >= 2 else None

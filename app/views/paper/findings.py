@@ -1,0 +1,102 @@
+"""What each chart of the paper's numbers shows, in a sentence that is computed from them."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from app.texts import Prose
+
+
+def of(part: str, dataset: str, text: Prose) -> str:
+    """The finding of a part of the page, for the data set chosen there."""
+    return {"data": _data, "compute": _compute, "art": _art, "vtab": _vtab, "positions": _positions,
+            "optimiser": _optimiser}[part](dataset, text)  # fmt: skip
+
+
+def _data(dataset: str, text: Prose) -> str:
+    from vitcore.paper.tables import IMAGES_M, PRETRAINING, by_data_size
+
+    table = by_data_size(dataset)
+    small, large = PRETRAINING[0], PRETRAINING[-1]
+    first, last = (
+        max((m for m in table if data in table[m]), key=lambda m, data=data: table[m][data]) for data in (small, large)
+    )
+    before, after = (table["ViT-L/16"][data] - table["ViT-B/16"][data] for data in (small, large))
+    said = text["finding data"].format(
+        first=first, first_value=f"{table[first][small]:.2f}", last=last, last_value=f"{table[last][large]:.2f}",
+        before=_gap(before, text), after=_gap(after, text), times=f"{IMAGES_M[large] / IMAGES_M[small]:.0f}",
+    )  # fmt: skip
+    return f"{said} {text['finding data overtakes']}" if before < 0 < after else said
+
+
+def _gap(points: float, text: Prose) -> str:
+    return text["ahead" if points > 0 else "behind"].format(points=f"{abs(points):.2f}")
+
+
+def _compute(dataset: str, text: Prose) -> str:
+    from vitcore.paper.tables import runs, savings
+
+    given = runs(dataset)
+    said = []
+    for kind in ("ResNet", "hybrid"):
+        ratios = [saving.ratio for saving in savings(given, kind)]
+        compared = sum(run.family == kind for run in given)
+        if ratios:
+            said.append(text[f"finding compute {kind}"].format(
+                low=f"{min(ratios):.1f}", middle=f"{median(ratios):.1f}", high=f"{max(ratios):.1f}", count=len(ratios),
+                all=compared))  # fmt: skip
+        else:
+            said.append(text[f"finding compute {kind} none"].format(all=compared))
+    return " ".join(said)
+
+
+def _art(dataset: str, text: Prose) -> str:
+    from vitcore.paper.tables import rows
+
+    here = {(row["model"], row["pretraining"]): row for row in rows("2") if row["dataset"] == dataset}
+    cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in rows("2-compute")}
+    best = max(here, key=lambda key: float(here[key]["accuracy"]))
+    ours, bit = ("ViT-L/16", "JFT-300M"), ("BiT-L (ResNet152x4)", "JFT-300M")
+    return text["finding art"].format(
+        best=best[0], best_value=here[best]["accuracy"], ours=here[ours]["accuracy"], bit=here[bit]["accuracy"],
+        times=f"{cost[bit] / cost[ours]:.0f}",
+    )  # fmt: skip
+
+
+def _vtab(_: str, text: Prose) -> str:
+    from vitcore.paper.tables import GROUPS, group_means
+    from vitcore.translation import say
+
+    huge, small = group_means("ViT-H/14 (JFT)"), group_means("ViT-L/16 (I21k)")
+    widest = max(GROUPS, key=lambda group: huge[group] - small[group])
+    return text["finding vtab"].format(
+        mean=f"{huge['all']:.1f}", natural=f"{huge['Natural']:.1f}", specialized=f"{huge['Specialized']:.1f}",
+        structured=f"{huge['Structured']:.1f}", widest=say(widest), lead=f"{huge[widest] - small[widest]:.1f}",
+    )  # fmt: skip
+
+
+def _positions(_: str, text: Prose) -> str:
+    from vitcore.paper.tables import rows
+
+    at_stem = {row["positions"]: 100 * float(row["stem"]) for row in rows("8")}
+    none = at_stem.pop("none")
+    everywhere = [100 * float(v) for row in rows("8") for k, v in row.items()
+                  if k not in ("table", "positions") and v and row["positions"] != "none"]  # fmt: skip
+    return text["finding positions"].format(
+        least=f"{min(everywhere) - none:.1f}", most=f"{max(everywhere) - none:.1f}",
+        spread=f"{max(everywhere) - min(everywhere):.1f}",
+    )  # fmt: skip
+
+
+def _optimiser(_: str, text: Prose) -> str:
+    from vitcore.paper.tables import rows
+
+    table = [row for row in rows("7") if row["dataset"] != "Average"]
+    average = next(row for row in rows("7") if row["dataset"] == "Average")
+    lead = {
+        model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")
+    }
+    wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
+    return text["finding optimiser"].format(
+        wins=wins, all=len(table) * len(lead), small=f"{lead['ResNet50']:.2f}", large=f"{lead['ResNet152x2']:.2f}"
+    )

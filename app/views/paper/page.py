@@ -1,0 +1,66 @@
+"""The paper's tables as charts: Figures 2, 3 and 5, what they say, and a click on a model opens it on your photo."""
+
+import streamlit as st
+
+from app import texts
+from app.components.figure import explain, plot
+from app.furniture import controls
+from app.views.paper import findings, model_of_a_dot
+
+text = texts.prose("paper")
+st.markdown(text["intro"])
+part = controls.choice(
+    text, "part", ["data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves"]
+)
+
+from vitcore.paper import charts, tables  # noqa: E402
+
+mode = controls.theme()
+DATASETS = {
+    "data": list(dict.fromkeys(row["dataset"] for row in tables.rows("5"))),
+    "compute": ["mean", *tables.FIVE, "ImageNet ReaL"],
+    "art": list(dict.fromkeys(row["dataset"] for row in tables.rows("2"))),
+}
+PRINTED = {"data": ["5"], "compute": ["6"], "art": ["2", "2-compute"], "vtab": ["9"], "positions": ["8"], "optimiser": ["7"],
+           "models": ["1"], "settings": ["3", "4"], "curves": []}  # fmt: skip
+DRAWN = {"data": charts.data_size, "compute": charts.compute, "art": charts.state_of_the_art}
+ALONE = {"vtab": charts.vtab, "positions": charts.position_embeddings, "optimiser": charts.optimisers}
+
+
+def table(name: str) -> None:
+    """A table as the paper prints it, cell by cell."""
+    given = tables.rows(name)
+    columns = [column for column in given[0] if column != "table"]
+    st.dataframe(
+        {column: [row[column] for row in given] for column in columns},
+        hide_index=True,
+        alt=text["table alt"].format(table=given[0]["table"]),
+    )
+
+
+st.subheader(text[f"title {part}"], anchor=False)
+if part in DRAWN:
+    names = {name: charts.named(name) for name in DATASETS[part]}
+    dataset = controls.named(text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet"))
+    st.markdown(findings.of(part, dataset, text))
+    touch = None if part == "art" else model_of_a_dot.keep
+    plot(DRAWN[part](dataset, mode), f"paper_{part}", text[f"alt {part}"], touch)
+    explain(text[f"how {part}"], text[f"limits {part}"])
+    if part != "art":
+        model_of_a_dot.show(text)
+elif part in ALONE:
+    st.markdown(findings.of(part, "", text))
+    plot(ALONE[part](mode), f"paper_{part}", text[f"alt {part}"])
+    explain(text[f"how {part}"], text[f"limits {part}"])
+elif part == "curves":
+    for number in ("4", "8", "9", "12", "13"):
+        st.markdown(f"**{text['figure'].format(number=number)}** {text[f'curve {number}']}")
+    explain("", text["limits curves"])
+else:
+    st.markdown(text[f"about {part}"])
+for number in PRINTED[part]:
+    with st.expander(
+        text["as printed"].format(number=number.partition("-")[0]), expanded=part in ("models", "settings")
+    ):
+        table(number)
+st.caption(text["source"])

@@ -1,0 +1,123 @@
+"""Tables 1 to 9 of the paper as rows, and the findings of Figures 2, 3 and 5, which are made of them.
+
+The files are `assets/paper/*.csv`; each row names its table. Accuracies are in % as printed, compute in exaFLOPs (Table 6) or
+TPUv3-core-days (Table 2). Figures 4, 8, 9, 12 and 13 are printed as curves only: no numbers of theirs are here.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from vitcore.assets import asset
+
+SOURCE = "arXiv 2010.11929v2"
+TABLES = ("1", "2", "2-compute", "3", "4", "5", "6", "7", "8", "9")
+FIVE = ("ImageNet", "CIFAR-10", "CIFAR-100", "Pets", "Flowers")  # of Table 6; Table 7 prints the mean of these
+FAMILIES = ("ViT", "ResNet", "hybrid")
+GROUPS = ("Natural", "Specialized", "Structured")  # of VTAB's 19 tasks
+PRETRAINING = ("ImageNet", "ImageNet-21k", "JFT-300M")  # by size
+IMAGES_M = {"ImageNet": 1.3, "ImageNet-21k": 14, "JFT-300M": 303}  # million photographs, §4.1
+Row = dict[str, str]
+
+
+@lru_cache
+def rows(name: str) -> tuple[Row, ...]:
+    """The rows of a table: `rows("6")`, `rows("2-compute")`; every cell as printed, "" where the paper has none.
+
+    Raises:
+        KeyError: there is no such table.
+    """
+    if name not in TABLES:
+        raise KeyError(f"the paper's tables here are {', '.join(TABLES)}, not {name!r}")
+    with asset(f"paper/table{name}.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def family(model: str) -> str:
+    """ "ViT", "ResNet" (BiT) or "hybrid", by the paper's name of a model."""
+    if "+ViT" in model:
+        return "hybrid"
+    return "ViT" if model.startswith("ViT") else "ResNet"
+
+
+class Run(NamedTuple):
+    """A pre-training on JFT-300M, a row of Table 6: accuracy in % after transfer, cost in exaFLOPs."""
+
+    model: str
+    epochs: int
+    accuracy: float
+    exaflops: float
+
+    @property
+    def family(self) -> str:
+        """As `family` of its name."""
+        return family(self.model)
+
+
+def runs(dataset: str = "mean") -> list[Run]:
+    """Table 6 for one data set of its columns, or the mean of `FIVE` (Figure 5, left)."""
+
+    def accuracy(row: Row) -> float:
+        names = FIVE if dataset == "mean" else (dataset,)
+        return sum(float(row[name]) for name in names) / len(names)
+
+    return [Run(row["model"], int(row["epochs"]), accuracy(row), float(row["exaflops"])) for row in rows("6")]
+
+
+class Saving(NamedTuple):
+    """What a model costs for each exaFLOP that a ViT would need for the same accuracy."""
+
+    run: Run
+    ratio: float
+
+
+def savings(given: Sequence[Run], of: str = "ResNet") -> list[Saving]:
+    """How many times less compute ViT needs for the accuracy of each model `of` a family (§4.4).
+
+    Between two ViTs of the front (the best accuracy for its compute) the logarithm of the compute is taken to be linear in
+    the accuracy; models outside the front's range have no ratio.
+    """
+    front: list[Run] = []
+    for run in sorted((run for run in given if run.family == "ViT"), key=lambda run: run.exaflops):
+        if not front or run.accuracy > front[-1].accuracy:
+            front.append(run)
+    found = []
+    for run in given:
+        for low, high in itertools.pairwise(front):
+            if run.family == of and low.accuracy <= run.accuracy < high.accuracy:
+                along = (run.accuracy - low.accuracy) / (high.accuracy - low.accuracy)
+                need = low.exaflops * math.exp(along * math.log(high.exaflops / low.exaflops))
+                found.append(Saving(run, run.exaflops / need))
+    return found
+
+
+def by_data_size(dataset: str = "ImageNet") -> dict[str, dict[str, float]]:
+    """Figure 3 from Table 5: accuracy in % on a data set, by model and then by what it was pre-trained on."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows("5"):
+        if row["dataset"] == dataset:
+            for model in list(row)[3:]:
+                if row[model]:
+                    found.setdefault(model, {})[row["pretraining"]] = float(row[model])
+    return found
+
+
+def best_by_data_size(dataset: str = "ImageNet") -> dict[str, tuple[str, float]]:
+    """The best model and its accuracy in % for each pre-training set."""
+    table = by_data_size(dataset)
+    return {
+        data: max(((model, by[data]) for model, by in table.items() if data in by), key=lambda pair: pair[1])
+        for data in PRETRAINING
+    }
+
+
+def group_means(model: str, table: str = "9") -> dict[str, float]:
+    """Mean accuracy in % over the tasks of each of VTAB's groups, and over all 19 as "all" (Figure 2's bars)."""
+    tasks = [row for row in rows(table) if row["group"]]
+    mean: Callable[[list[Row]], float] = lambda some: sum(float(row[model]) for row in some) / len(some)  # noqa: E731
+    return {"all": mean(tasks)} | {group: mean([row for row in tasks if row["group"] == group]) for group in GROUPS}
