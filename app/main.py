@@ -20,6 +20,7 @@ from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until
 from app.components.choices import answered, hold  # noqa: E402
 from app.furniture import controls, copy_link, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
+from app.state import turns  # noqa: E402
 from app.state.memory import collector  # noqa: E402
 
 collector.start()
@@ -36,20 +37,23 @@ page = st.navigation(
     expanded=True,
 )
 controls.sane_address()
-hold()
-row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
-around = texts.prose("lecture")
-head = st.container(horizontal=True, vertical_alignment="center")
-head.title(page.title, anchor=False)
-controls.sidebar(row.looks)
-with st.sidebar:
-    lecture.toggle(around)
-with head:
-    lecture.bar(around, page, list(pages.values()), row.looks)
-    if not lecture.on():
-        copy_link.share(row.slug)
-answered("photo", "lecture")  # here already: a page may stop before its end
-page.run()
-copy_link.remember(row.slug)
-lecture.notes(texts.prose(row.slug), around)
-answered()
+again = st.session_state.get("page drawn") == page.url_path
+st.session_state["page drawn"] = page.url_path
+with turns.pages.one(first=again):  # a click before a page that is opened: who moves a slider looks at it
+    hold()
+    row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
+    around = texts.prose("lecture")
+    head = st.container(horizontal=True, vertical_alignment="center")
+    head.title(page.title, anchor=False)
+    controls.sidebar(row.looks)
+    with st.sidebar:
+        lecture.toggle(around)
+    with head:
+        lecture.bar(around, page, list(pages.values()), row.looks)
+        if not lecture.on():
+            copy_link.share(row.slug)
+    answered("photo", "lecture")  # here already: a page may stop before its end
+    page.run()
+    copy_link.remember(row.slug)
+    lecture.notes(texts.prose(row.slug), around)
+    answered()
