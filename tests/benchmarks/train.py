@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from vitcore.train.conducting.snapshots import SAMPLES
+from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.data.sources import open_photos
 from vitcore.train.data.tensors import Resident, open_data
 from vitcore.train.learning import loop

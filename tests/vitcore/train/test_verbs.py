@@ -105,7 +105,7 @@ def test_what_can_not_be_done_is_one_sentence(home, capsys, args, words):
 def test_an_empty_and_a_one_class_folder_are_refused(home, capsys):
     (home / "empty").mkdir()
     assert main(["train", "image_folder_tiny", "--data", "empty"]) == 2
-    from vitcore.train.conducting.snapshots import SAMPLES
+    from vitcore.train.filming.frame import SAMPLES
 
     (home / "one" / "cats").mkdir(parents=True)
     for i in range(3):

@@ -25,7 +25,7 @@ from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import open_photo, see
 from vitcore.models.zoo import Vit, load, positions, wordnet_ids
-from vitcore.train.conducting.snapshots import SAMPLES
+from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
 from vitcore.train.judging.evaluate import accuracy
