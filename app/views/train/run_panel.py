@@ -81,6 +81,8 @@ def _source(seen: runs.Watched) -> str:
 def _buttons(seen: runs.Watched, text: dict[str, str]) -> None:
     if not mode.allows("trainings"):
         return
+    if seen.live and seen.filmed:
+        return
     if seen.live:
         st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, seen.id),
                   disabled=seen.state != "running", help=text["stop help"])  # fmt: skip

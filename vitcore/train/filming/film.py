@@ -84,7 +84,7 @@ def _folder(run: str | Path, steps: int | None, resume: bool) -> RunFolder:
             raise RunError(say("run {id} is no film of a training of your own.", id=folder.id))
         return folder
     folder = files.create(path.name, Recipe(), "", root)
-    known = {"version": VERSION, "task": FILMED} | ({"steps": steps} if steps else {})  # and nothing that is not known
+    known = {"version": VERSION, "task": FILMED, "steps": steps or 1}  # and nothing that is not known
     files.write(folder.path / "recipe.json", json.dumps(known))
     return folder
 
@@ -100,6 +100,7 @@ class FilmWriter:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._word = _Word(folder, spacing.steps) if folder else None
         self._told = self._logged = 0.0
+        self._line: dict[str, float] = {}  # of the log, the last
         if self._word:
             self._leave = weakref.finalize(self, self._word.leave)
 
@@ -213,9 +214,10 @@ class FilmWriter:
         if not held_out and time.monotonic() - self._logged < LOG_EVERY_S:
             return
         self._logged = time.monotonic()
-        line = json.dumps({"step": step} | {name: round(float(value), 7) for name, value in measured.items()})
+        before = self._line if self._line.get("step") == step else {}  # of a step's lines only the last is read
+        self._line = before | {"step": step} | {name: round(_number(value), 7) for name, value in measured.items()}
         with self.folder.log.open("a", encoding="utf-8") as log:
-            log.write(line + "\n")
+            log.write(json.dumps(self._line) + "\n")
 
 
 class _Word:
@@ -250,6 +252,10 @@ def _names(photos: Sequence[Photo]) -> list[str]:
         name = photo.name.rsplit(".", 1)[0] or photo.name
         names.append(name if name not in names else f"{name} {len(names) + 1}")
     return names
+
+
+def _number(value: Any) -> float:
+    return float(value.detach() if isinstance(value, torch.Tensor) else value)
 
 
 def _reason(error: Exception) -> str:
