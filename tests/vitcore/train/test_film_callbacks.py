@@ -41,7 +41,7 @@ def test_lightning(make_module, images, tmp_path, noise):
     class Classifier(lightning.LightningModule):
         def __init__(self):
             super().__init__()
-            self.net = make_module(proj_drop_rate=0.1)
+            self.net = make_module(proj_drop_rate=0.1).train()
 
         def training_step(self, batch, index):
             return nn.functional.cross_entropy(self.net(batch[0]), batch[1])

@@ -53,23 +53,23 @@ class Net(nn.Module):
         return self.vit(self.before(x))
 
 
-def trained(vit: nn.Module, film: FilmWriter | None, steps: int = 6, wrapped=lambda net: net) -> dict:
+def trained(vit: nn.Module, film: FilmWriter | None, steps: int = 6) -> dict:
     """Train a Net, with every kind of randomness in its loop; all that is left of it afterwards."""
     random.seed(1), np.random.seed(1), torch.manual_seed(1)  # noqa: NPY002
     net = Net(copy.deepcopy(vit)).train()
-    model, average = wrapped(net), AveragedModel(net)
+    average = AveragedModel(net)
     optimiser = torch.optim.AdamW(net.parameters(), 1e-3)
     drawn, modes = [], []
     for step in range(steps):
         drawn += [random.random(), np.random.rand(), torch.rand(()).item()]  # noqa: NPY002
         x, y = torch.randn(4, 3, 32, 32), torch.randint(10, (4,))
-        loss = nn.functional.cross_entropy(model(x), y)
+        loss = nn.functional.cross_entropy(net(x), y)
         loss.backward()
         if film and step == 3:  # gradients are there, and autocast is on
             with torch.autocast("cpu", torch.bfloat16):
-                film.frame(model, step, last=True, loss=loss)
+                film.frame(net, step, last=True, loss=loss)
         elif film:
-            film.frame(model, step, last=True, loss=loss)
+            film.frame(net, step, last=True, loss=loss)
         modes += [(part.training, *(p.requires_grad for p in part.parameters(recurse=False))) for part in net.modules()]
         grads = {f"grad {name}": p.grad.clone() for name, p in net.named_parameters()}
         optimiser.step()
@@ -81,15 +81,13 @@ def trained(vit: nn.Module, film: FilmWriter | None, steps: int = 6, wrapped=lam
             "random": torch.get_rng_state()}  # fmt: skip
 
 
-@pytest.mark.parametrize("wrapped", [lambda net: net, lambda net: torch.compile(net, backend="eager")],
-                         ids=["plain", "compiled"])  # fmt: skip
-def test_a_training_ends_as_it_does_without_a_film(make_module, film, wrapped):
+def test_a_training_ends_as_it_does_without_a_film(make_module, film):
     vit = make_module(proj_drop_rate=0.1, attn_drop_rate=0.1)
-    alone = trained(vit, None, wrapped=wrapped)
+    alone = trained(vit, None)
     writer = film()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        beside = trained(vit, writer, wrapped=wrapped)
+        beside = trained(vit, writer)
     assert len(frames.of_run(writer.folder.path).steps) == 6
     for name, state in alone.pop("states").items():
         assert torch.equal(state, beside["states"][name]), name
@@ -215,7 +213,7 @@ def test_a_stand_in_answers_as_the_model_and_is_nobodys():
     vit.forward = lambda *args: pytest.fail("the training's own forward")
     vit.set_grad_checkpointing()
     vit.train().register_forward_pre_hook(lambda *args: pytest.fail("the training's own hook"))
-    twin = stand_in(vit)
+    twin = stand_in(torch.compile(nn.Sequential(vit), backend="eager"))
     torch.testing.assert_close(twin.eval()(x).double(), expected, atol=1e-4, rtol=1e-4)
     theirs = {p.data_ptr() for p in [*vit.parameters(), *vit.buffers()]}
     assert not theirs & {p.data_ptr() for p in [*twin.parameters(), *twin.buffers()]}
@@ -257,13 +255,13 @@ def test_frames_are_few_and_far_between_and_take_two_percent(known, length, step
     if known and cheap:
         assert set(kept) == frames.spaced_steps(length, 24)
     elif cheap:
-        assert 15 <= len(kept) <= 30
+        assert 10 <= len(kept) <= 30
     else:
         assert 2 <= len(kept) <= 0.02 * length * step_s / frame_s
 
 
 def test_a_first_step_that_compiles_is_no_measure_of_the_others():
-    assert told(2000, 2000, 0.1, 0.5, slow_s=60)[1] <= 0.021
+    assert told(2000, 2000, 0.1, 0.5, slow_s=60)[1] <= 0.02
 
 
 def test_few_steps_are_all_kept_where_time_allows():

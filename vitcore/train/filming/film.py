@@ -210,11 +210,11 @@ class FilmWriter:
     def _log(self, step: int, measured: Mapping[str, Any]) -> None:
         """A line of the log; of what is measured at every step, not every step's."""
         assert self.folder is not None
+        before = self._line if self._line.get("step") == step else {}  # of a step's lines only the last is read
         held_out = any(name.startswith(("val_", "top")) for name in measured)
-        if not held_out and time.monotonic() - self._logged < LOG_EVERY_S:
+        if not (before or held_out) and time.monotonic() - self._logged < LOG_EVERY_S:
             return
         self._logged = time.monotonic()
-        before = self._line if self._line.get("step") == step else {}  # of a step's lines only the last is read
         self._line = before | {"step": step} | {name: round(_number(value), 7) for name, value in measured.items()}
         with self.folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self._line) + "\n")

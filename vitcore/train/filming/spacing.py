@@ -1,8 +1,8 @@
 """When a frame is due: at steps spaced by a constant ratio, as long as frames take a small share of the time (no torch).
 
-The first step and the last are always kept. Any other frame waits, to the next step asked for, until it and those before
-it fit in `share` of the training's time: what has passed, or where the number of steps is known, what the whole will take
-at least, at the fastest steps seen so far.
+The first step and the last are always kept. Any other frame waits, to the next step asked for, until all of them fit in
+`share` of the training's time: what has passed, or where the number of steps is known, what the whole will take at least,
+at the fastest steps seen so far.
 """
 
 import math
@@ -44,7 +44,8 @@ class Spacing:
             return False
         if self.kept < 0 or last or (self.steps and step >= self.steps):
             return True
-        return step >= self.mark and self.spent_s + self.cost_s <= self.share * self._whole_s(now - self.began)
+        both_s = 2 * self.cost_s  # this one and the last
+        return step >= self.mark and self.spent_s + both_s <= self.share * self._whole_s(now - self.began)
 
     def _whole_s(self, passed_s: float) -> float:
         """How long the training takes, as far as is known: never more than it will."""
