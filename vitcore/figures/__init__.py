@@ -1,6 +1,7 @@
 """Figures: arrays in, `plotly.graph_objects.Figure` out, all in one theme; `print_figure` makes PNG, SVG or HTML of them."""
 
 from vitcore.figures.attention import heads, rollout
+from vitcore.figures.comparison import cka
 from vitcore.figures.distance import distance
 from vitcore.figures.filters import filters, scree
 from vitcore.figures.patches import one_patch, patches
@@ -11,6 +12,6 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "build_up", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches",
+    "Line", "build_up", "cka", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches",
     "positions", "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
 ]  # fmt: skip

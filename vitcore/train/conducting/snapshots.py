@@ -17,6 +17,7 @@ from vitcore.train.runs.files import RunFolder, explained
 from vitcore.train.runs.frames import save_frame, save_still
 from vitcore.translation import say
 
+
 def take(run: Training, folder: RunFolder) -> None:
     """Keep the frame of this step; the first time, also the photos."""
     photos, kept = watched(), run.kept()  # all processes together

@@ -12,7 +12,12 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from vitcore.train.filming.film import FilmWriter, Pictures, film
 
-MEASURED = {"loss": "loss", "learning_rate": "lr", "eval_loss": "val_loss", "eval_accuracy": "top1"}  # their names, ours
+MEASURED = {
+    "loss": "loss",
+    "learning_rate": "lr",
+    "eval_loss": "val_loss",
+    "eval_accuracy": "top1",
+}  # their names, ours
 IN_PERCENT = ("top1", "top5")
 
 
@@ -41,9 +46,7 @@ class FilmCallback(TrainerCallback):
         self.film = film(self.run, self.photos, **{"steps": state.max_steps or None} | self.settings)
         self.film.frame(self.model, state.global_step)
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """A frame, if one is due."""
         if self.film is not None:
             self.film.frame(self.model, state.global_step)
