@@ -18,9 +18,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.data.sources import open_photos
 from vitcore.train.data.tensors import Resident, open_data
+from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.learning import loop
 from vitcore.train.learning.model import MEAN, STD, build
 from vitcore.train.recipes.recipe import Recipe, changed

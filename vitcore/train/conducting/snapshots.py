@@ -1,7 +1,6 @@
 """Taking a frame: run the model of a moment on a few photos and keep what `frames.py` describes."""
 
 import copy
-from typing import Any
 
 import numpy as np
 import torch

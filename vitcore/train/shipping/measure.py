@@ -25,9 +25,9 @@ from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import open_photo, see
 from vitcore.models.zoo import Vit, load, positions, wordnet_ids
-from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
+from vitcore.train.filming.frame import SAMPLES
 from vitcore.train.judging.evaluate import accuracy
 from vitcore.train.learning.layers import LayerByLayer, hidden_errors
 from vitcore.train.recipes.recipe import Recipe
