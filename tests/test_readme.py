@@ -62,7 +62,7 @@ def test_shell_blocks(code, folder):
 
 
 def test_every_verb_is_shown():
-    for verb in ("patches", "filters", "positions", "distance", "rollout", "models", "report"):
+    for verb in ("patches", "filters", "positions", "distance", "rollout", "models", "report", "compare"):
         assert any(f"python -m vitcore {verb}" in code for code in SHELL), verb
 
 

@@ -123,6 +123,13 @@ ROOMS = {
         "vitcore.translation",
         "vitcore.models.zoo",
     ),
+    "forward/compare.py": (
+        "vitcore.analysis",
+        "vitcore.forward.exchanged",
+        "vitcore.forward.recording",
+        "vitcore.images",
+        "vitcore.models.zoo",
+    ),
     "forward/block_numbers.py": (
         "vitcore.models.cards",
         "vitcore.forward.exchanged",

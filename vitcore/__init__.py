@@ -23,6 +23,7 @@ __all__ = [
     "Vit",
     "analysis",
     "figures",
+    "film",
     "load",
     "open_photo",
     "record",
@@ -31,6 +32,7 @@ __all__ = [
 _HOME = {
     "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo",
     "PhotoError": "images", "open_photo": "images",
+    "film": "train.filming.film",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import vitcore
 from app import mode, texts
+from vitcore.train.recipes.recipe import FILMED
 from vitcore.train.runs import files
 
 if TYPE_CHECKING:
@@ -80,9 +81,17 @@ def resume(run_id: str) -> str:
     """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: OffError."""
     mode.demand("trainings")
     run = folder(run_id)
-    if run is None or run.id in _begun or files.held(run):
+    if run is None or run.id in _begun or files.held(run) or _filmed(run):
         return ""
     return _begin(run)
+
+
+def _filmed(run: files.RunFolder) -> bool:
+    """Whether it is somebody's own training, whose process is not ours to start or to end."""
+    try:
+        return files.recipe_of(run).task == FILMED
+    except files.RunError:
+        return False
 
 
 def delete(run_id: str) -> str:
@@ -146,7 +155,7 @@ def stop(run_id: str) -> str:
     """Ask the process that holds the run to save and stop; returns nothing. Raises: OffError."""
     mode.demand("trainings")
     run = folder(run_id)
-    if run is None or not files.held(run):
+    if run is None or not files.held(run) or _filmed(run):
         return ""
     pid = files.status(run).get("pid")
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():

@@ -20,6 +20,7 @@ from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.models.cards import DEFAULT, ModelCard
+from vitcore.train.recipes.recipe import FILMED
 from vitcore.train.runs import files
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ RunError = files.RunError
 
 @dataclass(frozen=True)
 class Watched:
-    """A run at this moment."""
+    """A run at this moment; one that is only filmed has no `batch`, and can be neither stopped nor resumed here."""
 
     id: str
     state: str
@@ -62,6 +63,11 @@ class Watched:
         return self.state in LIVE
 
     @property
+    def filmed(self) -> bool:
+        """Whether it is a training of somebody's own, which is only looked at."""
+        return self.task == FILMED
+
+    @property
     def images_per_s(self) -> float:
         """Speed of the last records, the mean."""
         speeds = [r["images_per_s"] for r in self.records[-10:] if r.get("images_per_s")]
@@ -71,7 +77,7 @@ class Watched:
     def seconds_left(self) -> float | None:
         """At that speed; None where there is none yet."""
         speed = self.images_per_s
-        return (self.steps - self.step) * self.batch / speed if speed else None
+        return (self.steps - self.step) * self.batch / speed if speed and self.batch else None
 
     def last(self, *names: str) -> float | None:
         """The newest value logged under the first of the names that has one."""
@@ -93,13 +99,14 @@ def watch(run_id: str) -> Watched | None:
     step = max(int(said.get("step") or 0), int(records[-1]["step"]) if records else 0)
     try:
         recipe, source = files.recipe_of(run), files.source_of(run)
-        steps, batch, task, problem = recipe.steps, recipe.batch, recipe.task, ""
+        steps, task, problem = max(recipe.steps, step), recipe.task, ""
+        batch = 0 if task == FILMED else recipe.batch
     except (files.RunError, OSError, ValueError, KeyError) as error:
         steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
     message, problems = files.retold(said)
     return Watched(
         run.id, state(run, said["state"]), step, steps, batch, task, source, problem or message, problems, records,
-        run.has_checkpoint or not records,
+        task != FILMED and (run.has_checkpoint or not records),
         any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(),
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Watch it learn: every snapshot of a film on scales that stay, played, followed while it grows, and said when there is none."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from filelock import FileLock
 from trained import STEPS, a_run, add_frame
 from visitor import MAIN, App
 
+import vitcore
 from app import texts
 from app.state import runs
 from app.views.learn import screen
@@ -162,3 +164,24 @@ def test_prose_has_every_word_the_pages_ask_for():
         assert words <= texts.prose(page).keys()
     pictures = {one for row in screen.ROWS for one in row}
     assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()
+
+
+def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, monkeypatch):
+    from app.state import processes
+
+    killed = []
+    monkeypatch.setattr(processes.os, "kill", lambda *asked: killed.append(asked))
+    with vitcore.film("mine", [noise()]) as film:
+        film.frame(make_module(), 0, loss=2.0)
+        files.write(film.folder.path / "status.json", json.dumps(files.status(film.folder) | {"pid": 12345}))
+        app = App("learn", film="runs/mine").fine()
+        assert any("A training filmed from outside" in said for said in app.sentences("markdown"))
+        assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
+        film.frame(make_module(seed=1), 70, last=True, loss=1.0)
+        assert app.run().fine().values()["frame"] == 70
+        panel = App("train", run="mine").fine()
+        assert [button.label for button in panel.at.button] == [] and runs.watch("mine").seconds_left is None
+        processes.stop("mine")
+        assert killed == []
+    assert runs.watch("mine").state == "finished" and runs.watch("mine").steps == 70
+    assert processes.resume("mine") == "" and not runs.watch("mine").resumable

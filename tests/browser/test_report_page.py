@@ -76,7 +76,8 @@ def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
     dots = values.evaluate(
         """() => { const all = document.querySelector('.js-plotly-plot')._fullData
         const heads = [...new Set(all.map(t => t.customdata[0][1]))]
-        return heads.map(h => all.filter(t => t.customdata[0][1] === h).map(t => [...t.y]).reduce((a, b) => a.map((y, i) => y || b[i]))) }"""
+        const of = h => all.filter(t => t.customdata[0][1] === h).map(t => [...t.y])
+        return heads.map(h => of(h).reduce((a, b) => a.map((y, i) => y || b[i]))) }"""
     )  # what is hollow is a trace of its own
     assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
 

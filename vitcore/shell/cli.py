@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.errors import first_line
 from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.shell import compare as comparing
 from vitcore.shell import report as taking_away
 from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
     )
     taking_away.add(_rollout_flags(all_of_it), _load, _folder)
+    comparing.add(verbs, _load_named)
     listing = verbs.add_parser("models", help="the models of the menu")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=models)
@@ -119,10 +121,14 @@ def _rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _load(args: argparse.Namespace) -> Vit:
+    return _load_named(args.model)
+
+
+def _load_named(name: str) -> Vit:
     from vitcore.models.zoo import load
 
     with _bar("Downloading") as progress:
-        return load(args.model, progress=progress)
+        return load(name, progress=progress)
 
 
 class _bar:

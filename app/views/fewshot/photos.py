@@ -95,7 +95,10 @@ def collected(given: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection | 
     """The classes that have two photos or more, of which there must be two; photos that can't be shown are named."""
     from vitcore.images import PhotoError, open_photo
 
-    photos, labels, names, problems = [], [], [], []
+    photos: list[bytes] = []
+    labels: list[int] = []
+    names: list[str] = []
+    problems: list[str] = []
     for name, files in given:
         good = []
         for title, data in files[: MOST_PHOTOS // len(given)]:

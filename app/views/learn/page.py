@@ -24,7 +24,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         st.stop()
     photo = controls.photo_menu(text["scene"], list(film.names), "scene", width=220)
     screen.play_button(film.steps.tolist())
-if film.task in ("layers", "classify", "masked", "distil"):
+if film.task in ("layers", "classify", "masked", "distil", "filmed"):
     st.markdown(text[f"task {film.task}"])
 screen.card(film, text)
 run = runs.watch(name.removeprefix("runs/")) if name.startswith("runs/") else None

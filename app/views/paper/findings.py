@@ -18,15 +18,18 @@ def _data(dataset: str, text: Prose) -> str:
 
     table = by_data_size(dataset)
     small, large = PRETRAINING[0], PRETRAINING[-1]
-    first, last = (
-        max((m for m in table if data in table[m]), key=lambda m, data=data: table[m][data]) for data in (small, large)
-    )
+    first, last = (_best(table, data) for data in (small, large))
     before, after = (table["ViT-L/16"][data] - table["ViT-B/16"][data] for data in (small, large))
     said = text["finding data"].format(
         first=first, first_value=f"{table[first][small]:.2f}", last=last, last_value=f"{table[last][large]:.2f}",
         before=_gap(before, text), after=_gap(after, text), times=f"{IMAGES_M[large] / IMAGES_M[small]:.0f}",
     )  # fmt: skip
     return f"{said} {text['finding data overtakes']}" if before < 0 < after else said
+
+
+def _best(table: dict[str, dict[str, float]], data: str) -> str:
+    there = {model: by[data] for model, by in table.items() if data in by}
+    return max(there, key=there.__getitem__)
 
 
 def _gap(points: float, text: Prose) -> str:

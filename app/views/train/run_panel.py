@@ -80,6 +80,8 @@ def _source(run: runs.Watched) -> str:
 def _buttons(run: runs.Watched, text: texts.Prose) -> None:
     if not mode.allows("trainings"):
         return
+    if run.live and run.filmed:
+        return
     if run.live:
         st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, run.id),
                   disabled=run.state != "running", help=text["stop help"])  # fmt: skip

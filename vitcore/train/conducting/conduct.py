@@ -20,8 +20,8 @@ from vitcore.train.data.tensors import Evaluation, open_data
 from vitcore.train.judging.evaluate import matched
 from vitcore.train.judging.evaluation_during_run import few_shots, held_out_of, validate
 from vitcore.train.learning import loop
-from vitcore.train.recipes.recipe import Recipe, needs_labels
-from vitcore.train.runs.files import RunFolder, alone, explained, recipe_of, source_of, write_status
+from vitcore.train.recipes.recipe import FILMED, Recipe, needs_labels
+from vitcore.train.runs.files import RunError, RunFolder, alone, explained, recipe_of, source_of, write_status
 from vitcore.train.runs.frames import snapshot_steps
 from vitcore.translation import say
 
@@ -35,6 +35,8 @@ def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with:
     `show` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
     """
     recipe = recipe_of(folder)
+    if recipe.task == FILMED:
+        raise RunError(say("run {id} films a training of your own: go on with that.", id=folder.id))
     machine = loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
     with denormals_as_zero():
         if not machine.is_main_process:

@@ -1,58 +1,20 @@
 """Taking a frame: run the model of a moment on a few photos and keep what `frames.py` describes."""
 
 import copy
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.assets import SAMPLES
-from vitcore.forward.recording import Recording, record, to_input
-from vitcore.images import Photo, open_photo
+from vitcore.forward.recording import record, to_input
+from vitcore.images import Photo
 from vitcore.models import zoo
+from vitcore.train.filming.frame import frame_of, watched
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.masked import MaskedPatches, cells, corrupt
 from vitcore.train.runs.files import RunFolder, explained
-from vitcore.train.runs.frames import TOP, save_frame, save_still
+from vitcore.train.runs.frames import save_frame, save_still
 from vitcore.translation import say
-
-WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
-
-
-def watched() -> list[Photo]:
-    """The photos every film shows, of those that ship."""
-    return [open_photo(file) for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists()]
-
-
-def frame_of(vit: zoo.Vit, photos: list[Photo]) -> dict[str, NDArray]:
-    """The arrays of a frame; float16 where pictures need no more."""
-    last = vit.blocks - 1
-    recs = [record(vit, photo) for photo in photos]
-    kernel, table = zoo.patch_kernel(vit), zoo.positions(vit)
-    frame: dict[str, Any] = {
-        "distance_px": np.mean([rec.distance_px for rec in recs], 0, dtype=np.float32),
-        "rollout": np.stack([rec.rollout() for rec in recs]).astype(np.float16),
-        "last_block": np.stack([_last(rec, last) for rec in recs]).astype(np.float16),
-    }
-    if kernel is not None:
-        frame["kernel"] = kernel.astype(np.float16)
-    if table is not None:
-        frame["positions"] = table.astype(np.float16)
-    return frame | _top(vit, recs)
-
-
-def _last(rec: Recording, block: int) -> NDArray:
-    """Where the answer looks in a block, mean over heads, (rows, cols)."""
-    return rec.grid.to_map(rec.readout @ rec.fused["mean"][block])
-
-
-def _top(vit: zoo.Vit, recs: list[Recording]) -> dict[str, NDArray]:
-    if not vit.labels:
-        return {}
-    logits = torch.from_numpy(np.stack([rec.logits for rec in recs]))
-    top = logits.softmax(-1).topk(min(TOP, logits.shape[1]))
-    return {"top_class": top.indices.int().numpy(), "top_p": top.values.half().numpy()}
 
 
 def take(run: Training, folder: RunFolder) -> None:

@@ -62,10 +62,14 @@ class Film:
 
 def snapshot_steps(recipe: Recipe) -> set[int]:
     """Steps whose frame is kept: 0, the last, and the rest spaced by a constant ratio between."""
-    if recipe.snapshots < 1:
+    return spaced_steps(recipe.steps, recipe.snapshots)
+
+
+def spaced_steps(steps: int, count: int) -> set[int]:
+    """About `count` of the steps 0 to `steps`, spaced by a constant ratio, with both ends; few steps have fewer."""
+    if count < 1:
         return set()
-    spaced = np.geomspace(1, recipe.steps, max(recipe.snapshots - 1, 1))
-    return {0, recipe.steps} | {round(s) for s in spaced.tolist()}
+    return {0, steps} | {round(s) for s in np.geomspace(1, steps, max(count - 1, 1)).tolist()}
 
 
 def whole(arrays: dict[str, NDArray]) -> dict[str, NDArray]:

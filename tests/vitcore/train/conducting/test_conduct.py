@@ -67,7 +67,7 @@ def test_a_run_leaves_everything_behind(new_run):
 
 
 def frames_photo():
-    from vitcore.train.conducting.snapshots import watched
+    from vitcore.train.filming.frame import watched
 
     return watched()[0]
 

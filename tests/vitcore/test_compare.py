@@ -1,0 +1,140 @@
+"""Two models beside each other on one photo: the same twice, models of other shapes, and the shell's verb."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from scipy.stats import spearmanr
+
+import vitcore
+from vitcore.forward.compare import compare, look, shown
+from vitcore.forward.recording import record, to_input
+from vitcore.models import zoo
+from vitcore.shell.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def other(make_vit) -> vitcore.Vit:
+    """Of another depth, width and grid."""
+    return make_vit(seed=1, depth=5, embed_dim=30, patch_size=4, reg_tokens=2)
+
+
+def test_a_model_beside_itself_is_all_ones(tiny, photo):
+    found = compare(look(tiny, photo), look(tiny, photo))
+    assert found.rank_correlation == pytest.approx(1) and not found.difference.any() and not found.grid.resampled
+    assert [(i, j) for i, j, _ in found.block_by_block] == [(0, 0), (1, 1), (2, 2)]
+    np.testing.assert_allclose([value for *_, value in found.block_by_block], 1, atol=1e-9)
+    answers = found.answers
+    assert (answers.same_top1, answers.shared_top5, answers.divergence_bits) == (True, 5, 0)
+    np.testing.assert_allclose(found.cka, found.cka.T)
+
+
+def test_a_look_is_a_recording_and_the_models_own_tokens(tiny, photo):
+    one, rec = look(tiny, photo, maps=(1,), fused_kernel=True), record(tiny, photo, fused_kernel=True)
+    np.testing.assert_array_equal(one.rec.logits, rec.logits)
+    np.testing.assert_array_equal(one.rec.fused["mean"], rec.fused["mean"])
+    assert set(one.rec.maps) == {1}
+    states: list[torch.Tensor] = []
+    hooks = [block.register_forward_hook(lambda m, x, y: states.append(y)) for block in tiny.module.blocks]
+    with torch.inference_mode():
+        tiny.module(to_input(tiny, rec.seen.pixels))
+    for hook in hooks:
+        hook.remove()
+    np.testing.assert_array_equal(one.tokens, torch.cat(states)[:, tiny.grid.prefix :].numpy())
+
+
+def test_models_of_other_shapes_are_compared_on_one_grid(tiny, other, photo):
+    a, b = look(tiny, photo), look(other, photo)
+    found = compare(a, b)
+    assert found.cka.shape == (3, 5) and found.grid.resampled and (found.grid.rows, found.grid.cols) == (4, 4)
+    assert [(i, j) for i, j, _ in found.block_by_block] == [(0, 0), (0, 1), (1, 2), (2, 3), (2, 4)]
+    fine = b.rec.rollout().reshape(4, 2, 4, 2).sum((1, 3))  # each cell holds four patches
+    np.testing.assert_allclose(found.rollouts[1], fine / fine.sum())
+    assert found.rank_correlation == pytest.approx(spearmanr(a.rec.rollout().ravel(), fine.ravel()).statistic)
+    np.testing.assert_allclose(found.difference, 100 * (found.rollouts[0] - found.rollouts[1]))
+    back = compare(b, a)
+    np.testing.assert_allclose(back.cka, found.cka.T, atol=1e-9)
+    assert back.answers == found.answers
+    assert [(j, i) for i, j, _ in back.block_by_block] == [(i, j) for i, j, _ in found.block_by_block]
+
+
+def test_what_each_sees_of_the_photo_counts(make_module, noise):
+    whole, middle = make_module(), make_module()
+    whole.pretrained_cfg, middle.pretrained_cfg = {"crop_pct": 1.0}, {"crop_pct": 0.5}
+    picture = noise(0, (64, 64))
+    a, b = (look(zoo.wrap(module, "m"), picture) for module in (whole, middle))
+    found = compare(a, b)
+    assert found.grid.box == b.rec.seen.box == (16, 16, 48, 48) and found.grid.resampled
+    assert (found.grid.rows, found.grid.cols) == (2, 2)
+    assert shown(found, 32).shape == (32, 32, 3)
+    np.testing.assert_array_equal(shown(found, 32), np.asarray(picture)[16:48, 16:48])
+
+
+def test_two_photos_are_not_compared(tiny, noise):
+    with pytest.raises(ValueError, match="different photos"):
+        compare(look(tiny, noise(0)), look(tiny, noise(1)))
+
+
+# The shell
+
+
+@pytest.fixture
+def two(monkeypatch, tiny, other, tmp_path, noise):
+    """A photo, and models named "one" and "two"."""
+    monkeypatch.setattr(zoo, "load", lambda name, **more: {"one": tiny, "two": other}[name])
+    noise(0, (40, 40)).save(tmp_path / "photo.png")
+    return str(tmp_path / "photo.png")
+
+
+def test_the_table(two, capsys):
+    assert main(["compare", "one", "two", two]) == 0
+    said = capsys.readouterr().out
+    assert "4×4 patches, 3 blocks" in said and "8×8 patches, 5 blocks" in said
+    assert "averaged over the cells of a grid common to both" in said
+    assert "rank correlation" in said and "of the likeliest 5 are shared" in said and "points more there" in said
+    assert main(["compare", "one", "one", two]) == 0
+    said = capsys.readouterr().out
+    assert "rank correlation 1.000" in said and "the grids agree" in said and "farthest" not in said
+    assert "likeliest class is the same; 5 of" in said
+
+
+def test_json_and_figures(two, capsys, tmp_path):
+    assert main(["compare", "one", "two", two, "--json", "--out", str(tmp_path / "out")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert np.shape(found["cka"]) == (3, 5) and found["resampled"] and np.shape(found["rollouts"]) == (2, 4, 4)
+    assert np.allclose(np.sum(found["rollouts"], (1, 2)), 1) and 0 <= found["divergence_bits"] <= 1
+    files = {file.name for file in (tmp_path / "out").iterdir()}
+    pictures = {"rollout-a", "rollout-b", "distance-a", "distance-b", "difference", "cka"}
+    assert files == {f"{name}.png" for name in pictures} | {"compare.npz"}
+    for name in pictures:
+        assert Image.open(tmp_path / "out" / f"{name}.png").size[0] > 300
+    numbers = np.load(tmp_path / "out" / "compare.npz")
+    np.testing.assert_allclose(numbers["cka"], found["cka"])
+
+
+def test_figures_share_their_scales(tiny, other, photo):
+    from vitcore.shell.compare import figures_of
+
+    drawn = figures_of(compare(look(tiny, photo), look(other, photo)), (tiny, other))
+    tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]
+    assert tops[0] == tops[1] > 0
+    shares = [
+        drawn[f"distance-{x}"].layout.yaxis.range[1] / vit.grid.image_px[1]
+        for x, vit in zip("ab", (tiny, other), strict=True)
+    ]
+    assert shares[0] == pytest.approx(shares[1])
+    scale = next(t for t in drawn["difference"].data if t.type == "scatter").marker
+    assert scale.cmin == -scale.cmax
+
+
+def test_what_cannot_be_compared_is_one_sentence(tmp_path):
+    words = [sys.executable, "-m", "vitcore", "compare", "no-such-model", "other", str(tmp_path / "none.jpg")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "none.jpg" in done.stderr

@@ -1,0 +1,131 @@
+"""Two models on one photo, as numbers: one grid for both, linear CKA of their tokens, agreement of their answers.
+
+Rank correlation and difference of maps are in `analysis/relevance.py`. Shapes: L blocks, N positions, D width, C classes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.grid import Grid
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels of the photo
+ALIKE = 0.1  # of a patch: grids whose edges differ by less are one
+MOST_POSITIONS = 400  # that tokens are compared at: the cost grows with their square
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """One grid for two models: `rows` × `cols` cells over `box`, the part of the photo that both see.
+
+    `across` and `down` of a model are (cols, its cols) and (rows, its rows): how much each of its columns and rows weighs
+    in a cell; every row of them sums to 1. `resampled` is False where each cell is one patch of both models.
+    """
+
+    rows: int
+    cols: int
+    box: Box
+    across: tuple[NDArray[np.float64], NDArray[np.float64]]
+    down: tuple[NDArray[np.float64], NDArray[np.float64]]
+    resampled: bool
+
+    def cells(self, which: int, values: NDArray) -> NDArray[np.float64]:
+        """(…, rows, cols) values on the grid of model 0 or 1, on this one: means over the area of each cell."""
+        return self.down[which] @ np.asarray(values, np.float64) @ self.across[which].T
+
+    def tokens(self, which: int, states: NDArray) -> NDArray[np.float32]:
+        """(L, N, D) tokens of the patches of model 0 or 1 as (L, rows · cols, D): means over the area of each cell."""
+        if not self.resampled:
+            return np.asarray(states, np.float32)
+        down, across = (side[which].astype(np.float32) for side in (self.down, self.across))
+        on_grid = states.reshape(len(states), down.shape[1], across.shape[1], -1)
+        lower = np.einsum("rh,lhwd->lrwd", down, on_grid, optimize=True)
+        found = np.einsum("cw,lrwd->lrcd", across, lower, optimize=True)
+        return found.reshape(len(states), self.rows * self.cols, -1)
+
+
+def common(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> Common:
+    """The finest grid whose cells are no smaller than either model's patches, over what both see of the photo.
+
+    With `most`, of at most so many cells. Raises: ValueError, when the models see no part of the photo in common.
+    """
+    shapes = [(grid.rows, grid.cols) for grid in grids]
+    sizes = [np.array([box[3] - box[1], box[2] - box[0]]) / shape for box, shape in zip(boxes, shapes, strict=True)]
+    same = shapes[0] == shapes[1] and (np.abs(np.subtract(*boxes)) < ALIKE * np.tile(sizes[0][::-1], 2)).all()
+    if same and not (most and grids[0].patches > most):
+        one = tuple(np.eye(count) for count in shapes[0])
+        return Common(*shapes[0], boxes[0], (one[1], one[1]), (one[0], one[0]), False)
+    (l0, t0, r0, b0), (l1, t1, r1, b1) = boxes
+    box = max(l0, l1), max(t0, t1), min(r0, r1), min(b0, b1)
+    if box[0] >= box[2] or box[1] >= box[3]:
+        raise ValueError("the two models see no part of the photo in common")
+    counts = np.array([box[3] - box[1], box[2] - box[0]]) / np.maximum(*sizes)
+    if most and counts.prod() > most:
+        counts *= np.sqrt(most / counts.prod())
+    rows, cols = (int(n) for n in np.maximum(np.floor(counts + 1e-6), 1))
+    down = tuple(_overlap((b[1], b[3]), n, (box[1], box[3]), rows) for b, (n, _) in zip(boxes, shapes, strict=True))
+    across = tuple(_overlap((b[0], b[2]), n, (box[0], box[2]), cols) for b, (_, n) in zip(boxes, shapes, strict=True))
+    return Common(rows, cols, box, across, down, True)  # type: ignore[arg-type]
+
+
+def _overlap(span: tuple[float, float], count: int, wanted: tuple[float, float], cells: int) -> NDArray[np.float64]:
+    """(cells, count): the share of each of `cells` equal parts of `wanted` that each of `count` parts of `span` covers."""
+    theirs, ours = np.linspace(*span, count + 1), np.linspace(*wanted, cells + 1)
+    low = np.maximum(ours[:-1, None], theirs[None, :-1])
+    high = np.minimum(ours[1:, None], theirs[None, 1:])
+    covered = np.clip(high - low, 0, None)
+    return covered / covered.sum(1, keepdims=True)
+
+
+def linear_cka(a: NDArray, b: NDArray) -> NDArray[np.float64]:
+    """Linear CKA (L_a, L_b) of every block of one model, tokens (L_a, N, D_a), with every block of another, (L_b, N, D_b).
+
+    Centred kernel alignment of XXᵀ and YYᵀ over the N positions of one photo (Kornblith et al. 2019, arXiv 1905.00414,
+    Eq. 3 and §3): ⟨K, L⟩ / (‖K‖·‖L‖) of the centred Gram matrices, 0 to 1; 1 for tokens that differ by a rotation and a
+    scale. With fewer positions than dimensions even unrelated tokens are above 0. NaN where all tokens are alike.
+    """
+    k = _grams(a)
+    m = k if a is b else _grams(b)
+    sizes = [np.sqrt(np.einsum("lk,lk->l", g, g)) for g in (k, m)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: NDArray[np.float64] = (k @ m.T) / np.outer(*sizes)
+    return np.where(np.outer(*sizes) > 0, np.clip(found, 0, 1), np.nan)
+
+
+def _grams(tokens: NDArray) -> NDArray[np.float64]:
+    """(L, N·N) centred Gram matrices of tokens (L, N, D), each scaled so that large ones lose nothing."""
+    x = np.asarray(tokens, np.float32)
+    x = x - x.mean(1, keepdims=True)
+    x /= np.maximum(np.abs(x).max((1, 2), keepdims=True), np.finfo(np.float32).tiny)
+    return (x @ x.transpose(0, 2, 1)).reshape(len(x), -1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two answers agree: the likeliest class is the same, how many of the likeliest five are, and how far the
+    distributions are apart: Jensen-Shannon divergence in bits, 0 (the same) to 1."""
+
+    same_top1: bool
+    shared_top5: int
+    of: int  # five, or how many classes there are
+    divergence_bits: float
+
+
+def agreement(a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]]) -> Agreement | None:
+    """How two models' logits (C,) agree; None where they don't tell the same classes apart. Their order may differ."""
+    from scipy.spatial.distance import jensenshannon
+    from scipy.special import softmax
+
+    if not labels[0] or len(a) != len(labels[0]) or len(b) != len(labels[1]):
+        return None
+    if labels[0] != labels[1]:
+        place = {name: i for i, name in enumerate(labels[1])}
+        if len(place) != len(labels[1]) or len(labels[0]) != len(labels[1]) or set(labels[0]) != set(place):
+            return None
+        b = b[[place[name] for name in labels[0]]]
+    p, q = (softmax(np.asarray(one, np.float64)) for one in (a, b))
+    five = min(5, len(p))
+    tops = [np.argsort(-one, kind="stable")[:five] for one in (p, q)]
+    shared = len(set(tops[0].tolist()) & set(tops[1].tolist()))
+    return Agreement(bool(tops[0][0] == tops[1][0]), shared, five, float(jensenshannon(p, q, base=2)) ** 2)

@@ -1,0 +1,110 @@
+"""Two models beside each other on one photo: each runs once, and what they are asked about is asked on one grid.
+
+    a, b = look(vit_a, photo), look(vit_b, photo)
+    found = compare(a, b)
+
+A `Look` is a recording and the tokens of the patches as they leave each block, from the same forward pass. Shapes: L blocks,
+N patches, D width.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitcore.analysis.comparison import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
+from vitcore.analysis.relevance import difference_points, rank_correlation, share
+from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.recording import Recording, record
+from vitcore.images import Photo
+from vitcore.models.zoo import Vit
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What one forward pass of one model leaves for comparing it: its recording, and `tokens` (L, N, D) of its patches."""
+
+    rec: Recording
+    tokens: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two looks at one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
+
+    looks: tuple[Look, Look]
+    grid: Common  # of rollouts
+    rollouts: tuple[NDArray[np.float64], NDArray[np.float64]]
+    difference: NDArray[np.float64]  # the first rollout less the second, in percentage points
+    rank_correlation: float  # of the two rollouts, Spearman's
+    cka: NDArray[np.float64]  # (L, L'): of the blocks' tokens
+    cka_grid: Common  # on which tokens were compared
+    answers: Agreement | None  # None where they don't tell the same classes apart
+
+    @property
+    def block_by_block(self) -> list[tuple[int, int, float]]:
+        """(block, block, CKA): every block of the model that has more beside the other's at the same depth, last with last."""
+        few, many = sorted(self.cka.shape)
+        paired = [(i, (2 * i + 1) * few // (2 * many)) for i in range(many)]
+        pairs = paired if self.cka.shape[0] == many else [(j, i) for i, j in paired]
+        return [(i, j, float(self.cka[i, j])) for i, j in pairs]
+
+
+class _Block(Watched):
+    """A watched block that can still be asked how many heads it has."""
+
+    @property
+    def attn(self) -> Any:
+        return self.part.attn
+
+
+def look(vit: Vit, image: Any, **settings: Any) -> Look:
+    """Record an image, and keep its patches' tokens as they leave each block; settings are those of `record`.
+
+    Raises: ModelError, as `record` does.
+    """
+    states: list[Tensor] = []
+    first = vit.grid.prefix
+
+    def keep(x: Tensor, result: Tensor) -> None:
+        states.append(result[0, first:].float())
+
+    watched = nn.Sequential(*(_Block(block, keep) for block in vit.module.blocks))
+    rec = record(replace(vit, module=with_parts(vit.module, blocks=watched)), image, **settings)
+    tokens = torch.stack(states).numpy()
+    tokens.flags.writeable = False
+    return Look(rec, tokens)
+
+
+def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Comparison:
+    """Compare two looks at one photo; `fusion` and settings are those of `Recording.rollout`.
+
+    Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
+    and `Comparison.grid.resampled` says so; tokens are compared at no more than MOST_POSITIONS positions.
+    Raises: ValueError, for looks at two photos, or at no part that both see; KeyError, for a fusion that was not recorded.
+    """
+    recs = a.rec, b.rec
+    if recs[0].photo.digest != recs[1].photo.digest:
+        raise ValueError("the two models looked at different photos")
+    grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].seen.box, recs[1].seen.box)
+    grid, coarse = common(grids, boxes), common(grids, boxes, MOST_POSITIONS)
+    one, two = (share(grid.cells(i, rec.rollout(None, fusion, **settings))) for i, rec in enumerate(recs))
+    tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
+    return Comparison(
+        (a, b), grid, (one, two), difference_points(one, two), rank_correlation(one, two),
+        linear_cka(tokens[0], tokens[1]), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
+    )  # fmt: skip
+
+
+def shown(found: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
+    """The part of the photo that both models see, (height, width, 3), its longer side at `side_px`."""
+    from PIL import Image
+
+    photo: Photo = found.looks[0].rec.photo
+    left, top, right, bottom = found.grid.box
+    scale = side_px / max(right - left, bottom - top)
+    size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
+    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=found.grid.box))

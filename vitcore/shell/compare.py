@@ -1,0 +1,163 @@
+"""The shell's verb `compare`: two models on one photo, as a table, as JSON, or as figures with shared scales."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from vitcore.forward.compare import Comparison
+    from vitcore.models.zoo import Vit
+
+TOP = 5
+
+
+def add(verbs: Any, load: Callable[[str], Vit]) -> None:
+    """Add the verb to the shell's; `load` is the command line's way to a model."""
+    about = "two models on one photo: rollouts, tokens and answers beside each other"
+    verb = verbs.add_parser("compare", help=about, description=about)
+    verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
+    verb.add_argument("second", metavar="B", help="another")
+    verb.add_argument("photo", type=Path)
+    verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, and the numbers as NPZ")
+    verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    verb.set_defaults(run=lambda args: compare(args, load))
+
+
+def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
+    """Print how alike two models are on a photo, and draw them."""
+    from vitcore.forward import compare as beside
+    from vitcore.forward.recording import as_photo
+
+    photo = as_photo(args.photo)
+    vits = load(args.first), load(args.second)
+    found = beside.compare(beside.look(vits[0], photo), beside.look(vits[1], photo))
+    if args.json:
+        print(json.dumps(facts(found), ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(table(found)))
+    if args.out:
+        write(found, vits, args.out, quiet=args.json)
+
+
+def facts(found: Comparison) -> dict[str, Any]:
+    """All numbers of a comparison, as JSON has them; null where there is none."""
+    both, answers = found.looks, found.answers
+    models = [{
+        "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
+        "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
+        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
+    } for side in both]  # fmt: skip
+    return {
+        "models": models, "grid": [found.grid.rows, found.grid.cols], "resampled": found.grid.resampled,
+        "box_px": list(found.grid.box), "rank_correlation": _number(found.rank_correlation),
+        "rollouts": [mask.tolist() for mask in found.rollouts], "difference_points": found.difference.tolist(),
+        "cka": [[_number(value) for value in row] for row in found.cka],
+        "cka_grid": [found.cka_grid.rows, found.cka_grid.cols], "cka_resampled": found.cka_grid.resampled,
+        "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
+        "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None
+
+
+def table(found: Comparison) -> list[str]:
+    """The comparison as lines for a terminal."""
+    a, b = (side.rec for side in found.looks)
+    wide = max(len(a.model), 34)
+    row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
+    sizes = [
+        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks" for r, s in zip((a, b), found.looks, strict=True)
+    ]
+    lines = [row("model", a.model, b.model), row("shape", *sizes)]
+    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top(TOP)] for r in (a, b)]
+    for i in range(max(map(len, tops))):
+        lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
+    lines += ["", f"rollouts       {_on(found.grid)}", f"               rank correlation {found.rank_correlation:.3f}"]
+    if apart := _farthest(found):
+        lines.append(f"               {apart}")
+    lines += ["", f"tokens         {_on(found.cka_grid)}", "               linear CKA, block by block"]
+    lines += [f"               {i:>3} · {j:<3} {value:.3f}  {'▇' * round(20 * value) if value == value else ''}"
+              for i, j, value in found.block_by_block]  # fmt: skip
+    return [*lines, "", *_answers(found)]
+
+
+def _farthest(found: Comparison) -> str:
+    """Where one rollout exceeds the other most; nothing where they are equal."""
+    place = int(abs(found.difference).argmax())
+    most, (row, col) = float(found.difference.flat[place]), divmod(place, found.grid.cols)
+    who = found.looks[0 if most > 0 else 1].rec.model
+    return f"farthest apart in row {row}, column {col}: {who} has {abs(most):.2f} points more there" if most else ""
+
+
+def _on(grid: Any) -> str:
+    told = "averaged over the cells of a grid common to both" if grid.resampled else "patch by patch: the grids agree"
+    return f"{grid.rows}×{grid.cols} positions, {told}"
+
+
+def _answers(found: Comparison) -> list[str]:
+    if found.answers is None:
+        return ["answers        can't be compared: the models don't tell the same classes apart"]
+    same = "the same" if found.answers.same_top1 else "another"
+    return [
+        f"answers        the likeliest class is {same}; {found.answers.shared_top5} of the likeliest {found.answers.of} are shared",
+        f"               Jensen-Shannon divergence {found.answers.divergence_bits:.3f} bits",
+    ]  # fmt: skip
+
+
+def write(found: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
+    """Figures as PNG, what is compared on one scale, and the numbers as compare.npz."""
+    import numpy as np
+
+    from vitcore.figures import print_figure
+
+    out.mkdir(parents=True, exist_ok=True)
+    for name, fig in figures_of(found, vits).items():
+        (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
+        if not quiet:
+            print(out / f"{name}.png")
+    np.savez_compressed(
+        out / "compare.npz", rollout_a=found.rollouts[0], rollout_b=found.rollouts[1], difference=found.difference,
+        cka=found.cka, distance_px_a=found.looks[0].rec.distance_px, distance_px_b=found.looks[1].rec.distance_px,
+    )  # fmt: skip
+    if not quiet:
+        print(out / "compare.npz")
+
+
+def figures_of(found: Comparison, vits: tuple[Vit, Vit]) -> dict[str, go.Figure]:
+    """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
+    import numpy as np
+
+    from vitcore import figures
+    from vitcore.analysis.distance import uniform_distance_px
+    from vitcore.figures.attention import scale_top
+    from vitcore.forward.compare import shown
+    from vitcore.grid import Grid
+    from vitcore.translation import say
+
+    photo, grid = shown(found), Grid(found.grid.rows, found.grid.cols, 1)
+    names = found.looks[0].rec.model, found.looks[1].rec.model
+    most = scale_top(np.stack(found.rollouts))
+    reach = max(float(side.rec.distance_px.max()) / side.rec.grid.image_px[1] for side in found.looks)
+    drawn: dict[str, go.Figure] = {}
+    for letter, side, mask, vit in zip("ab", found.looks, found.rollouts, vits, strict=True):
+        wide = side.rec.grid.image_px[1]
+        drawn[f"rollout-{letter}"] = figures.gathered(
+            mask, photo, grid, say("Attention rollout"), most, about=side.rec.model
+        )
+        drawn[f"distance-{letter}"] = figures.distance(
+            side.rec.distance_px, side.rec.grid, uniform_distance_px(vit.grid), most_px=reach * wide
+        )
+    drawn["difference"] = figures.relevance(
+        found.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
+        say("percentage points"), signed=True,
+    )  # fmt: skip
+    drawn["cka"] = figures.cka(found.cka, names)
+    return drawn
