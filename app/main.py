@@ -20,6 +20,7 @@ from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until
 from app.components.choices import answered, hold  # noqa: E402
 from app.furniture import controls, copy_link, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
+from app.state import session  # noqa: E402
 from app.state.memory import collector  # noqa: E402
 
 collector.start()
@@ -40,6 +41,7 @@ row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].ti
 around = texts.prose("lecture")
 head = st.container(horizontal=True, vertical_alignment="center")
 head.title(page.title, anchor=False)
+session.arrive(row.slug)
 controls.sidebar(row.looks)
 with st.sidebar:
     lecture.toggle(around)
@@ -47,6 +49,8 @@ with head:
     lecture.bar(around, page, list(pages.values()), row.looks)
     if not lecture.on():
         copy_link.share(row.slug)
+if row.looks:
+    controls.missing_photo()
 answered("photo", "lecture")  # here already: a page may stop before its end
 page.run()
 copy_link.remember(row.slug)

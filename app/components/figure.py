@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
+ROOM = 0.52  # of a screen's height, below a page's title, words and controls
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
@@ -29,10 +30,14 @@ def figure(fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "",
 
 def plot(fig: go.Figure, key: str, alt: str) -> None:
     """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide."""
-    from vitcore.figures.theme import enlarged, fitted_to
+    from vitcore.figures.theme import enlarged, fitted_to, lowered
 
-    scale, narrow = size()
-    fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
+    scale, narrow, high = size()
+    fig = enlarged(fig, scale)
+    if narrow:
+        fig = fitted_to(fig, narrow - 2 * PAGE_MARGIN_PX)
+    if high:
+        fig = lowered(fig, round(ROOM * high))
     st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt)
 
 

@@ -2,6 +2,7 @@
 
 from vitcore.figures.attention import heads, rollout
 from vitcore.figures.distance import distance
+from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import filters, scree
 from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.positions import cosine_map, positions, tile
@@ -11,6 +12,6 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "build_up", "cosine_map", "curves", "distance", "filters", "gathered", "heads", "masked", "one_patch", "patches",
-    "positions", "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
+    "Line", "build_up", "cosine_map", "curves", "distance", "explorer", "filters", "gathered", "heads", "masked", "one_patch",
+    "patches", "positions", "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
 ]  # fmt: skip

@@ -19,7 +19,12 @@ from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
 from vitcore.translation import say
 
-WIDE = {"layers": "whole", "heads": "whole", "distance": "whole beside"}  # pictures that take both columns
+WIDE = {
+    "layers": "whole",
+    "heads": "whole",
+    "pinned": "whole",
+    "distance": "whole beside",
+}  # pictures that take both columns
 SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
@@ -41,7 +46,10 @@ def handout(
         _head(vit, rec, origin),
         _section(say("The photo and the answer"), [_photo(rec), html.tag("div", _seen(rec), _answer(rec))]),
         _section(say("The paper's five pictures"), [_figure(shown[name]) for name in order]),
-        _section(say("Layer after layer, head after head"), [_figure(shown[name]) for name in ("layers", "heads")]),
+        _section(
+            say("Layer after layer, head after head"),
+            [_figure(shown[name]) for name in ("layers", "heads", "pinned") if name in shown],
+        ),
         _tables(vit, rec, settings),
         _made(vit, rec, settings, origin, side),
     ]
