@@ -20,7 +20,7 @@ from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until
 from app.components.choices import answered, hold  # noqa: E402
 from app.furniture import controls, copy_link, lecture  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
-from app.state import turns  # noqa: E402
+from app.state import session, turns  # noqa: E402
 from app.state.memory import collector  # noqa: E402
 
 collector.start()
@@ -45,6 +45,7 @@ with turns.pages.one(first=again):  # a click before a page that is opened: who 
     around = texts.prose("lecture")
     head = st.container(horizontal=True, vertical_alignment="center")
     head.title(page.title, anchor=False)
+    session.arrive(row.slug)
     controls.sidebar(row.looks)
     with st.sidebar:
         lecture.toggle(around)
@@ -52,6 +53,8 @@ with turns.pages.one(first=again):  # a click before a page that is opened: who 
         lecture.bar(around, page, list(pages.values()), row.looks)
         if not lecture.on():
             copy_link.share(row.slug)
+    if row.looks:
+        controls.missing_photo()
     answered("photo", "lecture")  # here already: a page may stop before its end
     page.run()
     copy_link.remember(row.slug)

@@ -22,6 +22,7 @@ from vitcore.translation import say
 
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
+MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; Pillow refuses 179 million
 MIN_SIDE_PX = 8
 MAX_ASPECT = 50
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
@@ -112,7 +113,13 @@ def printable(name: str) -> str:
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     _register_heif()
     image = Image.open(io.BytesIO(data), formats=FORMATS)
+    notes: list[str] = []
     width, height = image.size
+    if width * height > MAX_PIXELS and _smaller(image):
+        said = say("It has {found:.0f} megapixels and was read at {wide}×{high} px.", found=width * height / 1e6,
+                   wide=image.width, high=image.height)  # fmt: skip
+        notes.append(said)
+        width, height = image.size
     if width * height > MAX_PIXELS:
         raise PhotoError(
             say(
@@ -142,7 +149,6 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
                 most=MAX_ASPECT,
             )
         )
-    notes = []
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(say("{frames} frames: the first one is shown.", frames=frames))
@@ -152,6 +158,21 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     if turned:
         notes.append(say("Turned upright as its EXIF orientation says."))
     return _to_srgb(upright, name, notes), notes
+
+
+def _smaller(image: Image.Image) -> bool:
+    """Whether a JPEG too large for us is now read at a half, a quarter or an eighth of its sides, and is small enough.
+
+    Its blocks are then decoded at that size, so memory stays within bounds; all of a progressive one would be kept at first.
+    """
+    wide, high = image.size
+    if image.format != "JPEG" or "progressive" in image.info or wide * high > MAX_JPEG_PIXELS:
+        return False
+    for part in (2, 4, 8):
+        if wide * high <= MAX_PIXELS * part**2:
+            image.draft(None, (wide // part, high // part))  # type: ignore[arg-type]
+            return image.width * image.height <= MAX_PIXELS
+    return False
 
 
 def _to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:

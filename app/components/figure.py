@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
+ROOM = 0.52  # of a screen's height, below a page's title, words and controls
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
@@ -35,10 +36,14 @@ def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | No
 
     `touched` is called with the custom data of a point that a person touches.
     """
-    from vitcore.figures.theme import enlarged, fitted_to
+    from vitcore.figures.theme import enlarged, fitted_to, lowered
 
-    scale, narrow = size()
-    fig = fitted_to(enlarged(fig, scale), narrow - 2 * PAGE_MARGIN_PX) if narrow else enlarged(fig, scale)
+    scale, narrow, high = size()
+    fig = enlarged(fig, scale)
+    if narrow:
+        fig = fitted_to(fig, narrow - 2 * PAGE_MARGIN_PX)
+    if high:
+        fig = lowered(fig, round(ROOM * high))
     touch: dict[str, Any] = (
         {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
     )

@@ -19,6 +19,8 @@ from app.state.memory import budget
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -50,15 +52,17 @@ def sidebar(pickers: bool = True) -> None:
             _photo_picker()
             _model_picker()
         texts.menu()
-        follow(theme(), key="theme", target="_mode", lang=texts.language())
+        follow(theme(), key="theme", target="_mode", lang=texts.language(), mend=session.model_misnamed())
 
 
 def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
+    if not own_photo and st.session_state.get("photo", st.query_params.get("photo")) == session.UPLOAD:
+        st.session_state["_photo_missing"] = rows[0]["id"]  # neither a link nor a reload carries somebody's upload
     if st.session_state.get("photo", ids[0]) not in ids:
-        st.session_state["photo"] = rows[0]["id"]  # a shared link can't carry somebody's upload
+        st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
@@ -95,6 +99,22 @@ def _sample_tiles(lang: str) -> list[dict[str, str]]:
         return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in session.samples()]
 
 
+def missing_photo() -> None:
+    """Above the page: the photo of the link is not here; where to drop it in again, until that or another is chosen."""
+    shown = st.session_state.get("_photo_missing")
+    if shown is None or st.session_state.get("photo") != shown:
+        st.session_state["_photo_missing"] = None
+        return
+    text = texts.prose("common")
+    title = next(say(row["title"]) for row in session.samples() if row["id"] == shown)
+    with st.container(border=True, key="missing_photo"):
+        st.markdown(f":material/hide_image: {text['missing photo'].format(photo=title)}")
+        uploader("missing_file")
+        st.button(
+            text["go without"], key="go_without", on_click=st.session_state.update, kwargs={"_photo_missing": None}
+        )
+
+
 def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
@@ -103,7 +123,11 @@ def uploader(key: str) -> None:
         st.html(
             f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{text["upload"]}"; font-size: 1rem }}</style>'
         )
-    st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=25)
+    from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
+
+    mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
+    st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=mega["mb"])
+    st.caption(text["drop limits"].format(**mega))
     _say_what_was_wrong(key)
 
 
@@ -133,6 +157,7 @@ def _take(key: str) -> None:
 
 def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
+    session.name_the_model_there_is()
     # one that is not in the menu stays chosen: `current` gets it, or says why not
     asked = st.session_state.get("model") or st.query_params.get("model")
     strange = {asked} - {None, *cards, *(card.title for card in cards.values())}
@@ -160,9 +185,11 @@ def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
     with st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
         vit = session.vit(progress)
     waiting.empty()
+    if session.model_failed():
+        st.rerun()  # the picker was drawn before it was known
     if problem := session.model_error():
         st.warning(verbatim(problem), icon=":material/cloud_off:")
-        st.button(text["try again"], on_click=session.forget_model_errors, icon=":material/refresh:")
+        st.button(text["try again"], on_click=session.try_model_again, icon=":material/refresh:")
     photo = session.photo()
     for note in photo.notes:
         st.caption(f":material/info: {verbatim(note)}")
@@ -206,15 +233,15 @@ def slider(label: str, key: str, low: int, high: int, start: int, **options: Any
     return int(st.slider(label, low, high, start, key=key, bind="query-params", **options))
 
 
-def averaged(vit: Vit, photos: list[tuple[str, bytes]]) -> averages.Average | None:
-    """Mean distances over photos, with a progress bar and a way to stop; None while there are none."""
+def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -> averages.Average | None:
+    """Mean distances over photos, in `place` a progress bar and a way to stop; None while there are no photos."""
     if not photos:
         return None
     mean, text = averages.average(vit, photos), texts.prose("common")
     if mean.stopped:
-        st.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
+        place.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
     elif mean.done < mean.photos:
-        bar, stop = st.progress(mean.done / mean.photos, text["looking"]), st.empty()
+        bar, stop = place.progress(mean.done / mean.photos, text["looking"]), place.empty()
         stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
         for done in averages.go_on(vit, photos, mean):
             bar.progress(done / mean.photos, text.fill("photos done", done=done, count=mean.photos))

@@ -53,7 +53,7 @@ def share(slug: str) -> None:
     text = texts.prose("report")
     note = lacking(text, slug)
     with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
-        link(text["copy"], text["copied"], text["copy failed"], text["address"], note, key="copy_link")
+        link(text["copy"], text["copied"], text["copy failed"], text["address"], note, slug, key="copy_link")
         if slug not in ("report", "train", "learn"):
             st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
 
@@ -70,6 +70,7 @@ def address(settings: Settings) -> str:
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "query": settings.patch,
+        "pin": settings.pin,
     }  # fmt: skip
     asked |= {key: str(value) for key, value in rollout.items() if value is not None}
     return here.partition("?")[0] + (f"?{urlencode(asked)}" if asked else "")

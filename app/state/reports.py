@@ -45,19 +45,21 @@ def handout(
 
 
 @budget.kept
-def animation(model: str, key: str, settings: Settings, lang: str, kind: str, _vit: Vit, _rec: Recording) -> bytes:
+def animation(
+    model: str, key: str, settings: Settings, lang: str, mode: Any, kind: str, _vit: Vit, _rec: Recording
+) -> bytes:
     """Rollout through the layers as an animation, made once."""
     from vitcore.report.animation import animation as made
 
-    return made(_vit, _rec, settings, kind)  # type: ignore[arg-type]
+    return made(_vit, _rec, settings, kind, mode=mode)  # type: ignore[arg-type]
 
 
 @budget.kept
-def still(model: str, key: str, settings: Settings, lang: str, _vit: Vit, _rec: Recording) -> Any:
+def still(model: str, key: str, settings: Settings, lang: str, mode: Any, _vit: Vit, _rec: Recording) -> Any:
     """The animation's last frame, for who wants nothing to move."""
     from vitcore.report.animation import still as last
 
-    return last(_vit, _rec, settings)
+    return last(_vit, _rec, settings, mode)
 
 
 def credit_of(name: str) -> dict[str, str]:

@@ -267,20 +267,24 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     """The chosen model, downloaded if need be; when it can't be had, the one there was (`model_error` says why)."""
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
-    errors: dict[str, str] = st.session_state.setdefault("_model_errors", {})
     from vitcore.models.cards import ModelError
 
-    if name in errors:
-        return _last_model()
     try:
         model = models.have(name, name in (last, DEFAULT), progress)
         if name != last:
             recording(model, photo())  # a model may load and still not attend over one grid of patches
     except (ModelError, budget.NoRoomError) as error:
-        errors.clear()
-        errors[name] = str(error) or texts.prose("common")["no room now"]
-        return _last_model()
+        before = st.session_state.get("_model_problem") or {}
+        tries = before["tries"] + 1 if before.get("name") == name else 1
+        stays = _last_model()
+        st.session_state["_model_problem"] = {
+            "name": name, "why": str(error) or texts.prose("common")["no room now"], "tries": tries,
+            "told": st.session_state.get("_model", DEFAULT) == name,
+        }  # fmt: skip
+        return stays
     st.session_state["_model"] = name
+    if (st.session_state.get("_model_problem") or {}).get("name") == name:
+        forget_model_errors()
     return model
 
 
@@ -293,16 +297,51 @@ def _last_model() -> Vit:
 
 
 def model_error() -> str | None:
-    """Why the chosen model is not the one shown, and which one is."""
-    message = st.session_state.get("_model_errors", {}).get(st.session_state.get("model"))
+    """Why the model that was asked for is not the one shown, and which one is."""
+    problem, text = st.session_state.get("_model_problem"), texts.prose("common")
+    if not problem:
+        return None
     last = st.session_state.get("_model", DEFAULT)
     title = cards[last].title if last in (cards := models.menu()) else last
-    return f"{message} " + texts.prose("common")["stays"].format(model=title) if message else None
+    tried = text["tried"].format(count=problem["tries"]) + " " if problem["tries"] > 1 else ""
+    return f"{problem['why']} {tried}" + text["stays"].format(model=title)
+
+
+def model_failed() -> bool:
+    """Whether the picker and the address still name a model that could not be had."""
+    problem = st.session_state.get("_model_problem")
+    return bool(problem and not problem["told"])
+
+
+def name_the_model_there_is() -> None:
+    """Before the picker is drawn: it and the address name the model that is shown, not one that could not be had."""
+    if model_failed():
+        st.session_state["model"] = st.session_state.get("_model", DEFAULT)
+        st.session_state["_model_problem"]["told"] = True
+
+
+def model_misnamed() -> tuple[str, str, str] | None:
+    """What a link's address may still say, and should not: the parameter, its value, and the right one."""
+    problem = st.session_state.get("_model_problem")
+    return ("model", problem["name"], st.session_state.get("_model", DEFAULT)) if problem and problem["told"] else None
+
+
+def try_model_again() -> None:
+    """Ask once more for the model that could not be had."""
+    if problem := st.session_state.get("_model_problem"):
+        st.session_state["model"] = problem["name"]
 
 
 def forget_model_errors() -> None:
-    """Let the next run try again."""
-    st.session_state["_model_errors"] = {}
+    """Another model was chosen, or another page: what could not be had is old news."""
+    st.session_state["_model_problem"] = None
+
+
+def arrive(slug: str) -> None:
+    """At the beginning of a run: where the visitor is."""
+    if st.session_state.get("_slug") != slug:
+        st.session_state["_slug"] = slug
+        forget_model_errors()
 
 
 def recording(model: Vit, image: Photo, block: int | None = None) -> Recording:

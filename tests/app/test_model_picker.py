@@ -29,9 +29,8 @@ def test_the_hub_is_out_of_reach(monkeypatch):
         app.set(model=HUB.name).fine()
         (said,) = app.sentences("warning")
         assert "can't be reached" in said and f"The app stays on {CARDS[0].title}." in said
-        assert app.charts() == before
-        app.set(model=DEFAULT).fine()
-        assert not app.at.warning
+        assert app.charts() == before and app.values()["model"] == DEFAULT, "the picker names the model that is shown"
+    assert not app.go(SLUGS[0]).fine().at.warning
 
 
 def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
@@ -47,6 +46,14 @@ def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
     app.run().fine()
     assert asked == [HUB.name] and not app.at.warning
     assert len(app.component("gathered")["values"]) == 16
+
+
+def test_to_have_tried_again_is_said(monkeypatch):
+    unreachable(monkeypatch)
+    app = App("rollout", model=HUB.name).fine()
+    assert "Tried" not in app.sentences("warning")[0]
+    next(b for b in app.at.button if b.label == "Try again").click()
+    assert "Tried 2 times." in app.run().fine().sentences("warning")[0]
 
 
 def test_the_app_stays_on_the_model_it_had(kinds, offer):

@@ -96,6 +96,18 @@ def test_an_odd_photo_is_shown_with_a_note(name):
     assert app.go("rollout").fine().pictures()
 
 
+def test_a_link_to_an_own_photo_says_what_is_missing_and_takes_it():
+    app = App("patches", photo=session.UPLOAD, gutter="3").fine()
+    title = session.samples()[0]["title"]
+    assert any("is not here" in said and title in said for said in app.sentences("markdown"))
+    app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="missing_file").fine()
+    assert app.values()["photo"] == session.UPLOAD and app.values()["gutter"] == 3
+    assert not any("is not here" in said for said in app.sentences("markdown"))
+    without = App("patches", photo=session.UPLOAD)
+    without.at.get_by_key("go_without").click()
+    assert not any("is not here" in said for said in without.run().fine().sentences("markdown"))
+
+
 def test_somebody_elses_upload_is_not_in_a_link():
     app = App("patches", photo="mine.png").fine()
     assert app.values()["photo"] == session.samples()[0]["id"]

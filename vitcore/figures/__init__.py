@@ -3,6 +3,7 @@
 from vitcore.figures.attention import heads, rollout
 from vitcore.figures.comparison import cka
 from vitcore.figures.distance import distance
+from vitcore.figures.explorer import explorer
 from vitcore.figures.few_shot import confusion, few_shot
 from vitcore.figures.filters import component, filters, scree
 from vitcore.figures.patches import one_patch, patches
@@ -13,6 +14,7 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "few_shot", "filters", "gathered",
-    "heads", "masked", "one_patch", "patches", "positions", "predictions", "print_figure", "relevance", "rollout", "scree", "tile",
+    "Line", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "explorer", "few_shot", "filters",
+    "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions", "print_figure", "relevance", "rollout",
+    "scree", "tile",
 ]  # fmt: skip

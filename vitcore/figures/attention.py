@@ -139,8 +139,11 @@ def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.u
 
 
 def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
-    """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha."""
-    small = Image.fromarray(np.uint8(255 * mask / max(float(mask.max()), 1e-12)))
+    """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha.
+
+    Where a few patches tower over all others it begins at `scale_top`, as the heat does, or all else would be black.
+    """
+    small = Image.fromarray(np.uint8(255 * np.minimum(mask / max(scale_top(mask), 1e-12), 1)))
     radius = grid.step_px[0] * size[1] / grid.image_px[0]
     large = np.asarray(
         small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64

@@ -104,6 +104,15 @@ def fitted_to(fig: go.Figure, wide_px: int) -> go.Figure:
     return fig
 
 
+def lowered(fig: go.Figure, most_px: int) -> go.Figure:
+    """The same, a chart (no picture: its axes are free) at most so high: both axes are on the screen."""
+    if fig.layout.yaxis.scaleanchor or not fig.layout.height or fig.layout.height <= most_px:
+        return fig
+    spec = fig.to_dict()
+    spec["layout"]["height"] = most_px
+    return go.Figure(spec, _validate=False)
+
+
 def _grown(name: str, node: Any, factor: float) -> Any:
     if isinstance(node, dict):
         return {

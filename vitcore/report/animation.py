@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
-from vitcore.figures.printing import FONTS, PAPER
+from vitcore.figures.printing import FONTS
 from vitcore.figures.relevance import build_up_top, build_up_unit
-from vitcore.figures.theme import INK, SEQUENTIAL, lut
+from vitcore.figures.theme import INK, SEQUENTIAL, Mode, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
@@ -27,13 +27,14 @@ Kind = Literal["webp", "gif"]
 MOST_BYTES = 2 * 2**20
 SIDES_PX = (512, 448, 384, 320, 256, 192, 128)  # the photo's longer side, largest first: the first that is small enough
 FRAME_MS, REST_MS = 700, 2600
-INKS = INK["light"]
+PAPER: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0C0F15"}
 
 
 def animation(
-    vit: Vit, rec: Recording, settings: Settings = USUAL, kind: Kind = "webp", most_bytes: int = MOST_BYTES
-) -> bytes:
-    """One frame for every block from `first_block` on, endlessly looping, at most `most_bytes`.
+    vit: Vit, rec: Recording, settings: Settings = USUAL, kind: Kind = "webp", most_bytes: int = MOST_BYTES,
+    mode: Mode = "light",
+) -> bytes:  # fmt: skip
+    """One frame for every block from `first_block` on, endlessly looping, at most `most_bytes`, on light or dark paper.
 
     Raises: ValueError, for settings the model can't have and kinds that are not known.
     """
@@ -42,20 +43,20 @@ def animation(
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
     maps, photo, made = layers(rec, settings), fitted(sharp(rec.photo, rec.seen)), b""
     for side in SIDES_PX:
-        made = _encoded(_frames(vit, rec, settings, maps, photo, side), kind)
+        made = _encoded(_frames(vit, rec, settings, maps, photo, side, mode), kind)
         if len(made) <= most_bytes:
             break
     return made
 
 
-def still(vit: Vit, rec: Recording, settings: Settings = USUAL) -> Image.Image:
+def still(vit: Vit, rec: Recording, settings: Settings = USUAL, mode: Mode = "light") -> Image.Image:
     """The last frame, for where nothing moves."""
     maps, photo = layers(rec, settings), fitted(sharp(rec.photo, rec.seen))
-    return _frames(vit, rec, settings, maps, photo, SIDES_PX[0])[-1]
+    return _frames(vit, rec, settings, maps, photo, SIDES_PX[0], mode)[-1]
 
 
 def _frames(
-    vit: Vit, rec: Recording, settings: Settings, maps: NDArray, photo: Image.Image, side_px: int
+    vit: Vit, rec: Recording, settings: Settings, maps: NDArray, photo: Image.Image, side_px: int, mode: Mode
 ) -> list[Image.Image]:
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
@@ -64,14 +65,14 @@ def _frames(
     )
     top, first = build_up_top(maps), settings.first_block
     sheet = _sheet(
-        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(maps)
+        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(maps), mode
     )
     place = ((sheet.width - photo.width) // 2, _line(side_px) * 2)
     frames = []
     for last, amounts in enumerate(maps):
         frame = sheet.copy()
         frame.paste(Image.fromarray(over(photo, amounts, top, rec.grid, settings.patch)), place)
-        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps))
+        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps), INK[mode])
         frames.append(frame)
     return frames
 
@@ -81,32 +82,33 @@ def _line(side_px: int) -> int:
     return max(12, round(side_px / 18))
 
 
-def _sheet(photo: tuple[int, int], side_px: int, title: str, most: float, unit: str) -> Image.Image:
+def _sheet(photo: tuple[int, int], side_px: int, title: str, most: float, unit: str, mode: Mode) -> Image.Image:
     """What is the same in all frames: the title above, the colour bar below."""
     line = _line(side_px)
     wide = max(photo[0], side_px)
-    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER["light"])
+    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER[mode])
+    inks = INK[mode]
     pen, edge = ImageDraw.Draw(sheet), line // 2
-    _write(pen, (edge, line // 2), title, line, INKS["text"], wide - line)
+    _write(pen, (edge, line // 2), title, line, inks["text"], wide - line)
     y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
     ramp = Image.fromarray(np.repeat(lut(SEQUENTIAL)[None], max(4, line // 2), 0)).resize((bar, max(4, line // 2)))
     room, words = wide - bar - 4 * edge - line, f"{most:.3g} {unit}"
     small = _fitting(words, round(line * 0.68), room)
-    zero = _write(pen, (edge, y), "0", small, INKS["soft"])
+    zero = _write(pen, (edge, y), "0", small, inks["soft"])
     sheet.paste(ramp, (zero + edge, y + small // 4))
-    _write(pen, (zero + edge + bar + edge, y), words, small, INKS["soft"])
+    _write(pen, (zero + edge + bar + edge, y), words, small, inks["soft"])
     return sheet
 
 
-def _mark(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int) -> None:
+def _mark(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int, inks: dict[str, str]) -> None:
     """Below the photo: how many layers are in, as words and as a row of cells."""
     line, pen = _line(side_px), ImageDraw.Draw(frame)
     edge = line // 2
-    _write(pen, (edge, y + edge), words, line, INKS["text"], frame.width // 2)
+    _write(pen, (edge, y + edge), words, line, inks["text"], frame.width // 2)
     left, right = frame.width // 2, frame.width - edge
     for cell in range(count):
         x = [left + round((right - left) * at / count) for at in (cell, cell + 1)]
-        fill = INKS["accent"] if cell < done else INKS["line"]
+        fill = inks["accent"] if cell < done else inks["line"]
         pen.rectangle((x[0], y + line, max(x[0], x[1] - 3), y + line + line // 3), fill=fill)
 
 

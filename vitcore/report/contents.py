@@ -64,7 +64,7 @@ def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> di
                   "sha256": side.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.readout},
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
-                     "first_block": settings.first_block, "patch": settings.patch},
+                     "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin},
         "top5": [[label, share] for label, share in rec.top()],
         "distance_px": rec.distance_px.tolist(),
         "distance_renormalised_px": rec.distance_renormalised_px.tolist(),

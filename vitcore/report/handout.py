@@ -18,7 +18,12 @@ from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
 from vitcore.translation import say
 
-WIDE = {"layers": "whole", "heads": "whole", "distance": "whole beside"}  # pictures that take both columns
+WIDE = {
+    "layers": "whole",
+    "heads": "whole",
+    "pinned": "whole",
+    "distance": "whole beside",
+}  # pictures that take both columns
 SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
@@ -39,7 +44,7 @@ def handout(
         "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
         photo=_photo(rec), seen=_seen(rec), top=rec.top(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
-        inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads")],
+        inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=SOURCES,

@@ -7,7 +7,7 @@ script. What isn't defined for a model is a sentence in place of a picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,11 +57,13 @@ class Picture:
 def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
     """The pictures of a photo, in the order of the paper's argument."""
     photo = fitted(sharp(rec.photo, rec.seen))
-    yield _patches(rec)
+    yield _patches(rec, settings)
     yield _distance(rec)
     yield _rollout(vit, rec, settings, photo)
     yield _layers(vit, rec, settings, photo)
     yield _heads(vit, rec, settings)
+    if settings.pin not in (None, settings.patch):
+        yield replace(_heads(vit, rec, replace(settings, patch=settings.pin)), name="pinned")
 
 
 def of_model(vit: Vit, side: ModelSide, settings: Settings) -> Iterator[Picture]:
@@ -77,21 +79,44 @@ def asked(vit: Vit, settings: Settings) -> str:
     return say("the {readout}", readout=say(vit.readout))
 
 
-def _patches(rec: Recording) -> Picture:
+def _patches(rec: Recording, settings: Settings) -> Picture:
     grid = rec.grid
     zoom = max(1, round(800 / grid.image_px[1]))
+    drawn = split_picture(rec.seen.pixels, grid, 1, zoom)
+    more = ""
+    if settings.pin is not None:
+        drawn = _pinned(drawn, grid, settings.pin)
+        row, col = grid.row_col(settings.pin)
+        more = " · " + say("patch {patch}, row {row}, column {col}, is outlined", patch=settings.pin, row=row, col=col)
     return Picture(
         name="patches", title=say("The photo as patches"), photo=True,
         alt=say("What the model sees, cut into {rows} {rows:row|rows} of {cols} {cols:patch|patches}", rows=grid.rows,
                 cols=grid.cols),
         about=say("{rows} × {cols} = {count} {count:patch|patches} of {high} × {wide} px", rows=grid.rows,
                   cols=grid.cols, count=grid.patches,
-                  high=grid.step_px[0], wide=grid.step_px[1]),
+                  high=grid.step_px[0], wide=grid.step_px[1]) + more,
         how=say("Each square is one token of the sequence, read row by row. The model knows nothing of the picture but these."),
         limits=say("Which of them matter, or what the model makes of them."),
-        tiles=(("", split_picture(rec.seen.pixels, grid, 1, zoom)),),
+        tiles=(("", drawn),),
         figure=lambda mode: figures.patches(rec.seen.pixels, grid, mode=_mode(mode)),
     )  # fmt: skip
+
+
+def _pinned(drawn: NDArray[np.uint8], grid: Any, patch: int) -> NDArray[np.uint8]:
+    """The photo as patches, one of them outlined in white and black."""
+    from PIL import Image, ImageDraw
+
+    sheet = Image.fromarray(drawn)
+    (row, col), wide, high = grid.row_col(patch), sheet.width / grid.cols, sheet.height / grid.rows
+    for ink, out in (("#000000", 3), ("#FFFFFF", 0)):
+        box = (
+            round(col * wide) - out,
+            round(row * high) - out,
+            round((col + 1) * wide) + out,
+            round((row + 1) * high) + out,
+        )
+        ImageDraw.Draw(sheet).rectangle(box, outline=ink, width=3)
+    return np.asarray(sheet)
 
 
 def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:

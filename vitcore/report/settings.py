@@ -23,6 +23,7 @@ class Settings:
     residual: float = 0.5  # weight of the identity, 0 to 1
     first_block: int = 0  # blocks before it are left out
     patch: int | None = None  # whose rollout; None: the token the answer is read from
+    pin: int | None = None  # a patch outlined on the photo, with what it attends to in the last layer
     components: int = 28  # of the filters, the paper's number
 
     def __post_init__(self) -> None:
@@ -33,8 +34,9 @@ class Settings:
 
     def check(self, grid: Grid, blocks: int) -> None:
         """Raise ValueError, with a sentence, where the settings ask for what a model does not have."""
-        if self.patch is not None and not 0 <= self.patch < grid.patches:
-            raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
+        for patch in (self.patch, self.pin):
+            if patch is not None and not 0 <= patch < grid.patches:
+                raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
         if not 0 <= self.first_block < blocks:
             raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
 
@@ -49,7 +51,7 @@ class Settings:
     def arguments(self) -> list[str]:
         """The shell's flags for all that is not the default."""
         flags = {"--fusion": "fusion", "--discard": "discard", "--residual": "residual", "--first-block": "first_block",
-                 "--patch": "patch"}  # fmt: skip
+                 "--patch": "patch", "--pin": "pin"}  # fmt: skip
         asked = {
             flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(USUAL, name)
         }

@@ -21,6 +21,7 @@ Files = Callable[[Path | None], Iterable[Path]]
 def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
     """Give the parser of the verb its flags; `load` and `folder` are the command line's ways to a model and to photos."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
+    verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the last layer")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
     verb.set_defaults(run=lambda args: report(args, load, folder))
 
@@ -34,7 +35,7 @@ def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
     files = [*args.photo, *folder(args.images)]
     if not files:
         raise ValueError("name a photo, or a folder with --images.")
-    asked = {name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch")}
+    asked = {name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch", "pin")}
     settings = Settings(**asked)
     vit = load(args)
     settings.check(vit.grid, vit.blocks)

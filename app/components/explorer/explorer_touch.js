@@ -18,7 +18,10 @@ function build(s) {
   s.scratch = new Float32Array(tokens)
   s.small = smallMap(grid.rows, grid.cols)
   s.over = Object.assign(root.querySelector(".lit"), { width: grid.cols, height: grid.rows }).getContext("2d")
-  root.querySelector(".photo").style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
+  const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
+  const framed = root.querySelector(".photo")
+  framed.style.aspectRatio = `${wide} / ${high}`
+  framed.style.maxWidth = `calc(max(300px, 100vh - 32rem) * ${wide / high})` // the lines below it are on the screen with it
   const tiles = root.querySelector(".tiles")
   tiles.replaceChildren()
   s.tiles = names.map((name, token) => {
@@ -246,7 +249,7 @@ function play(s) {
   const next = () => {
     if (s.st.block !== block || !s.data.maps[block]) {
       s.st.block = s.changed.block = block
-      if (!s.data.maps[block]) commit(s)
+      commit(s) // the controls follow; where the layer has to come from Python, it is asked for
       label(s)
       schedule(s)
     }

@@ -18,7 +18,7 @@ function tell(s) {
   const { data, st, shown, lit } = s
   const { words, grid } = data
   const q = q => s.root.querySelector(q)
-  q(".look h3").textContent = title(s, shown[0])
+  q(".look h3").textContent = title(s, s.hover === null ? nameOf(s, shown[0]) : fillIn(words.under, { token: nameOf(s, shown[0]) }))
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]) }
   q(".most").textContent = fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts)
@@ -44,7 +44,7 @@ function tell(s) {
 function title(s, token) {
   const { words } = s.data
   const { rolled, column } = s.st
-  return `${fillIn(words[(rolled ? "rolled " : "asks ") + (column ? "column" : "row")], { token: nameOf(s, token) })} · ${by(s)}`
+  return `${fillIn(words[(rolled ? "rolled " : "asks ") + (column ? "column" : "row")], { token })} · ${by(s)}`
 }
 
 // Which attention it is: of a head, of the mean of all, or carried through all layers.
@@ -75,8 +75,9 @@ function pointed(s) {
   if (value === undefined) return ""
   const tokens = grid.prefix + grid.rows * grid.cols
   const facts = { weight: digits(value), percent: percent(value), times: digits(value * tokens), more }
-  const [giver, taker] = st.column ? [to, from] : [from, to]
-  return fillIn(words.value, { ...facts, from: nameOf(s, giver), to: nameOf(s, taker) })
+  const pinned = from === st.token ? fillIn(words.pinned, { token: nameOf(s, from) }) : nameOf(s, from)
+  const [giver, taker] = st.column ? [nameOf(s, to), pinned] : [pinned, nameOf(s, to)]
+  return fillIn(words.value, { ...facts, from: giver, to: taker })
 }
 
 // For those who listen: after a choice has come to rest.

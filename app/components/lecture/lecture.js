@@ -3,6 +3,7 @@
 const root = document.documentElement
 const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not the lecture
 const PHONE_PX = 640 // below it Streamlit stacks columns
+const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const states = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -14,6 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s.menu = new MutationObserver(mend)
     s.menu.observe(document.body, { childList: true, subtree: true })
     mend()
+    document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
   }
   root.dataset.mode = data.mode
@@ -21,7 +23,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.measure = () => {
     const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
     const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0
-    if (scale !== data.scale || narrow !== data.narrow) setTriggerValue("size", { scale, narrow })
+    const high = scale > 1 ? Math.floor(window.innerHeight / 100) * 100 : 0
+    if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
     const typing = event.composedPath()[0].matches?.("input:not([type=range]), textarea, select, canvas, [role=application], [contenteditable=true]")
@@ -35,6 +38,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.delete(parentElement)
     root.removeAttribute("data-lecture")
   }
+}
+
+// On a narrow screen the open menu covers the page that was chosen from it.
+function putAway({ target }) {
+  if (window.innerWidth > DRAWER_PX || !target.closest?.("[data-testid=stSidebarNavLink]")) return
+  document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click()
 }
 
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.

@@ -17,10 +17,14 @@ _LECTURE = st.components.v2.component(
 
 
 class Size(NamedTuple):
-    """How large the page's type is, over 16 px, in quarters; and how wide the screen is in px if it is a phone's, else 0."""
+    """How large the page's type is, over 16 px, in quarters; how wide the screen is in px if it is a phone's, else 0;
+
+    and how high it is in px, in hundreds, if the type is larger than usual, else 0.
+    """
 
     scale: float = 1.0
     narrow: int = 0
+    high: int = 0
 
 
 def size() -> Size:
@@ -33,7 +37,7 @@ def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
 
     def told() -> None:
         if found := st.session_state[key].size:
-            st.session_state["_size"] = Size(float(found["scale"]), int(found["narrow"]))
+            st.session_state["_size"] = Size(float(found["scale"]), int(found["narrow"]), int(found.get("high") or 0))
 
     def left() -> None:
         if st.session_state[key].left:

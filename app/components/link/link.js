@@ -6,10 +6,11 @@ export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button")
   const output = parentElement.querySelector("output")
   const field = parentElement.querySelector("input")
-  if (output.dataset.note !== data.note) { // another photo or model: what was said is old news
+  const of = `${data.place} ${data.note}`
+  if (output.dataset.of !== of) { // another page, photo or model: what was said is old news
     output.textContent = ""
     field.hidden = true
-    output.dataset.note = data.note
+    output.dataset.of = of
   }
   button.onclick = async () => {
     const done = await copied(window.location.href)

@@ -10,6 +10,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const list = nav.querySelector("ol")
   const s = states.get(parentElement) || {}
   states.set(parentElement, s)
+  if (s.shown && s.shown !== data.step && parentElement.host?.getBoundingClientRect().top < 0) { // from the end of a step: to the beginning of the next
+    parentElement.host.style.scrollMarginTop = "4.5rem" // Streamlit's bar
+    parentElement.host.scrollIntoView({ block: "start" })
+  }
+  s.shown = data.step
   s.step = data.step // what Python shows; while it is busy, keys count on from where they wanted to go
   nav.style.setProperty("--count", data.names.length)
 

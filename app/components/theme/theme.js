@@ -2,6 +2,11 @@
 
 export default function ({ data, parentElement, setTriggerValue }) {
   document.documentElement.lang = data.lang
+  const here = new URL(window.location.href)
+  if (data.mend && here.searchParams.get(data.mend[0]) === data.mend[1]) {
+    here.searchParams.set(data.mend[0], data.mend[2])
+    window.history.replaceState(window.history.state, "", here)
+  }
   const paint = document.createElement("canvas").getContext("2d")
   paint.fillStyle = getComputedStyle(parentElement.querySelector("i")).getPropertyValue("--st-background-color")
   const [r, g, b] = paint.fillStyle.match(/[0-9a-f]{2}/gi).map(hex => parseInt(hex, 16))

@@ -29,7 +29,7 @@ WORDS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
-    "most column", "most rollout", "point", "value", "cards",
+    "most column", "most rollout", "point", "value", "pinned", "under", "cards",
     "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "measured",
 )  # fmt: skip
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
@@ -45,13 +45,14 @@ def explore(model: str, text: texts.Prose) -> None:
     rec = session.recording(vit, photo, state["block"])
     explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
-    _take(vit, rec, state, text)
+    _take(vit, photo, rec, state, text)
+    st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
     answered()
 
 
 def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="explorer_controls"):
         block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
         controls.once_from_1("head", "one_head")
         head = _or_none(text["head control"], "one_head", vit.heads, text["mean"], text["head help"])
@@ -198,16 +199,48 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
 
 
-def _take(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
-    """The heads of the chosen layer as a figure to take along."""
+def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
+    """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     from vitcore import figures
 
-    maps, grid, shared = rec.maps[state["block"]], rec.grid, state["shared"]  # a download keeps these, no recording
-    asked = maps[:, :, state["token"]] if state["column"] else maps[:, state["token"]]
-    shown, mode = grid.to_map(asked.astype("float32")), controls.theme()
-    direction = text[f"direction.{DIRECTIONS[state['column']]}"]
-    title = text["figure"].format(token=_name(state["token"], vit, text), block=state["block"], direction=direction)
+    maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
+    asked = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")
+    shown, mode = grid.to_map(asked), controls.theme()
+    lit = _lit(vit, photo, rec, state, asked)
+    of_one = state["head"] is not None and not state["rolled"] and state["shared"]
+    top = float((shown if of_one else grid.to_map(lit)).max())
+    seen = session.shown(vit.name, photo.key, photo, rec)[0]
+    names = _prefix_names(vit, text)
+    about = " · ".join(f"{name} {share:.1%}" for name, share in zip(names, lit, strict=False))
+    patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
+    unit, title = text["rollout weight" if state["rolled"] else "weight"], _title(grid, names, len(maps), state, text)
+    style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
-        lambda: figures.heads(shown, grid, title, mode, shared), "heads", text["how"],
-        attention=shown,
+        lambda: figures.explorer(
+            grid.to_map(lit), shown, seen, grid, title, unit, mode, top=top, about=about, style=style, log=log, shared=shared,
+            asked=patches,
+        ), "heads", text["how"], attention=shown,
     )  # fmt: skip
+
+
+def _lit(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], asked: Any) -> Any:
+    """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
+    from vitcore.analysis.coding import decode
+
+    if not state["rolled"]:
+        return asked.mean(0) if state["head"] is None else asked[state["head"]]
+    import numpy as np
+
+    found = insights.rollout_bytes(vit.name, photo.key, (state["token"],), state["column"], rec)
+    return decode(np.frombuffer(found, np.uint8))
+
+
+def _title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text: texts.Prose) -> str:
+    """What the picture says above the photo."""
+    token, block, head = state["token"], state["block"], state["head"]
+    patch = token - grid.prefix
+    row, col = grid.row_col(max(patch, 0))
+    name = names[token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
+    by = text["mean of heads" if head is None else "one head"].format(block=block, head=head, heads=heads)
+    asks = ("rolled " if state["rolled"] else "asks ") + ("column" if state["column"] else "row")
+    return f"{text[asks].format(token=name)} · {text['all layers'] if state['rolled'] else by}"

@@ -22,6 +22,7 @@ grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     over = controls.choice(text, "over", ["photo", "samples", "folder"])
+    progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
 if not grid.prefix:
     st.caption(text["no class"])
 files = None
@@ -31,7 +32,7 @@ if over == "photo":
     images, both, spread = 1, (rec.distance_px, rec.distance_renormalised_px, rec.prefix_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
-    average = controls.averaged(vit, given)
+    average = controls.averaged(vit, given, progress)
     if average is None:
         st.info(text["choose"])
         st.stop()

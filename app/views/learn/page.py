@@ -23,7 +23,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         st.error(controls.verbatim(str(error)[0].upper() + str(error)[1:]), icon=":material/broken_image:")
         st.stop()
     photo = controls.photo_menu(text["scene"], list(film.names), "scene", width=220)
-    screen.play_button(film.steps.tolist())
 if film.task in ("layers", "classify", "masked", "distil", "filmed"):
     st.markdown(text[f"task {film.task}"])
 screen.card(film, text)

@@ -49,7 +49,7 @@ def playing() -> bool:
 
 
 def play_button(steps: list[int]) -> None:
-    """Play, from the beginning if the film is at its end; or pause."""
+    """Play, from the beginning if the film is at its end; or pause. The whole page runs again: its screen's pace is another."""
 
     def toggle() -> None:
         st.session_state["_playing"] = not playing()
@@ -59,14 +59,19 @@ def play_button(steps: list[int]) -> None:
 
     text = texts.prose("learn")
     label, icon = (text["pause"], ":material/pause:") if playing() else (text["play"], ":material/play_arrow:")
-    st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=120, disabled=len(steps) < 2)
+    if st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=120, disabled=len(steps) < 2):
+        st.rerun()
 
 
 def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     key, film = runs.film(name)
     steps = film.steps.tolist()
     ended = _turn(steps)
-    step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", key="film_bar"
+    ):  # on a phone it stays with the pictures
+        play_button(steps)
+        step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), controls.theme()
     specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]

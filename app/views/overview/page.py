@@ -57,7 +57,8 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
             controls.uploader("own_file")
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
             st.switch_page(f"views/{way}/page.py")
-with look if not ready else st.container(), st.skeleton(height=560), said:
+begins = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
+with look if not ready else st.container(), st.skeleton(height=560) if begins else st.container(), said:
     vit, photo, rec = controls.current(controls.LAST)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched

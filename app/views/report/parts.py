@@ -34,10 +34,23 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
         first = controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160)
         asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
+        pin = _pin(text, grid.patches)
     chosen: Any = fusion
     return Settings(
-        fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if asks else None
-    )
+        fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if asks else None, pin=pin,
+    )  # fmt: skip
+
+
+def _pin(text: texts.Prose, count: int) -> int | None:
+    """The patch that was pinned in the explorer, or another, or none."""
+    given = st.session_state.pop("_pinned", None)
+    kept = st.session_state.get("pin") if given is None else given
+    if given is not None or (kept is not None and not 0 <= kept < count):
+        st.session_state["pin"] = kept if kept < count else None
+    return st.number_input(
+        text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=140, placeholder=text["no pin"],
+        help=text["pin help"],
+    )  # fmt: skip
 
 
 def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings, slug: str) -> None:
@@ -64,7 +77,8 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
 
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
-    key = vit.name, photo.key, asked, texts.language()
+    mode = controls.theme()
+    key = vit.name, photo.key, asked, texts.language(), mode
     with st.spinner(text["animation making"], show_time=True):
         moving = reports.animation(*key, "webp", vit, rec)
     plays = st.toggle(text["animation play"], key="animation_plays")
@@ -79,7 +93,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
         from vitcore.report.animation import animation as made
 
         with speaking(words):
-            return made(*session.again(model, image, fusion), asked, "gif")
+            return made(*session.again(model, image, fusion), asked, "gif", mode=mode)
 
     name = f"{reports.stem(photo.name)}-rollout"
     with st.container(horizontal=True):

@@ -116,7 +116,7 @@ def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
 
 def _draw(a: Asked, side: Side, prefix: str) -> None:
     """The picture of a side, with its scale."""
-    from vitcore.figures.attention import paper_drawing
+    from vitcore.figures.attention import paper_drawing, scale_top
     from vitcore.figures.relevance import limit
     from vitcore.figures.theme import DIVERGING, SEQUENTIAL, data_uri
 
@@ -132,6 +132,8 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
         selected=None if side.method.asks_class else a.query, overlay=over, opacity=a.opacity,
         values=side.shown.ravel().tolist(), unit=side.unit, lines=False,
     )  # fmt: skip
+    if paper and scale_top(side.raw) < side.raw.max():
+        st.caption(a.text["paper clips"].format(top=most, unit=side.unit))
     if not paper:
         more = a.text["or more"] if most < abs(side.shown).max() else ""
         controls.scale_strip(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.components.choices import choose
 from app.components.steps.steps import steps
 from app.furniture import controls
 from app.views.story import blocks, pixels, tokens
@@ -64,6 +65,9 @@ def show(scene: Scene, number: int) -> None:
         for part, title in (("how", "how title"), ("limits", "limits title")):
             if key := step.words(scene, part):
                 st.caption(f"**{scene.text[title]}** {scene.say(key)}")
+    if number < len(STEPS):  # at the end of what was read, where the stepper is out of sight
+        name = scene.text["next"].format(name=scene.text[f"{STEPS[number].key} name"])
+        st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
 
 
 def _question(scene: Scene, step: Step) -> None:

@@ -118,13 +118,17 @@ def _first(scene: Scene) -> tuple[dict[str, Any], int]:
 def _product(scene: Scene) -> str:
     found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
     numbers = scene.facts["numbers"] if found is None else found.x_p.size
-    return rf"x_p^{{{scene.patch}}} E \in \mathbb{{R}}^D, \quad E \in \mathbb{{R}}^{{{numbers} \times {scene.facts['width']}}}"
+    shape = rf"{numbers} \times {scene.facts['width']}"
+    return rf"x_p^{{{scene.patch}}} E \in \mathbb{{R}}^D" + "\n" + rf"E \in \mathbb{{R}}^{{{shape}}}"
 
 
 def _sum(scene: Scene) -> str:
     start = r"x_\mathrm{class};\," if "class" in _names(scene) else ""
     place = "" if session.similarity(scene.vit.name) is None else r" + E_\mathrm{pos}"
-    return rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]{place} \;\, (1)"
+    tokens = rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]"
+    return (
+        f"{tokens}\n{place} \\quad (1)" if place else rf"{tokens} \;\, (1)"
+    )  # two lines: a projector's column is narrow
 
 
 def _names(scene: Scene) -> tuple[str, ...]:

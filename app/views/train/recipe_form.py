@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import mode, texts
-from app.furniture.controls import verbatim
+from app.furniture.controls import named, verbatim
 from app.state import processes, runs
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
@@ -21,7 +21,8 @@ from vitcore.translation import say
 if TYPE_CHECKING:
     from dataclasses import Field
 
-USUAL = ("steps", "batch", "image_px", "patch_px", "width", "blocks", "heads", "lr_peak")
+USUAL = ("steps", "batch", "image_px")  # what most people change; all else is folded
+SIZE = ("patch_px", "width", "blocks", "heads", "lr_peak")
 WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": "patch side", "beta2": "second β",
          "mlp_head": "hidden layer in the head", "resident_gb": "kept decoded"}  # fmt: skip
 SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
@@ -48,7 +49,9 @@ def source(text: texts.Prose) -> str:
 
 def preset(text: texts.Prose) -> str:
     """Which recipe to start from."""
-    return st.selectbox(text["preset"], list(PRESETS), key="preset", bind="query-params", help=text["preset help"])
+    names = {name: text[f"preset {name}"] for name in PRESETS}
+    others = [{name: texts.prose("train", lang)[f"preset {name}"] for name in PRESETS} for lang in texts.LANGUAGES]
+    return named(text["preset"], names, "preset", others, help=text["preset help"])
 
 
 def about(name: str) -> dict[str, str]:
@@ -70,17 +73,20 @@ def told(name: str, text: texts.Prose) -> None:
 
 
 def fields(name: str, text: texts.Prose) -> dict[str, Any]:
-    """A control for each field, those most used first, the others in their groups; the values they are set to."""
+    """A control for each field, those most used first, the others folded in their groups; the values they are set to."""
     recipe = PRESETS[name]()
     values: dict[str, Any] = {}
     by_name = {field.name: field for field in knobs()}
     with st.grid(min_column_width=150):
         values |= {usual: _control(by_name[usual], getattr(recipe, usual), name, text) for usual in USUAL}
+    folded = {text["size and rate"]: [by_name[field] for field in SIZE]}
     for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
-        rest = [field for field in knobs() if field.metadata["group"] == group and field.name not in USUAL]
-        if rest:
+        rest = [field for field in knobs() if field.metadata["group"] == group and field.name not in USUAL + SIZE]
+        folded |= {say(group): rest} if rest else {}
+    with st.expander(text["more settings"], icon=":material/tune:", key=f"{name}.more"):
+        for title, rest in folded.items():
             with (
-                st.expander(say(group), key=f"{name}.{group}"),
+                st.expander(title, key=f"{name}.{title}"),
                 st.grid(min_column_width=210, vertical_alignment="bottom"),
             ):
                 values |= {field.name: _control(field, getattr(recipe, field.name), name, text) for field in rest}

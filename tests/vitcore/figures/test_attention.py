@@ -141,3 +141,13 @@ def test_a_towering_patch_does_not_hide_the_others():
     tower = smooth.copy()
     tower[1, 1] = 0.2
     assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1 and rollout_unit(tower).endswith(", or more")
+
+
+def test_the_papers_drawing_begins_where_the_heats_colours_end():
+    mask = np.full((14, 14), 0.002)
+    mask[:, 7:] = 0.004
+    alone, mask[0, 0] = paper_alpha(mask, (224, 224), Grid(14, 14, 16)), 0.5
+    towered = paper_alpha(mask, (224, 224), Grid(14, 14, 16))
+    assert np.abs(towered[120:200, 150:220].astype(int) - alone[120:200, 150:220]).max() <= 1, (
+        "no blacker for one bright patch"
+    )

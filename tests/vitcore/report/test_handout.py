@@ -133,7 +133,7 @@ def test_it_says_how_to_make_it_again(page, side, rec):
 
 
 def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, side):
-    settings = Settings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17)
+    settings = Settings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17, pin=40)
     page = Page(handout(shipped, rec, settings, None, side))
     expected = rec.grid.to_map(
         rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3)
@@ -145,10 +145,12 @@ def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, s
         "residual": 0.25,
         "first_block": 3,
         "patch": 17,
+        "pin": 40,
     }
-    flags = "--fusion max --discard 0.5 --residual 0.25 --first-block 3 --patch 17"
+    flags = "--fusion max --discard 0.5 --residual 0.25 --first-block 3 --patch 17 --pin 40"
     assert f"{flags} --out report" in page.text and "patch 17" in page.text and "maximum" in page.text
-    assert len(pictures(page)) == 6 + (12 - 3) + 3
+    assert "patch 40, row 2, column 8, is outlined" in page.text and "patch 40 in layer 11" in page.text
+    assert len(pictures(page)) == 6 + (12 - 3) + 3 + 3  # the last: the pinned patch's heads
     assert "layers 3–11" in page.text and "layers 0–11" not in page.text
 
 
@@ -170,7 +172,7 @@ def test_settings_out_of_range_are_refused(wrong):
         Settings(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"patch": 256}, {"patch": -1}, {"first_block": 12}], ids=str)
+@pytest.mark.parametrize("wrong", [{"patch": 256}, {"pin": -1}, {"first_block": 12}], ids=str)
 def test_what_the_model_does_not_have_is_refused(wrong, shipped, rec, side):
     with pytest.raises(ValueError, match="is from 0 to"):
         handout(shipped, rec, Settings(**wrong), None, side)

@@ -1,0 +1,58 @@
+"""The explorer as a figure to take along: the photo lit as the browser lights it, outlines where the asked patches are."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitcore import figures
+from vitcore.figures.theme import SEQUENTIAL, lut
+from vitcore.grid import Grid
+
+GRID = Grid(4, 6, 16)
+PHOTO = np.full((64, 96, 3), 100, np.uint8)
+MAPS = np.random.default_rng(0).uniform(0.001, 0.2, (3, 4, 6))
+
+
+def drawn(style="heat", **more):
+    lit = np.zeros((4, 6))
+    lit[1, 2] = 0.3
+    return figures.explorer(lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, asked=(8, 3), **more)
+
+
+def pixel(trace, row, col):
+    """The middle of a patch in a drawn photo."""
+    image = Image.open(io.BytesIO(base64.b64decode(trace["source"].partition(",")[2]))).convert("RGB")
+    return np.array(image.getpixel((int((col + 0.5) * image.width / 6), int((row + 0.5) * image.height / 4))), float)
+
+
+@pytest.mark.parametrize(
+    ("style", "most", "none"),
+    [
+        ("heat", (50 * 100 + 205.0 * lut(SEQUENTIAL)[255]) / 255, (105 * 100 + 150.0 * lut(SEQUENTIAL)[0]) / 255),
+        ("light", (100,) * 3, (100 * 33 / 255,) * 3),
+    ],
+)
+def test_the_photo_is_lit_as_in_the_browser(style, most, none):
+    photo = drawn(style).data[0]
+    assert np.abs(pixel(photo, 1, 2) - most).max() < 6
+    assert np.abs(pixel(photo, 3, 5) - none).max() < 6
+
+
+def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
+    shapes = drawn().layout.shapes
+    side = 2.0  # two rows of three heads would be lower than the photo
+    on_photo = [s for s in shapes if s.line.width == 3]
+    assert [(s.x0, s.y0, s.x1, s.y1) for s in on_photo] == [
+        (2 * side, side, 3 * side, 2 * side),
+        (3 * side, 0, 4 * side, side),
+    ]
+    assert len(shapes) == 2 * (1 + len(MAPS))
+    assert [a.text for a in drawn().layout.annotations] == ["head 1", "head 2", "head 3"]
+
+
+def test_a_logarithmic_scale_begins_at_a_thousandth():
+    marker = drawn(log=True).data[2]["marker"]
+    assert marker["cmin"] == pytest.approx(0.3 / 1000) and marker["cmax"] == 0.3
