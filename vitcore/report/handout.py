@@ -87,7 +87,8 @@ def _shown(one: Picture) -> dict[str, Any]:
     """A picture as the page shows it: pixels and SVG embedded, the colours of its scale."""
     drawn, tiles = None, []
     if one.chart and one.figure:
-        drawn = html.drawing(*(print_figure(_untitled(one.figure(mode)), "svg") for mode in ("light", "dark")), one.alt)
+        light, dark = (print_figure(_untitled(one.figure(mode)), "svg") for mode in ("light", "dark"))
+        drawn = html.drawing(light, dark, one.alt)
     else:
         tiles = [
             (name, html.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
