@@ -1,0 +1,67 @@
+"""The last layer fitted once more: targets are the teacher's, a kind's are within it, and only that layer changes."""
+
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+from torch import nn
+
+from vitcore.assets import asset
+from vitcore.models.cards import DEFAULT
+from vitcore.models.zoo import load, wordnet_ids
+from vitcore.train.shipping import refit
+from vitcore.train.shipping.refit import Lessons, fit, targets
+
+
+def made(count=96, width=6, classes=5):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(count, width, generator=generator)
+    truth = nn.Linear(width, classes)
+    nn.init.normal_(truth.weight, generator=generator)
+    with torch.no_grad():
+        return Lessons(features, 3 * truth(features), ["cat" if i % 4 == 0 else "cup" for i in range(count)])
+
+
+def test_a_kinds_targets_are_the_teachers_within_it():
+    given = made()
+    wanted, special = targets(given, [({"cat"}, range(1, 3))])
+    plain = given.logits.softmax(-1)
+    assert special.tolist() == [name == "cat" for name in given.names]
+    assert torch.equal(wanted[~special], plain[~special]), "others: the teacher's own"
+    assert wanted[special][:, [0, 3, 4]].abs().max() == 0 and torch.allclose(wanted.sum(-1), torch.ones(len(wanted)))
+    assert torch.allclose(wanted[special][:, 1] / wanted[special][:, 2], plain[special][:, 1] / plain[special][:, 2])
+
+
+def test_a_fitted_layer_answers_more_like_the_teacher_and_a_held_one_stays():
+    given = made()
+    wanted, special = targets(given)
+    start = nn.Linear(6, 5).requires_grad_(False)
+    new, told = fit(start, given, wanted, special, epochs=60, rate=0.05)
+    assert told["after"] < 0.8 * told["before"], "on crops that were left out"
+    held, _ = fit(start, given, wanted, special, hold=1e3, epochs=20)
+    assert (held.weight - start.weight).abs().max() < 0.05 < (new.weight - start.weight).abs().max()
+
+
+def test_only_the_last_layer_of_the_model_changes(tmp_path, monkeypatch, capsys):
+    rng, cat = np.random.default_rng(0), wordnet_ids(load(DEFAULT))[281]
+    photos = []
+    for _ in range(12):
+        file = io.BytesIO()
+        Image.fromarray(rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(file, "PNG")
+        photos.append(file.getvalue())
+    pq.write_table(pa.table({"image": photos, "label": [cat, "n01440764"] * 6}), tmp_path / "some.parquet")
+    shipped = asset("models") / f"{DEFAULT}.safetensors"
+    to = tmp_path / "new"
+    monkeypatch.setattr("sys.argv", ["refit", str(shipped), "--teacher", DEFAULT, "--teacher-px", "128", "--views", "1",
+                                     "--data", str(tmp_path / "some.parquet"), "--to", str(to)])  # fmt: skip
+    refit.main()
+    assert json.loads(capsys.readouterr().out)["of cats"] == 6
+    before, after = load_file(shipped), load_file(to.with_suffix(".safetensors"))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {"head.weight", "head.bias"}
+    assert load(to.with_suffix(".safetensors")).labels == load(DEFAULT).labels
