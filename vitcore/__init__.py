@@ -23,13 +23,14 @@ __all__ = [
     "Vit",
     "analysis",
     "figures",
+    "inspect",
     "load",
     "open_photo",
     "record",
 ]
 
 _HOME = {
-    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo",
+    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo", "inspect": "models.zoo",
     "PhotoError": "images", "open_photo": "images",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
