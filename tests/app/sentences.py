@@ -14,7 +14,9 @@ from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import knobs
 
 ROOT = Path(__file__).parents[2]
-READOUTS = ("class token", "class and distillation tokens", "attention pool", "mean of patches")  # of `Vit.readout`
+READOUTS = (  # of `Vit.readout`
+    "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
+)  # fmt: skip
 
 
 def said() -> set[str]:

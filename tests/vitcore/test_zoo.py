@@ -240,7 +240,8 @@ def test_the_filters_that_meet_the_pixels(shipped, hybrid):
 
 HOSTILE = [
     "", " ", "no_such_model", "vit_tiny_patch16_224.no_such_tag", "../../etc/passwd", "a\nb", "nul\x00l", "x" * 5000,
-    "https://example.org/model", "hf-hub:", "hf-hub:some", "hf-hub:a/b/c", "hf-hub:../x/y", "hf-hub:some/mo del", "test_vit.r160_in1k/..", "<b>", "%s{0}",
+    "https://example.org/model", "hf-hub:", "hf-hub:some", "hf-hub:a/b/c", "hf-hub:../x/y", "hf-hub:some/mo del",
+    "test_vit.r160_in1k/..", "<b>", "%s{0}",
 ]  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 class ClassAndMeanVit(VisionTransformer):  # type: ignore[misc]
     """timm's VisionTransformer with a head over 2·D features: the class token, then the mean of the patches."""
 
+    reads_class_and_mean = True
+
     def __init__(self, **shape: Any) -> None:
         super().__init__(**shape | {"global_pool": "token"})
         self.head = nn.Linear(2 * self.embed_dim, self.num_classes) if self.num_classes else nn.Identity()

@@ -82,7 +82,8 @@ def _get(repo: str, revision: str, file: str, progress: Progress | None) -> Path
     except GatedRepoError:
         raise ModelError(
             say(
-                "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run `hf auth login`.",
+                "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "
+                "`hf auth login`.",
                 repo=repo,
             )
         ) from None

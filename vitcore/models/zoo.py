@@ -65,7 +65,10 @@ class Vit:
 
     @property
     def readout(self) -> str:
-        """Where the answer is read: "class token", "class and distillation tokens", "attention pool", "mean of patches"."""
+        """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
+        "attention pool", "mean of patches"."""
+        if getattr(self.module, "reads_class_and_mean", False):
+            return "class token and mean of patches"
         if getattr(self.module, "attn_pool", None) is not None:
             return "attention pool"
         if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in (

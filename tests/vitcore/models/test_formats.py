@@ -90,7 +90,8 @@ NESTED = {
         "student": {f"module.backbone.{k}": v + 1 for k, v in s.items()} | {"module.head.mlp.0.weight": torch.ones(2, 2)},
         "teacher": {f"backbone.{k}": v for k, v in s.items()} | {"head.last_layer.weight_g": torch.ones(2, 1)},
     },
-    "teacher in one": lambda s: {f"student.backbone.{k}": v + 1 for k, v in s.items()} | {f"teacher.backbone.{k}": v for k, v in s.items()},
+    "teacher in one": lambda s: {f"student.backbone.{k}": v + 1 for k, v in s.items()}
+    | {f"teacher.backbone.{k}": v for k, v in s.items()},
     "MAE": lambda s: {"model": s | {"mask_token": torch.zeros(1, 1, 8), "decoder_pos_embed": torch.zeros(1, 17, 8)}},
 }  # fmt: skip
 
@@ -117,13 +118,10 @@ def test_the_other_models_of_a_checkpoint(tmp_path):
 def test_what_came_before_timms_names(tmp_path):
     """torch.save's older pickle, DeiT-III's layer scale, DINOv2's blocks in chunks, a patch embedding as a layer."""
     module = timm_vit(**CLASSIC, init_values=1.0, no_embed_class=True)
-    state = {k.replace(".ls1.gamma", ".gamma_1").replace(".ls2.gamma", ".gamma_2").replace("blocks.1.", "blocks.0.1.")
-             .replace("blocks.0.n", "blocks.0.0.n"): v for k, v in module.state_dict().items()}  # fmt: skip
-    state = {k.replace("blocks.0.0.0.", "blocks.0.0."): v for k, v in state.items()}
-    state = {
-        k if not k.startswith("blocks.0.") or k[9].isdigit() else k.replace("blocks.0.", "blocks.0.0."): v
-        for k, v in state.items()
-    }
+    rules = {".ls1.gamma": ".gamma_1", ".ls2.gamma": ".gamma_2", "blocks.0.": "blocks.0.0.", "blocks.1.": "blocks.0.1."}
+    state = module.state_dict()
+    for ours, theirs in rules.items():
+        state = {name.replace(ours, theirs): w for name, w in state.items()}
     state["patch_embed.proj.weight"] = state["patch_embed.proj.weight"].flatten(1)
     torch.save(state, tmp_path / "a.pth", _use_new_zipfile_serialization=False)
     x = photos(32, 32)
@@ -230,13 +228,10 @@ def test_models_of_transformers_without_classes(kind, tmp_path):
     module.save_pretrained(tmp_path / "m")
     x = photos(32, 32)
     said = module(x)
-    theirs = (
-        said.image_embeds
-        if kind.endswith("Projection")
-        else said.last_hidden_state[:, 0]
-        if kind == "ViTModel"
-        else said.pooler_output
+    answer = {"ViTModel": "last_hidden_state", "CLIPVisionModelWithProjection": "image_embeds"}.get(
+        kind, "pooler_output"
     )
+    theirs = said[answer][:, 0] if kind == "ViTModel" else said[answer]
     same(tmp_path / "m", x, theirs)
 
 

@@ -108,7 +108,7 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
     names = [entry.filename for entry in entries]
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > MOST_GROWTH * size + SPARE_BYTES:
-        raise ModelError(say("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, as no model's weights do.",
+        raise ModelError(say("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
                              name=file.name, size=size / 1e6, unpacked=unpacked / 1e9))  # fmt: skip
     if twice := _twice(names):
         raise ModelError(say("{name} holds two entries named {entry}.", name=file.name, entry=repr(twice)))
@@ -137,34 +137,43 @@ def _torch(file: Path, mmap: bool) -> Mapping[str, Any]:
             warnings.simplefilter("ignore")
             held = torch.load(file, map_location="cpu", weights_only=True, mmap=mmap)
     except pickle.UnpicklingError as error:
-        needed = re.findall(r"(?:GLOBAL|global:?) ([\w.]+\.\w+)", str(error))
-        if not needed and "weights_only" not in str(error).lower():
-            raise damaged(file, error) from None
-        raise ModelError(say("{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, "
-                             'save only its weights with torch.save(model.state_dict(), "weights.pth").',
-                             name=file.name, code=needed[0] if needed else "pickle"))  # fmt: skip
+        needed = re.findall(r"GLOBAL ([\w.]+)", str(error))
+        raise _needs_code(file, needed[0]) if needed else damaged(file, "pickle") from None
     except Exception as error:  # whatever a damaged pickle makes of torch
         raise damaged(file, error) from None
     if isinstance(held, Mapping):
-        return _weights(held, file.stat().st_size)
+        return _weights(held, file)
     if isinstance(held, Tensor):
         raise ModelError(say("{name} holds a single tensor, not a model.", name=file.name))
     raise ModelError(say("{name} holds no weights by name.", name=file.name))
+
+
+def _needs_code(file: Path, code: str) -> ModelError:
+    return ModelError(
+        say(
+            "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
+            'its weights with torch.save(model.state_dict(), "weights.pth").',
+            name=file.name,
+            code=code,
+        )
+    )
 
 
 def _numpy_scalar() -> Any:
     return np.float64(0).__reduce__()[0]
 
 
-def _weights(held: Mapping[Any, Any], size: int, depth: int = 0) -> dict[str, Any]:
-    """The same nesting with Weights in the place of tensors; those whose values are not all in the file are left out."""
+def _weights(held: Mapping[Any, Any], file: Path, depth: int = 0) -> dict[str, Any]:
+    """The same nesting with Weights in the place of tensors. Raises: ModelError, for one larger than all that the file holds."""
+    most = 4 * file.stat().st_size
     found: dict[str, Any] = {}
     for name, value in held.items():
-        if isinstance(value, Tensor):
-            if value.layout == torch.strided and value.numel() * value.element_size() <= 4 * size:
-                found[str(name)] = Weight(tuple(value.shape), value.detach().clone)
+        if isinstance(value, Tensor) and value.layout == torch.strided:
+            if value.numel() * value.element_size() > most:
+                raise damaged(file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60])))
+            found[str(name)] = Weight(tuple(value.shape), value.detach().clone)
         elif isinstance(value, Mapping) and depth < 5:
-            found[str(name)] = _weights(value, size, depth + 1)
+            found[str(name)] = _weights(value, file, depth + 1)
         else:
             found[str(name)] = value
     return found
@@ -185,9 +194,7 @@ def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:
                 with archive.open(entry) as stream:
                     shape, dtype = _npy_header(stream)
                 if dtype.hasobject:
-                    raise ModelError(say("{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, "
-                                         'save only its weights with torch.save(model.state_dict(), "weights.pth").',
-                                         name=file.name, code="pickle"))  # fmt: skip
+                    raise _needs_code(file, "pickle")
                 if int(np.prod(shape, dtype=object)) * dtype.itemsize > entry.file_size:
                     raise ValueError(f"{entry.filename} is shorter than its shape says")
                 name = entry.filename.removesuffix(".npy")

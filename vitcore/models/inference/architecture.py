@@ -1,8 +1,8 @@
 """A Vision Transformer's architecture, inferred from its tensors' names and shapes (timm's names).
 
 What shapes say: width, depth, patch, MLP or SwiGLU, layer scale, registers, class and distillation token, pooling, head, biases,
-norms, and the grid where it is square. What they cannot say comes back as questions (`vitcore.models.inference.questions`), each with a
-likely answer; where a configuration beside the weights says it, nothing is asked.
+norms, and the grid where it is square. What they cannot say comes back as questions (`vitcore.models.inference.questions`), each
+with a likely answer; where a configuration beside the weights says it, nothing is asked.
 Shapes are letters: D width, M hidden width of the MLP, N patches, P patch, d width of a head.
 """
 

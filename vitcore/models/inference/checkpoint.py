@@ -89,9 +89,9 @@ class Found:
         if self.differences.only_the_head:
             said.append(say("Its head does not fit, so it gives features and names no classes ({tensors}).",
                             tensors=", ".join(self.differences.names[:4])))  # fmt: skip
-        if len(self.parts) > 1:
+        if others := ", ".join(_called(name) for name in self.parts if name != self.part.name):
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
-                            part=_called(self.part.name), others=", ".join(_called(p) for p in self.parts if p != self.part.name)))  # fmt: skip
+                            part=_called(self.part.name), others=others))  # fmt: skip
         if self.part.left_out:
             said.append(say("{count} tensors beside the model were left out, the first is {first}.",
                             count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip
@@ -103,15 +103,15 @@ class Found:
         a = self.inferred.architecture
         if "timm" in a:
             return ((say("format"), self.part.format.title), (say("architecture"), str(a["timm"])))
-        grid = self.inferred.grid
+        grid, step = self.inferred.grid, self.inferred.step_px
         tokens = [say("class token")] * a["class_token"] + [say("distillation token")] * bool(a.get("distilled"))
         tokens += [say("{count} registers", count=a.get("reg_tokens"))] * bool(a.get("reg_tokens"))
         table = [
             (say("format"), self.part.format.title),
             (say("width"), str(a["embed_dim"])),
             (say("blocks"), str(a["depth"])),
-            (say("patch"), f"{_by(self.inferred.step_px)} px"),
-            (say("grid"), f"{_by(grid)}, {_by((grid[0] * self.inferred.step_px[0], grid[1] * self.inferred.step_px[1]))} px" if grid else "?"),
+            (say("patch"), f"{_by(step)} px"),
+            (say("grid"), f"{_by(grid)}, {_by((grid[0] * step[0], grid[1] * step[1]))} px" if grid else "?"),
             (say("heads"), str(a.get("num_heads", "?"))),
             (say("MLP"), f"{round(a['embed_dim'] * a['mlp_ratio'])}" + (f", {a['mlp']}" if "mlp" in a else "")),
             (say("tokens before the patches"), ", ".join(tokens) or say("none")),

@@ -45,8 +45,8 @@ class Question:
         """What happens where the answer is wrong, in the reader's language."""
         facts = dict(self.facts)
         return {
-            "heads": say("The weights fit every number that divides the width, {width}; with a wrong one nothing breaks, but every map "
-                         "of a head and every answer is wrong.", width=facts.get("width", "")),
+            "heads": say("The weights fit every number that divides the width, {width}; with a wrong one nothing breaks, but "
+                         "every map of a head and every answer is wrong.", width=facts.get("width", "")),
             "normalise": say("With other numbers the model sees other colours: answers get worse, and maps change a little."),
             "activation": say("gelu and gelu_tanh hardly differ, quick_gelu differs a little from both; with one of another kind "
                               "the answers are wrong."),
