@@ -9,7 +9,7 @@ from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from vitcore.models import own_files
-from vitcore.models.cards import CARDS
+from vitcore.models.cards import CARDS, OWN_FILE
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import knobs
 
@@ -65,4 +65,4 @@ def data() -> Iterator[str]:
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
-    yield from READOUTS
+    yield from (*READOUTS, OWN_FILE)

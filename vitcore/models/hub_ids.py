@@ -35,7 +35,7 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
     kept = next((path for file in folders.PREFERRED if (path := _kept(repo, revision, file))), None)
     if kept:
         return kept.parent
-    got = {file: _get(repo, revision, file, None) for file in SMALL}
+    got = {file: _get(repo, revision, file, lambda *_: None) for file in SMALL}
     there = next((path for path in got.values() if path), None)
     if there:
         configuration.beside(there.parent)

@@ -132,7 +132,7 @@ def test_what_came_before_timms_names(tmp_path):
 @torch.inference_mode()
 def test_dinov2s_own_names(tmp_path):
     """Registers, a mask token, and SwiGLU by its names there."""
-    module = lively(own_files.build({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True, "init_values": 1.0,
+    module = lively(own_files.build({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True, "init_values": 1,
                                      "mlp": "swiglu packed", "mlp_ratio": 5.34375, **CLASSIC}, 56))  # fmt: skip
     state = module.state_dict()
     state["register_tokens"] = state.pop("reg_token")
@@ -190,7 +190,8 @@ OF_TRANSFORMERS = [
     ("ViTForImageClassification", {}), ("ViTForImageClassification", {"image_size": (48, 32), "patch_size": 16, "qkv_bias": False}),
     ("ViTForImageClassification", {"hidden_act": "gelu_new", "num_attention_heads": 4}),
     ("DeiTForImageClassificationWithTeacher", {}), ("DeiTForImageClassification", {}),
-    ("Dinov2ForImageClassification", {"patch_size": 14, "image_size": 42}), ("Dinov2ForImageClassification", {"use_swiglu_ffn": True}),
+    ("Dinov2ForImageClassification", {"patch_size": 14, "image_size": 42}),
+    ("Dinov2ForImageClassification", {"use_swiglu_ffn": True}),
     ("Dinov2WithRegistersForImageClassification", {"patch_size": 14, "image_size": 42}), ("SiglipForImageClassification", {}),
 ]  # fmt: skip
 

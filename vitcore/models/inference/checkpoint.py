@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from vitcore.models import own_files
-from vitcore.models.cards import ModelError
+from vitcore.models.cards import OWN_FILE, ModelError
 from vitcore.models.formats import configuration, folders, google, nesting
 from vitcore.models.formats.configuration import Configuration
 from vitcore.models.formats.state import State, shapes, values
@@ -152,7 +152,7 @@ class Found:
             "params_m": round(self.params / 1e6, 2),
             "download_mb": 0,
             "licence": "",
-            "note": "your file",
+            "note": OWN_FILE,
         }
         named = labels or (self.configured.labels if shape.get("num_classes") else None)
         return {"card": row, "architecture": shape, "input": seen} | ({"labels": list(named)} if named else {})

@@ -98,7 +98,7 @@ def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
 def _cannot(question: Question, answer: Any) -> ModelError:
     can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISED, "r,g,b/r,g,b"])}
     shown = can.get(question.key) or " · ".join(written(choice) for choice in question.choices)
-    return ModelError(say("{answer} is no answer to “{question}” Possible are: {choices}.",
+    return ModelError(say("“{question}” {answer} is no answer; possible are: {choices}.",
                           answer=repr(str(answer)[:40]), question=question.asks, choices=shown))  # fmt: skip
 
 
