@@ -24,13 +24,14 @@ __all__ = [
     "analysis",
     "figures",
     "film",
+    "inspect",
     "load",
     "open_photo",
     "record",
 ]
 
 _HOME = {
-    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo",
+    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo", "inspect": "models.zoo",
     "PhotoError": "images", "open_photo": "images",
     "film": "train.filming.film",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",

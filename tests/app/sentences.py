@@ -11,13 +11,15 @@ from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from vitcore.models import own_files
-from vitcore.models.cards import CARDS
+from vitcore.models.cards import CARDS, OWN_FILE
 from vitcore.report import html
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import knobs
 
 ROOT = Path(__file__).parents[2]
-READOUTS = ("class token", "class and distillation tokens", "attention pool", "mean of patches")  # of `Vit.readout`
+READOUTS = (  # of `Vit.readout`
+    "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
+)  # fmt: skip
 
 
 def said() -> set[str]:
@@ -70,4 +72,4 @@ def data() -> Iterator[str]:
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
-    yield from READOUTS
+    yield from (*READOUTS, OWN_FILE)

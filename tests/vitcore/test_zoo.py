@@ -1,8 +1,6 @@
 """The models: from this package, from a file with its card, from a hub, or placed by hand; and what is said when not."""
 
-import http.server
 import json
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from tests.conftest import TINY, timm_vit
+from tests.hub import a_hub, point_at
 from tests.models import model_file, run_folder
 from vitcore.forward.recording import record
 from vitcore.models import zoo
@@ -106,10 +105,12 @@ def test_a_file_that_is_not_there(tmp_path):
     assert "nowhere.safetensors does not exist" in refusal(load, tmp_path / "nowhere.safetensors")
 
 
-def test_a_file_without_its_card(own):
+def test_a_file_without_its_card_is_inferred(own):
     own.card.unlink()
-    said = refusal(load, own.file)
-    assert "mine.safetensors" in said and "mine.json" in said
+    vit, x = load(own.file, answers={"heads": 3, "normalise": "half"}), torch.randn(1, 3, 32, 32)
+    assert (vit.name, vit.mean, vit.heads, vit.blocks) == ("mine", (0.5,) * 3, 3, 3)
+    with torch.inference_mode():
+        assert torch.equal(vit.module(x), own.module(x))
 
 
 CARDS_GONE_WRONG = {
@@ -238,7 +239,8 @@ def test_the_filters_that_meet_the_pixels(shipped, hybrid):
 
 HOSTILE = [
     "", " ", "no_such_model", "vit_tiny_patch16_224.no_such_tag", "../../etc/passwd", "a\nb", "nul\x00l", "x" * 5000,
-    "https://example.org/model", "hf-hub:some/model", "test_vit.r160_in1k/..", "<b>", "%s{0}",
+    "https://example.org/model", "hf-hub:", "hf-hub:some", "hf-hub:a/b/c", "hf-hub:../x/y", "hf-hub:some/mo del",
+    "test_vit.r160_in1k/..", "<b>", "%s{0}",
 ]  # fmt: skip
 
 
@@ -251,65 +253,17 @@ def test_names_that_mean_nothing(name, monkeypatch):
 # A hub, ours
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
-    """Answers /{repo}/resolve/main/model.safetensors as the hub does, from `server.files`."""
-
-    def do_HEAD(self):
-        self.answer(body=False)
-
-    def do_GET(self):
-        self.answer(body=True)
-
-    def answer(self, body):
-        self.server.asked.append(f"{self.command} {self.path}")
-        repo, _, name = self.path.lstrip("/").partition("/resolve/main/")
-        data = self.server.files.get(repo)
-        if data is None or name != "model.safetensors":
-            self.send_response(404)
-            self.send_header("X-Error-Code", "EntryNotFound" if repo in self.server.files else "RepoNotFound")
-            self.send_header("Content-Length", "0")
-            return self.end_headers()
-        self.send_response(200)
-        for key, value in {"ETag": f'"{len(data)}"', "X-Repo-Commit": "a" * 40, "X-Linked-Size": len(data)}.items():
-            self.send_header(key, str(value))
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if body:
-            self.wfile.write(data[: self.server.cut])
-            self.server.files.pop(repo) if self.server.cut else None
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A hub on this machine; `hub.files` maps a repository to the bytes of its model."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.files, server.asked, server.cut = {}, [], None
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    point_at(f"http://127.0.0.1:{server.server_port}", tmp_path, monkeypatch)
-    yield server
-    server.shutdown()
-    server.server_close()
+    with a_hub(tmp_path, monkeypatch) as server:
+        yield server
 
 
 @pytest.fixture
 def no_hub(tmp_path, monkeypatch):
     """An address where nobody answers."""
     point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
-
-
-def point_at(address, folder, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setenv("VITCORE_MODELS", str(folder / "by-hand"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)  # no waiting between tries
 
 
 @pytest.fixture(scope="module")

@@ -225,6 +225,8 @@ def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.f
         row[0] = 1
     elif kind == "class and distillation tokens":
         row[:2] = 0.5  # the answer is the mean of two heads
+    elif kind == "class token and mean of patches":
+        row[0], row[grid.prefix :] = 0.5, 0.5 / grid.patches  # the head sees both side by side
     else:
         row[grid.prefix :] = 1 / grid.patches
     return row

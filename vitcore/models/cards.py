@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from vitcore.translation import say
 
 DEFAULT = "vit-tiny-patch8-128"
+OWN_FILE = "your file"  # the note of a model that nobody described
 
 
 class ModelError(ValueError):

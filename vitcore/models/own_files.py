@@ -1,9 +1,10 @@
-"""Models in a user's own files: weights as .safetensors, and beside them a JSON card that says what they are.
+"""Models in files of one's own that a JSON card beside the weights describes: what a name means, the card, and building it.
 
 The card holds `card` (the menu's row), `architecture` (arguments of timm's VisionTransformer, and `mlp_head`), `input`
 (timm's terms for resizing and normalising) and perhaps `labels` (one name a class). A run's folder has both as `model.*`.
 """
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.models.cards import ModelError
+from vitcore.models.formats import SUFFIXES
 from vitcore.translation import say
 
 SHIPPED = asset("models")
@@ -23,8 +25,8 @@ def find(name: str | Path) -> Path | None:
     """
     path = Path(name)
     try:
-        if path.suffix == ".safetensors":
-            if not path.is_file():
+        if path.suffix in SUFFIXES or path.is_symlink():
+            if not path.exists():
                 raise ModelError(say("{name} does not exist.", name=path.name))
             return path
         if path.is_dir() and (path / "model.json").is_file():
@@ -33,12 +35,24 @@ def find(name: str | Path) -> Path | None:
             raise ModelError(
                 say("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
             )
+        if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
+            return path
         shipped = SHIPPED / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
             say("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror)
         ) from None
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a directory holds weights, or says that it should."""
+    return (folder / "config.json").is_file() or any(file.suffix in SUFFIXES for file in folder.iterdir())
+
+
+def has_card(file: Path) -> bool:
+    """Whether a card beside a weights file says what they are; where none does, `inspect` finds out."""
+    return file.is_file() and file.suffix != ".json" and file.with_suffix(".json").is_file()
 
 
 def facts(file: Path) -> dict[str, Any]:
@@ -61,12 +75,31 @@ def facts(file: Path) -> dict[str, Any]:
     return said
 
 
-def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
-    """timm's VisionTransformer for images of `size` px; where `mlp_head` is true, with the paper's pre-training head."""
-    from timm.models.vision_transformer import VisionTransformer
+OURS = (
+    "mlp_head",
+    "norm_eps",
+    "norm",
+    "mlp",
+    "distilled",
+    "backbone",
+    "reads_class_and_mean",
+    "timm",
+)  # terms beside timm's
 
-    shape = {name: value for name, value in architecture.items() if name != "mlp_head"}
-    module: Any = VisionTransformer(**shape | {"img_size": size})
+
+def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
+    """timm's model for images of `size` px: its VisionTransformer with the arguments in `architecture`, and what these add.
+
+    `mlp_head`: the paper's pre-training head; `distilled`: DeiT's second token; `backbone`: blocks of each stage of a hybrid's
+    ResNet; `mlp`: "swiglu" or "swiglu packed"; `norm`: "rms"; `norm_eps`; `reads_class_and_mean`: DINOv2's classifier;
+    `timm`: another architecture of timm's by its name, whose arguments the others are.
+    """
+    shape = {name: value for name, value in architecture.items() if name not in OURS} | {"img_size": size}
+    if "timm" in architecture:
+        import timm
+
+        return timm.create_model(architecture["timm"], pretrained=False, **shape)
+    module: Any = _class(architecture)(**shape | _layers(architecture))
     if architecture.get("mlp_head"):
         from vitcore.models.tanh_head import mlp_head
 
@@ -74,10 +107,49 @@ def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
     return module
 
 
-def fill(module: Any, file: Path) -> None:
-    """Read the weights as 32-bit floats; positions are resampled by timm where the module's grid is another."""
-    from safetensors.torch import load_file
+def _class(architecture: dict[str, Any]) -> Any:
+    from timm.models.deit import VisionTransformerDistilled
+    from timm.models.vision_transformer import VisionTransformer
+
+    from vitcore.models.class_and_mean import ClassAndMeanVit
+
+    if architecture.get("reads_class_and_mean"):
+        return ClassAndMeanVit
+    return VisionTransformerDistilled if architecture.get("distilled") else VisionTransformer
+
+
+def _layers(architecture: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that are classes: how a block's norms and MLP are made, and a hybrid's backbone."""
+    from timm.layers import HybridEmbed, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
+    from timm.models.vision_transformer_hybrid import _resnetv2
+
+    found: dict[str, Any] = {}
+    if {"norm", "norm_eps"} & set(architecture):
+        norm = RmsNorm if architecture.get("norm") == "rms" else LayerNorm
+        found["norm_layer"] = functools.partial(norm, eps=float(architecture.get("norm_eps", 1e-6)))
+    if architecture.get("mlp"):
+        found |= {
+            "mlp_layer": {"swiglu": SwiGLU, "swiglu packed": SwiGLUPacked}[architecture["mlp"]],
+            "act_layer": "silu",
+        }
+    if "backbone" in architecture:
+        found["embed_layer"] = functools.partial(HybridEmbed, backbone=_resnetv2(tuple(architecture["backbone"])))
+    return found
+
+
+def fill(module: Any, file: Path, native: Any) -> None:
+    """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
+
+    native: the input size they were made for; where the module is built for another one, timm resamples the positions.
+    """
     from timm.models.vision_transformer import checkpoint_filter_fn
 
-    state = {k: v.float() for k, v in load_file(file).items()}
-    module.load_state_dict(checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True))
+    from vitcore.models.formats import folders, nesting
+    from vitcore.models.formats.state import values
+
+    part = nesting.parts(folders.tree(file), file.name)[0]
+    module.pretrained_model_args = {"img_size": native}
+    state = checkpoint_filter_fn(
+        part.format.convert(values(part.weights)), module, interpolation="bicubic", antialias=True
+    )
+    module.load_state_dict(state, assign=True)

@@ -4,7 +4,7 @@ Weights come from this package, from a folder of the user's, or from the Hugging
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.models.hub import Progress
 from vitcore.models.hub import fetch as fetch
+from vitcore.models.hub_ids import HUB_ID, fetch_id
+from vitcore.models.inference.checkpoint import Found
+from vitcore.models.inference.checkpoint import inspect as inspect
 from vitcore.models.plan import check
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.translation import say
@@ -63,7 +66,10 @@ class Vit:
 
     @property
     def readout(self) -> str:
-        """Where the answer is read: "class token", "class and distillation tokens", "attention pool", "mean of patches"."""
+        """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
+        "attention pool", "mean of patches"."""
+        if getattr(self.module, "reads_class_and_mean", False):
+            return "class token and mean of patches"
         if getattr(self.module, "attn_pool", None) is not None:
             return "attention pool"
         if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in (
@@ -75,18 +81,51 @@ class Vit:
 
 
 def load(
-    name: str | Path = DEFAULT, image_px: int | tuple[int, int] | None = None, progress: Progress | None = None
+    name: str | Path = DEFAULT,
+    image_px: int | tuple[int, int] | None = None,
+    progress: Progress | None = None,
+    answers: Mapping[str, Any] | None = None,
 ) -> Vit:
-    """Load a model by name (shipped, or any ViT of timm's on the hub), from a .safetensors file with its .json card, or
-    from a run's folder (model.safetensors and model.json).
+    """Load a model by name (shipped, or any ViT of timm's on the hub), by `hf-hub:` id, from a weights file, a directory of
+    timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
 
-    `image_px` asks for another input size (height, width); positions are then resampled by timm.
+    `image_px` asks for another input size (height, width); positions are then resampled by timm. Of a file without a card
+    everything is inferred (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
     Raises: ModelError, with a sentence that says what to do.
     """
+    if str(name).startswith(HUB_ID):
+        return open_found(inspect(fetch_id(str(name), progress)), answers, image_px=image_px, called=str(name))
     file = own_files.find(name)
     if file is None:
         return _load_hub(str(name), image_px, progress)
+    if file.is_dir() or (file.is_file() and not own_files.has_card(file)):
+        return open_found(inspect(file), answers, image_px=image_px)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px)
+
+
+def open_found(
+    found: Found,
+    answers: Mapping[str, Any] | None = None,
+    labels: list[str] | None = None,
+    image_px: int | tuple[int, int] | None = None,
+    called: str = "",
+) -> Vit:
+    """The model that `vitcore.inspect` found in a file; what is not answered is taken as likely.
+
+    labels: one name a class; image_px: another input size (height, width), to which timm resamples the positions; called:
+    its name here, else that of the file. Raises: ModelError, when it can't be opened, and for an impossible answer.
+    """
+    facts, module = found.card(answers, labels), found.module(answers)
+    try:
+        if image_px:
+            module.set_input_size(img_size=_pair(image_px))
+        size = tuple(module.patch_embed.img_size) if getattr(module.patch_embed, "img_size", None) else (224, 224)
+        card = ModelCard(called or found.name, **facts["card"])
+        return _assemble(card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"))
+    except ModelError:
+        raise
+    except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
+        raise ModelError(say("{name} can't be loaded: {reason}", name=found.name, reason=first_line(error))) from None
 
 
 def available() -> list[ModelCard]:
@@ -97,9 +136,11 @@ def available() -> list[ModelCard]:
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> Vit:
     facts, called = own_files.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
-        size = image_px or facts["architecture"]["img_size"]
-        module = own_files.build(facts["architecture"], size)
-        own_files.fill(module, file)
+        native = facts["architecture"]["img_size"]
+        size = image_px or native
+        with torch.device("meta"):
+            module = own_files.build(facts["architecture"], size)
+        own_files.fill(module, file, native)
         card = ModelCard(name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
     except KeyError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from vitcore.errors import first_line
 from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.shell import compare as comparing
+from vitcore.shell import inspect as inspecting
 from vitcore.shell import report as taking_away
 from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
@@ -94,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = verbs.add_parser("models", help="the models of the menu")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=models)
+    inspecting.add(verbs)
     training.add(verbs)
     return parser
 
@@ -103,10 +105,13 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     if photo:
         verb.add_argument("photo", nargs="*" if photo == "*" else None, type=Path)
     verb.add_argument(
-        "--model", default=DEFAULT, help=f"a name of `models`, any ViT of timm's, or a file (default {DEFAULT})"
+        "--model",
+        default=DEFAULT,
+        help=f"a name of `models`, any ViT of timm's, an hf-hub: id, a file or a directory (default {DEFAULT})",
     )
     verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    inspecting.flags(verb)
     verb.set_defaults(run=run)
     return verb
 
@@ -121,14 +126,15 @@ def _rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _load(args: argparse.Namespace) -> Vit:
-    return _load_named(args.model)
+    return _load_named(args.model, inspecting.given(args))
 
 
-def _load_named(name: str) -> Vit:
+def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
     from vitcore.models.zoo import load
 
+    inspecting.tell_what_is_assumed(name, answers or {})
     with _bar("Downloading") as progress:
-        return load(name, progress=progress)
+        return load(name, progress=progress, answers=answers)
 
 
 class _bar:

@@ -8,7 +8,7 @@ from timm.models import save_for_hf
 
 from vitcore.models import own_files
 from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit, load, wordnet_ids
+from vitcore.models.zoo import Vit, inspect, load, wordnet_ids
 
 NEAREST = {  # width -> timm's architecture of that name; every argument of a model's own is written beside it
     384: "vit_small_patch16_224", 768: "vit_base_patch16_224", 1024: "vit_large_patch16_224",
@@ -24,7 +24,7 @@ def export(model: str | Path, to: str | Path) -> Path:
     Raises: ModelError, for models timm can't build (the paper's pre-training head) and folders that can't be written.
     """
     vit, file = load(model), own_files.find(model)
-    module = vit.module if file is None else _as_timm(vit, own_files.facts(file))
+    module = vit.module if file is None else _as_timm(vit, _facts(file))
     try:
         save_for_hf(module, str(to), model_config=_names(vit), safe_serialization=True)
     except OSError as error:
@@ -32,9 +32,20 @@ def export(model: str | Path, to: str | Path) -> Path:
     return Path(to)
 
 
+def _facts(file: Path) -> dict[str, Any]:
+    """The card beside the file, else the one that it would get."""
+    return own_files.facts(file) if own_files.has_card(file) or not file.exists() else inspect(file).card()
+
+
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
-    """The user's model as timm's factory builds it; timm then keeps the arguments it was built with."""
-    shape = facts["architecture"]
+    """The model of one's own as timm's factory builds it, which notes down what it was built with."""
+    shape = dict(facts["architecture"])
+    if shape.get("norm_eps") == 1e-6:  # timm's own
+        del shape["norm_eps"]
+    if others := [term for term in own_files.OURS if term != "mlp_head" and shape.get(term)]:
+        raise ModelError(
+            f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json."
+        )
     if shape.get("mlp_head"):
         raise ModelError(
             f"{vit.name} has the paper's pre-training head, a hidden layer that timm's models lack: fine-tune it first, "

@@ -1,0 +1,218 @@
+"""Files that are no model, or a damaged one: one sentence each, nothing run, nothing left behind, and the next file opens."""
+
+import io
+import json
+import pickle
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save, save_file
+
+from tests.checkpoints import to_google
+from tests.conftest import timm_vit
+from vitcore.models import zoo
+from vitcore.models.cards import ModelError
+
+SHAPE = {"embed_dim": 64, "num_heads": 1, "depth": 2}
+
+
+class Payload:
+    """What a hostile pickle holds: a call that would be made when it is opened."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+@pytest.fixture(scope="module")
+def state():
+    return timm_vit(**SHAPE).state_dict()
+
+
+def bytes_of(held, **options) -> bytes:
+    out = io.BytesIO()
+    torch.save(held, out, **options)
+    return out.getvalue()
+
+
+def repacked(data: bytes, method: int, extra: dict[str, bytes] | None = None) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", method) as new:
+        for entry in old.infolist():
+            new.writestr(entry.filename, old.read(entry))
+        for name, more in (extra or {}).items():
+            new.writestr(name, more)
+    return out.getvalue()
+
+
+def npz(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def changed(state, **tensors):
+    return save({**state, **{name.replace("__", "."): w for name, w in tensors.items()}})
+
+
+def nan(w):
+    return torch.where(torch.arange(w.numel()).view_as(w) == 3, torch.nan, w)
+
+
+def llama():
+    return save(
+        {"model.embed_tokens.weight": torch.zeros(9, 4), "model.layers.0.self_attn.q_proj.weight": torch.zeros(4, 4)}
+    )
+
+
+def one_less(state, name):
+    return save({k: v for k, v in state.items() if k != name})
+
+
+BAD = {
+    "empty": (".pth", lambda s: b"", "is empty"),
+    "text": (".pth", lambda s: b"weights\n" * 99, "no model's file"),
+    "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "damaged or incomplete"),
+    "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "PNG file"),
+    "Keras": (".pt", lambda s: b"\x89HDF\r\n\x1a\n" + bytes(99), "Keras"),
+    "3 GB header": (".safetensors", lambda s: struct.pack("<Q", 3 * 10**9) + b"{" + bytes(99), "3,000,000,000"),
+    "header cut": (".safetensors", lambda s: save(s)[:60], "incomplete"),
+    "half of it": (".safetensors", lambda s: save(s)[:-5000], "incomplete"),
+    "header of noise": (".safetensors", lambda s: struct.pack("<Q", 50) + b"{" + b"\xff" * 99, "damaged"),
+    "half a pickle": (".pth", lambda s: bytes_of(s)[:-5000], "damaged or incomplete"),
+    "half an old pickle": (".pth", lambda s: bytes_of(s, _use_new_zipfile_serialization=False)[:2000], "damaged"),
+    "half an archive": (".npz", lambda s: npz(a=np.ones(9))[:-9], "damaged"),
+    "a number": (".pth", lambda s: bytes_of(3), "no weights by name"),
+    "a tensor": (".pth", lambda s: bytes_of(torch.ones(3)), "single tensor"),
+    "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no weights"),
+    "objects": (".npz", lambda s: npz(a=np.array([{}], dtype=object)), "running code"),
+    "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
+    "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),
+    "bomb of zeros": (".npz", lambda s: npz(a=np.zeros(70_000_000, np.uint8)), "would grow"),
+    "two of one name": (".npz", lambda s: repacked(npz(a=np.ones(3)), 0, {"a.npy": b"x"}), "two entries named"),
+    "language model": (".safetensors", lambda s: llama(), "language model"),
+    "some tensors": (".safetensors", lambda s: save({"layer.weight": torch.ones(3)}), "no Vision Transformer"),
+    "a million classes": (".safetensors", lambda s: changed(s, head__weight=torch.zeros(10**6, 1)), "1,000,000 classes"),
+    "NaN": (".safetensors", lambda s: changed(s, blocks__1__mlp__fc1__weight=nan(s["blocks.1.mlp.fc1.weight"])), "NaN"),
+    "misshapen": (".safetensors", lambda s: changed(s, blocks__1__mlp__fc2__bias=torch.ones(3)), "fc2.bias is 3, not 64"),
+    "missing": (".pth", lambda s: one_less(s, "blocks.1.norm2.bias"), "missing: blocks.1.norm2.bias"),
+    "unexpected": (".pt", lambda s: changed(s, blocks__0__adapter__weight=torch.ones(3)), "unexpected: blocks.0.adapter.weight"),
+    "a block missing": (".pt", lambda s: changed(s, blocks__4__norm1__weight=torch.ones(64)), "missing: blocks.2"),
+    "no blocks": (".pt", lambda s: save({k: v for k, v in s.items() if "blocks" not in k}), "no blocks"),
+    "gray photos": (".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 65)), "three colours"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_model(kind, state, tmp_path):
+    suffix, make, expected = BAD[kind]
+    file = tmp_path / f"mine{suffix}"
+    file.write_bytes(make(state))
+    with pytest.raises(ModelError) as caught:
+        zoo.load(file)
+    said = str(caught.value)
+    assert expected in said and said.isprintable() and 10 < len(said) < 420, said
+    assert [f.name for f in tmp_path.iterdir()] == [file.name], "something was left behind"
+    file.write_bytes(save(state))  # a second try
+    assert zoo.load(file).blocks == 2
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_code_in_a_pickle_is_not_run(old, state, tmp_path):
+    trace = tmp_path / "was-here"
+    torch.save({"model": state, "args": Payload(trace)}, tmp_path / "a.pth", _use_new_zipfile_serialization=not old)
+    (tmp_path / "b.pth").write_bytes(pickle.dumps(Payload(trace), protocol=2))
+    for name in ("a.pth", "b.pth"):
+        with pytest.raises(ModelError, match=r"without running code in it .*getattr.*torch.save"):
+            zoo.load(tmp_path / name)
+    assert not trace.exists()
+
+
+def test_a_whole_module_is_code_too(tmp_path):
+    torch.save(timm_vit(**SHAPE), tmp_path / "a.pth")
+    with pytest.raises(ModelError, match="VisionTransformer"):
+        zoo.load(tmp_path / "a.pth")
+
+
+def test_settings_beside_the_weights_are_no_code(state, tmp_path):
+    import argparse
+
+    held = {"model": state, "args": argparse.Namespace(lr=0.1, output_dir=Path("x")), "best": np.float64(0.5)}
+    torch.save(held, tmp_path / "a.pth")
+    assert zoo.load(tmp_path / "a.pth").blocks == 2
+
+
+def test_links(state, tmp_path):
+    save_file(state, tmp_path / "real.safetensors")
+    links = {"good": "real.safetensors", "nowhere": "gone.safetensors", "round": "round.safetensors"}
+    for name, to in links.items():
+        (tmp_path / f"{name}.safetensors").symlink_to(tmp_path / to)
+    assert zoo.load(tmp_path / "good.safetensors").name == "good"
+    for name in ("nowhere", "round"):
+        with pytest.raises(ModelError, match=f"{name}.safetensors"):
+            zoo.load(tmp_path / f"{name}.safetensors")
+
+
+def test_two_files_in_one_folder(state, tmp_path):
+    for name in ("a.pth", "b.pth"):
+        torch.save(state, tmp_path / name)
+    with pytest.raises(ModelError, match=r"a\.pth, b\.pth"):
+        zoo.load(tmp_path)
+    save_file(state, tmp_path / "model.safetensors")  # the name that such folders give it
+    assert zoo.load(tmp_path).name == tmp_path.name
+
+
+def test_a_head_that_does_not_fit_is_left_out(state, tmp_path):
+    save_file({k: v for k, v in state.items() if k != "head.bias"}, tmp_path / "a.safetensors")
+    found = zoo.inspect(tmp_path / "a.safetensors")
+    assert found.problems == () and "head.bias" in found.notes[0]
+    vit = zoo.open_found(found)
+    assert vit.labels == () and vit.module.num_classes == 0
+
+
+CONFIGURATIONS = [
+    "{", "[]", '{"model_type": "llama"}', '{"vision_config": 3}', '{"architecture": "resnet18", "pretrained_cfg": {}}',
+    '{"num_attention_heads": "many", "patch_size": 8}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", CONFIGURATIONS)
+def test_configurations_that_are_wrong(config, state, tmp_path):
+    save_file(state, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(config)
+    with pytest.raises(ModelError):
+        zoo.load(tmp_path)
+
+
+@pytest.mark.parametrize("shard", ["../../etc/passwd", 3, "gone.safetensors"])
+def test_shards_lie_beside_their_index(shard, tmp_path):
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
+    with pytest.raises(ModelError):
+        zoo.load(tmp_path)
+
+
+def test_tensors_that_claim_more_than_the_file_holds(state, tmp_path):
+    torch.save(state | {"pos_embed": torch.zeros(1).expand(1, 10**9, 64)}, tmp_path / "a.pth")
+    assert (tmp_path / "a.pth").stat().st_size < 10**6
+    with pytest.raises(ModelError, match="pos_embed"):
+        zoo.load(tmp_path / "a.pth")
+
+
+def test_a_tar_and_an_archive_of_google_that_is_short(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(__file__, "x.py")
+    with pytest.raises(ModelError, match="no model's file"):
+        zoo.load(tmp_path / "a.tar")
+    module = timm_vit(**SHAPE)
+    to_google(module, tmp_path / "b.npz")
+    with np.load(tmp_path / "b.npz") as held:
+        np.savez(tmp_path / "c.npz", **{n: held[n] for n in held if "encoderblock_1/LayerNorm_2/bias" not in n})
+    with pytest.raises(ModelError, match=r"missing: blocks.1.norm2.bias"):
+        zoo.load(tmp_path / "c.npz")

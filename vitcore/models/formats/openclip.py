@@ -1,0 +1,46 @@
+"""OpenCLIP's visual tower (and OpenAI CLIP's, whose weights have the same names), alone or in the whole model.
+
+timm converts it; what is added are layer scale, and towers that are timm models themselves.
+"""
+
+import torch
+
+from vitcore.models.formats.state import Format, State, drop, rename
+
+
+def convert(state: State) -> State:
+    """`transformer.resblocks.N` and the rest to timm's names; the projection to the text's space becomes the head."""
+    from timm.models.vision_transformer import _convert_openai_clip
+
+    scales = rename({name: state.pop(name) for name in list(state) if ".ls_" in name},
+                    ((r"transformer\.resblocks\.", "blocks."), (r"\.ls_(\d)\.", r".ls\1.")))  # fmt: skip
+    converted: State = _convert_openai_clip(state, None, prefix="")
+    state.clear()
+    if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
+        kernel = converted["patch_embed.proj.weight"]
+        converted["patch_embed.proj.bias"] = torch.zeros(kernel.shape[0], device=kernel.device)
+    if "head.weight" in converted:
+        head = converted["head.weight"]
+        converted["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    return converted | scales
+
+
+def convert_trunk(state: State) -> State:
+    """A timm model inside OpenCLIP: `visual.trunk.` before its names, and a head of OpenCLIP's beside it."""
+    drop(state, r"(?!visual\.(trunk|head)\.)")
+    state = rename(state, ((r"^visual\.trunk\.", ""), (r"^visual\.head\.proj\.", "head.")))
+    if "head.weight" in state and "head.bias" not in state:
+        head = state["head.weight"]
+        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    return state
+
+
+TOWER = Format(
+    "OpenCLIP",
+    ("conv1.weight", "class_embedding", "positional_embedding"),
+    convert,
+    likely={"eps": 1e-5, "normalise": "clip"},
+)
+TRUNK = Format(
+    "OpenCLIP (timm)", ("visual.trunk.patch_embed.proj.weight",), convert_trunk, likely={"normalise": "half"}
+)

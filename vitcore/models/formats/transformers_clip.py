@@ -1,0 +1,60 @@
+"""Hugging Face transformers' vision towers of SigLIP and CLIP: `embeddings.patch_embedding`, `encoder.layers.N.self_attn`."""
+
+import torch
+
+from vitcore.models.formats.state import Format, Rules, State, drop, join, rename
+
+RULES: Rules = (
+    (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
+    (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
+    (r"^embeddings\.class_embedding$", "cls_token"),
+    (r"^encoder\.layers\.(\d+)\.", r"blocks.\1."),
+    (r"\.layer_norm([12])\.", r".norm\1."),
+    (r"\.self_attn\.out_proj\.", ".attn.proj."),
+    (r"\.self_attn\.([qkv])_proj\.", r".attn.\1."),
+    (r"^pre_layrnorm\.", "norm_pre."),  # theirs
+    (r"^post_layernorm\.", "norm."),
+    (r"^head\.probe$", "attn_pool.latent"),
+    (r"^head\.attention\.in_proj_", "attn_pool.qkv."),
+    (r"^head\.attention\.out_proj\.", "attn_pool.proj."),
+    (r"^head\.layernorm\.", "attn_pool.norm."),
+    (r"^head\.", "attn_pool."),
+    (r"^(?:visual_projection|classifier)\.", "head."),
+)
+
+
+def convert(state: State) -> State:
+    """Query, key and value become one matrix; a classifier reads the mean of the patches, and then no attention pool."""
+    pooled = "classifier.weight" not in state
+    state = rename(state, RULES)
+    for kind in ("weight", "bias"):
+        join(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+        if f"attn_pool.qkv.{kind}" in state:
+            query, rest = state.pop(f"attn_pool.qkv.{kind}").tensor_split([len(state["attn_pool.proj.bias"])])
+            state |= {f"attn_pool.q.{kind}": query, f"attn_pool.kv.{kind}": rest}
+    if not pooled:
+        drop(state, r"attn_pool\.")
+    if "pos_embed" in state:
+        state["pos_embed"] = state["pos_embed"].unsqueeze(0)
+    if "cls_token" in state:
+        state["cls_token"] = state["cls_token"].reshape(1, 1, -1)
+    if "head.weight" in state and "head.bias" not in state:  # CLIP's projection has none
+        head = state["head.weight"]
+        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    return state
+
+
+SIGLIP = Format(
+    "transformers (SigLIP)",
+    ("embeddings.patch_embedding.weight", "embeddings.patch_embedding.bias"),
+    convert,
+    beside=(r"classifier\.(weight|bias)$",),
+    likely={"activation": "gelu_tanh", "normalise": "half"},
+)
+CLIP = Format(
+    "transformers (CLIP)",
+    ("embeddings.patch_embedding.weight", "embeddings.class_embedding"),
+    convert,
+    beside=(r"(visual_projection|classifier)\.(weight|bias)$",),
+    likely={"activation": "quick_gelu", "eps": 1e-5, "normalise": "clip"},
+)

@@ -1,0 +1,104 @@
+"""Models of the Hugging Face hub by their ids, `hf-hub:owner/name`: the files that make such a directory, fetched into the cache.
+
+Its configuration comes first, so that what is no Vision Transformer is refused before its weights are downloaded.
+"""
+
+import re
+from pathlib import Path
+
+from vitcore.models.cards import ModelError
+from vitcore.models.formats import configuration, folders
+from vitcore.models.formats.reading import json_object
+from vitcore.models.hub import ANSWER_SECONDS, Progress, _bar, _disk_is_full
+from vitcore.translation import say
+
+HUB_ID = "hf-hub:"
+VALID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(@[\w.-]{1,100})?")
+SMALL = ("config.json", "open_clip_config.json", "preprocessor_config.json")
+
+
+def fetch_id(name: str, progress: Progress | None = None) -> Path:
+    """The folder of a hub id with its configuration and weights, downloaded if need be.
+
+    Raises: ModelError, when the id is none, the hub does not have it, does not give it, or can't be reached.
+    """
+    said = name.removeprefix(HUB_ID)
+    if not VALID.fullmatch(said):
+        raise ModelError(
+            say(
+                "{name} is no id of the hub: those look like {example}.",
+                name=repr(name[:60]),
+                example="hf-hub:timm/vit_tiny_patch16_224.augreg_in21k",
+            )
+        )
+    repo, _, revision = said.partition("@")
+    kept = next((path for file in folders.PREFERRED if (path := _kept(repo, revision, file))), None)
+    if kept:
+        return kept.parent
+    got = {file: _get(repo, revision, file, lambda *_: None) for file in SMALL}
+    there = next((path for path in got.values() if path), None)
+    if there:
+        configuration.beside(there.parent)
+    for file in (*folders.INDEXES, *folders.PREFERRED):
+        path = _get(repo, revision, file, progress)
+        if path is None:
+            continue
+        if file in folders.INDEXES:
+            for shard in sorted(set(json_object(path).get("weight_map", {}).values())):
+                if Path(shard).name == shard:
+                    _get(repo, revision, shard, progress)
+        return path.parent
+    raise ModelError(
+        say(
+            "{repo} on the hub holds no weights in a file known here ({files}).",
+            repo=repo,
+            files=", ".join(folders.PREFERRED),
+        )
+    )
+
+
+def _kept(repo: str, revision: str, file: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    kept = try_to_load_from_cache(repo, file, revision=revision or None)
+    return Path(kept) if isinstance(kept, str) else None
+
+
+def _get(repo: str, revision: str, file: str, progress: Progress | None) -> Path | None:
+    """One file of a repository, None where it has none of that name."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    if kept := _kept(repo, revision, file):
+        return kept
+    try:
+        get_hf_file_metadata(hf_hub_url(repo, file, revision=revision or None), timeout=ANSWER_SECONDS)
+        return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_bar(progress)))
+    except GatedRepoError:
+        raise ModelError(
+            say(
+                "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "
+                "`hf auth login`.",
+                repo=repo,
+            )
+        ) from None
+    except (RepositoryNotFoundError, RevisionNotFoundError):
+        raise ModelError(
+            say("The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo)
+        ) from None
+    except EntryNotFoundError:
+        return None
+    except Exception as error:  # the hub's client, its transports and the disk each raise their own
+        if _disk_is_full(error):
+            raise ModelError(say("{name} could not be downloaded: the disk is full.", name=repo)) from None
+        raise ModelError(
+            say(
+                "{repo} could not be downloaded: the hub can't be reached, or answers with an error. Try again later.",
+                repo=repo,
+            )
+        ) from None
