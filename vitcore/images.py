@@ -170,7 +170,7 @@ def _smaller(image: Image.Image) -> bool:
         return False
     for part in (2, 4, 8):
         if wide * high <= MAX_PIXELS * part**2:
-            image.draft(None, (wide // part, high // part))  # type: ignore[arg-type]
+            image.draft(None, (wide // part, high // part))
             return image.width * image.height <= MAX_PIXELS
     return False
 

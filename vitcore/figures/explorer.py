@@ -60,6 +60,6 @@ def _lit(share: NDArray, photo: Image.Image, style: str) -> NDArray[np.uint8]:
     )[..., None]
     under = np.asarray(photo.convert("RGB"), float)
     if style == "light":
-        return np.uint8(np.round(under * (1 - (222 - 222 * amount / 255) / 255)))
+        return np.round(under * (1 - (222 - 222 * amount / 255) / 255)).astype(np.uint8)
     alpha = (150 + 55 * amount / 255) / 255
-    return np.uint8(np.round((1 - alpha) * under + alpha * lut(SEQUENTIAL)[amount[..., 0].astype(np.uint8)]))
+    return np.round((1 - alpha) * under + alpha * lut(SEQUENTIAL)[amount[..., 0].astype(np.uint8)]).astype(np.uint8)

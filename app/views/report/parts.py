@@ -46,7 +46,7 @@ def _pin(text: texts.Prose, count: int) -> int | None:
     given = st.session_state.pop("_pinned", None)
     kept = st.session_state.get("pin") if given is None else given
     if given is not None or (kept is not None and not 0 <= kept < count):
-        st.session_state["pin"] = kept if kept < count else None
+        st.session_state["pin"] = kept if kept is not None and kept < count else None
     return st.number_input(
         text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=140, placeholder=text["no pin"],
         help=text["pin help"],
