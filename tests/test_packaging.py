@@ -85,7 +85,10 @@ def test_everything_imported_is_required():
     ours = sys.stdlib_module_names | {"vitcore", "app"}
     foreign = {name: path for name, path in imported.items() if name not in ours}
     missing = {n: p for n, p in foreign.items() if canonical(IMPORTED_AS.get(n, n)) not in pins("requirements.txt")}
-    assert missing == {}
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    optional = {canonical(re.split(r"[ <>=\[]", name)[0]) for names in extras.values() for name in names}
+    assert {canonical(name) for name in missing} - optional == set(), "neither required nor an extra"
+    assert {name for name in optional if name in missing} <= set(pins("requirements-dev.txt")), "and the tests have it"
 
 
 def test_versions_written_twice_agree():

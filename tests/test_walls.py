@@ -17,7 +17,7 @@ VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
 APP = sorted((ROOT / "app").rglob("*.py"))
 VIEWS = sorted((ROOT / "app" / "views").glob("*/page.py"))
 ANALYSIS = sorted((ROOT / "vitcore" / "analysis").glob("*.py"))
-FIGURES = sorted((ROOT / "vitcore" / "figures").glob("*.py"))
+FIGURES = sorted((ROOT / "vitcore" / "figures").rglob("*.py"))
 HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "scipy", "matplotlib", "pandas"}
 PURE = {"collections", "dataclasses", "functools", "itertools", "math", "typing"}  # of the standard library
 
@@ -106,7 +106,7 @@ ROOMS = {
         "vitcore.translation",
     ),
     "models/formats": ("vitcore.models.cards", "vitcore.models.formats", "vitcore.translation"),
-    "models/inference": ("vitcore.models", "vitcore.translation"),
+    "models/inference": ("vitcore.errors", "vitcore.models", "vitcore.translation"),
     "models/zoo.py": (
         "vitcore.errors",
         "vitcore.grid",
@@ -207,7 +207,8 @@ CACHING = [
     ROOT / "app" / name for name in ("state/session.py", "state/runs.py", "texts.py")
 ]  # small things, by their number
 KEEPING = [
-    ROOT / "app" / "state" / name for name in ("models.py", "session.py", "runs.py", "insights.py", "reports.py")
+    ROOT / "app" / "state" / f"{name}.py"
+    for name in ("models", "session", "runs", "insights", "reports", "features", "shuffles")
 ]  # by bytes
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.models.zoo import Vit
+    from vitcore.train.judging.few_shot_draws import Draws
 
 PIXELS = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
@@ -49,6 +50,13 @@ def of_photos(
             budget.STORE.put(_key(version, trained, digest_of(photos[i])), features)
         told((start + len(rows)) / len(missing))
     return np.stack(found)
+
+
+def draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> Draws:
+    """Few-shot answers over many draws of the photos to learn from."""
+    from vitcore.train.judging.few_shot_draws import over_draws
+
+    return over_draws(x, labels, shots)
 
 
 def _key(version: str, trained: bool, digest: str) -> budget.Key:

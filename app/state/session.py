@@ -140,37 +140,6 @@ def tiles(model: str) -> bytes:
     return encoded(tiles_picture(cosine, models.loaded(model).grid, gutter=False))[0]
 
 
-@budget.kept
-def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
-    """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
-    from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, top_classes
-    from vitcore.models import zoo
-
-    vit = models.loaded(model)
-    order = patches.shuffled(vit.grid.patches, seed)
-    mixed = patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid)
-    answers = [_rec.logits, predict(vit, mixed)]
-    if zoo.positions(vit) is not None:
-        answers.append(predict(vit, mixed, order, move_positions=True))
-    return [top_classes(logits, vit.labels) for logits in answers]
-
-
-@budget.kept
-def shares_shuffled(model: str, key: str, seed: int, _rec: Recording) -> tuple[float, float, float | None]:
-    """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
-    from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, predict_without_place, probabilities
-    from vitcore.models import zoo
-
-    vit, best = models.loaded(model), int(_rec.logits.argmax())
-    order = patches.shuffled(vit.grid.patches, seed)
-    mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid))
-    bare = None if zoo.positions(vit) is None else predict_without_place(vit, _rec.seen.pixels)
-    first, second = (float(probabilities(logits)[best]) for logits in (_rec.logits, mixed))
-    return first, second, None if bare is None else float(probabilities(bare)[best])
-
-
 def sample_files() -> list[tuple[str, bytes]]:
     """The gallery's photos: (name, bytes)."""
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]

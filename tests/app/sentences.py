@@ -72,4 +72,14 @@ def data() -> Iterator[str]:
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
-    yield from (*READOUTS, OWN_FILE)
+    yield from (*READOUTS, OWN_FILE, *paper_words())
+
+
+def paper_words() -> set[str]:
+    """What the charts of the paper's numbers say of cells: groups, kinds and places of positions, data sets."""
+    from vitcore.paper import tables
+
+    datasets = [row["dataset"] for name in ("2", "5", "7") for row in tables.rows(name)]
+    kinds = [row["positions"] for row in tables.rows("8")] + list(tables.rows("8")[0])[2:]
+    names = {*tables.GROUPS, *kinds, *datasets}
+    return {name for name in names if name in ("VTAB (19 tasks)", "Average") or name in {*tables.GROUPS, *kinds}}

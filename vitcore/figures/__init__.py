@@ -1,14 +1,14 @@
 """Figures: arrays in, `plotly.graph_objects.Figure` out, all in one theme; `print_figure` makes PNG, SVG or HTML of them."""
 
 from vitcore.figures.attention import heads, rollout
-from vitcore.figures.comparison import cka
+from vitcore.figures.charts.comparison import cka
+from vitcore.figures.charts.few_shot import confusion, few_shot
+from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
-from vitcore.figures.few_shot import confusion, few_shot
 from vitcore.figures.filters import component, filters, scree
 from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.positions import cosine_map, positions, tile
-from vitcore.figures.predictions import predictions
 from vitcore.figures.printing import print_figure
 from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked

@@ -41,7 +41,7 @@ def explorer(
         row, col = grid.row_col(patch)
         shapes += [outline(col * side, row * side, side, side, ink, 3)]
         shapes += [outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
-    names = [label(say("head {head}", head=head + 1), *place) for head, place in enumerate(places)]
+    names = [label(say("head {head}", head=head), *place) for head, place in enumerate(places)]
     bar = scale_bar(SEQUENTIAL if style == "heat" else "gray", top / 10**DECADES if log else 0, top, unit)
     return figure([drawn, small, bar], title, mode, round(110 + 820 * size[1] / size[0]), about, size=size, shapes=shapes,
                   annotations=names)  # fmt: skip

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from vitcore.figures.predictions import rows, shares
+from vitcore.figures.charts.predictions import rows, shares
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,

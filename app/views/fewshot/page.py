@@ -21,8 +21,7 @@ if given is None:
     st.stop()
 
 from vitcore import figures  # noqa: E402
-from vitcore.figures.few_shot import Curve  # noqa: E402
-from vitcore.train.judging.few_shot_draws import DRAWS, INNER, over_draws  # noqa: E402
+from vitcore.figures.charts.few_shot import Curve  # noqa: E402
 
 labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
@@ -38,7 +37,7 @@ if beside:
     bar.empty()
 curves, now = [], {}
 for name, x in seen.items():
-    found = {n: over_draws(x, labels, n) for n in counts}
+    found = {n: features.draws(x, labels, n) for n in counts}
     ends = [found[n].interval for n in counts]
     curves.append(Curve(text[f"features {name}"], counts, [float(found[n].accuracy.mean()) for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
@@ -53,8 +52,9 @@ said.markdown(text["finding"].format(
 with charts:
     left, right = st.columns([3, 2], gap="large")
     with left:
-        figure(figures.few_shot(curves, chance, DRAWS, INNER, controls.theme()), "few_shot", text["alt"], text["how"],
-               text["limits"], accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
+        fig = figures.few_shot(curves, chance, len(best.accuracy), best.inner, controls.theme())
+        figure(fig, "few_shot", text["alt"], text["how"], text["limits"],
+               accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
     with right:
         names = [controls.verbatim(name) for name in given.names]
         table = best.confusion(labels)

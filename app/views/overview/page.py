@@ -12,7 +12,6 @@ from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
 
 text, mode = texts.prose("overview"), controls.theme()
-chosen, model = st.session_state.get("photo"), st.session_state.get("model") or DEFAULT
 
 
 def paint(drawn: dict) -> None:
@@ -46,7 +45,7 @@ def door(slug: str, spec: dict | None) -> None:
 st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")
-if ready := shipped(model, chosen):
+if ready := shipped(st.session_state.get("model") or DEFAULT, st.session_state.get("photo")):
     with look:
         paint(ready)
 for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():

@@ -9,7 +9,8 @@ from app.components import address
 from app.components.figure import downloads, explain, plot
 from app.components.picture.picture import picture
 from app.furniture import controls
-from app.state import session
+from app.state import session, shuffles
+from app.views.patches import shuffle
 
 text = texts.prose("patches")
 st.markdown(text["intro"])
@@ -29,8 +30,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     seed = controls.number(text["seed"], "seed", 100, width=140) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:
-    titles = (text["in order"], text["positions stay"], text["positions move"])
-    answers = session.shuffled_answers(vit.name, photo.key, seed, rec)
+    titles = shuffle.titles(text)
+    answers = shuffles.answers(vit.name, photo.key, seed, rec)
     best = [
         (title, controls.verbatim(answer[0][0]), answer[0][1]) for title, answer in zip(titles, answers, strict=False)
     ]
@@ -62,24 +63,7 @@ with right:
         st.code(" ".join(map(str, cuts[chosen].ravel())), wrap_lines=True, language=None)
 
 if order is not None and rec.labels:
-    st.markdown(f"## {text['shuffle title']}")
-    st.markdown(text["shuffle"])
-    for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
-        fig = figures.predictions(answer, mode, title)
-        with place:
-            plot(fig, title, text["answers alt"].format(title=title))
-    restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
-    before, after, bare = session.shares_shuffled(vit.name, photo.key, seed, rec)
-    facts = {"label": best[0][1], "before": f"{before:.1%}", "after": f"{after:.1%}"}
-    stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
-    st.markdown(text["shuffle stays" if stays else "shuffle changes"].format(**facts))
-    if bare is not None:
-        st.markdown(
-            text["shuffle bare little" if bare >= before / 2 else "shuffle bare much"].format(
-                **facts, bare=f"{bare:.1%}"
-            )
-        )
-    st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
+    shuffle.show(vit, photo, rec, seed, answers, text)
 
 st.markdown(f"## {text['seen title']}")
 one, two = st.columns(2, gap="large")

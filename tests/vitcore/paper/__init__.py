@@ -1,0 +1,1 @@
+"""Tests of vitcore.figures; a package, because test_distance.py exists in two folders."""

@@ -21,6 +21,11 @@ class Draws(NamedTuple):
     answers: NDArray[np.int64]
 
     @property
+    def inner(self) -> int:
+        """% of the draws that the interval holds."""
+        return INNER
+
+    @property
     def interval(self) -> tuple[float, float]:
         """The accuracies between which `INNER` % of the draws lie."""
         low, high = np.percentile(self.accuracy, [(100 - INNER) / 2, (100 + INNER) / 2])

@@ -1,0 +1,51 @@
+"""What the distances say, computed: the nearest and the farthest head, the sinks, and the head that changes most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.texts import Prose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.grid import Grid
+
+Heads = list[tuple[int, int]]  # layer and head
+
+
+def say(
+    dropped: NDArray, renormalised: NDArray, share: NDArray, spread: NDArray | None, cls: str, grid: Grid, text: Prose
+) -> Heads:
+    """The findings of (L, H) distances as sentences; returns the heads they name."""
+    from vitcore.analysis import distance
+
+    reached, sinks = distance.reach(dropped, renormalised), distance.sinks(share)
+    named: Heads = []
+    if reached.near != reached.far:
+        told = "first layer" if cls == "renormalise" or not grid.prefix else "first layer dropped"
+        st.markdown(text[told].format(
+            near=reached.near, near_px=f"{reached.near_px:.1f}", far=reached.far, far_px=f"{reached.far_px:.1f}",
+            near_drop=f"{reached.near_dropped_px:.1f}", far_drop=f"{reached.far_dropped_px:.1f}"))  # fmt: skip
+        named = [(0, reached.near), (0, reached.far)]
+    if sinks:
+        named.append(sinks[0])
+        st.markdown(text["sinks"].format(
+            count=len(sinks), all=share.size, block=sinks[0][0], head=sinks[0][1], share=f"{share[sinks[0]]:.0%}",
+            drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
+    if spread is not None:
+        block, head = distance.most_changed(renormalised, renormalised + spread)
+        named.append((block, head))
+        st.markdown(text["changes most"].format(block=block, head=head, spread=f"{spread[block, head]:.1f}",
+                                                mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
+    return named
+
+
+def links(places: Heads, text: Prose) -> None:
+    """To these heads in the explorer."""
+    with st.container(horizontal=True):
+        for block, head in dict.fromkeys(places):
+            st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
+                         query_params={"block": str(block), "one_head": str(head)}, icon=":material/arrow_forward:")  # fmt: skip
