@@ -241,6 +241,6 @@ def _title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text
     patch = token - grid.prefix
     row, col = grid.row_col(max(patch, 0))
     name = names[token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
-    by = text["mean of heads" if head is None else "one head"].format(block=block, head=head, heads=heads)
+    by = text.fill("mean of heads" if head is None else "one head", block=block, head=head, heads=heads)
     asks = ("rolled " if state["rolled"] else "asks ") + ("column" if state["column"] else "row")
     return f"{text[asks].format(token=name)} · {text['all layers'] if state['rolled'] else by}"

@@ -50,7 +50,7 @@ def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
         (3 * side, 0, 4 * side, side),
     ]
     assert len(shapes) == 2 * (1 + len(MAPS))
-    assert [a.text for a in drawn().layout.annotations] == ["head 1", "head 2", "head 3"]
+    assert [a.text for a in drawn().layout.annotations] == ["head 0", "head 1", "head 2"]
 
 
 def test_a_logarithmic_scale_begins_at_a_thousandth():
