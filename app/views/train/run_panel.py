@@ -11,6 +11,7 @@ import streamlit as st
 from app import mode, texts
 from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
+from app.components.listing.listing import listing
 from app.furniture import controls
 from app.state import processes, runs
 from vitcore.translation import retell
@@ -55,7 +56,7 @@ def _panel(run_id: str, live: bool, text: dict[str, str]) -> None:
         st.error(controls.verbatim(retell(seen.message)), icon=":material/error:")
     if mode.allows("paths") and seen.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
-        st.code(printed, language=None, wrap_lines=True)
+        listing(printed, key="printed")
     _curves(seen, text)
     if seen.problems:
         with st.expander(text["left out"].format(count=len(seen.problems)), icon=":material/broken_image:"):
