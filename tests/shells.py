@@ -1,6 +1,7 @@
 """`python …` in a process of its own, forked from one that has imported torch and timm already: that alone takes seconds.
 
-Where nothing can be forked (Windows), and for what starts processes of its own, it is an interpreter from the beginning.
+Where nothing can be forked (Windows), and for other programs than vitcore, it is an interpreter from the beginning. As a
+script this file is `python -m vitcore`, for torchrun, which forks what returns and not what exits.
 """
 
 import multiprocessing
@@ -17,8 +18,8 @@ from unittest.mock import patch
 
 # not from conftest: the new process imports this file, and would import pytest with it
 ROOT = Path(__file__).parent.parent
-HEAVY = ["vitcore", "torch", "timm", "safetensors.torch", "pyarrow.parquet", "accelerate", "scipy.ndimage",
-         "plotly.graph_objects", "matplotlib.pyplot"]  # fmt: skip
+HEAVY = ["vitcore", "torch", "torch.distributed.launcher.api", "timm", "safetensors.torch", "pyarrow.parquet", "accelerate",
+         "scipy.ndimage", "plotly.graph_objects", "matplotlib.pyplot"]  # fmt: skip
 
 
 def environment() -> dict[str, str]:
@@ -80,7 +81,7 @@ def _run(module: str, args: list[str], cwd: str, said: list[Path], env: dict[str
 def start(*args: str, cwd: Path) -> "Forked | subprocess.Popen":
     """Start `python args`."""
     args = tuple(map(str, args))
-    if os.name != "nt" and args[:2] == ("-m", "vitcore"):
+    if os.name != "nt" and args[:1] == ("-m",) and args[1] in ("vitcore", "torch.distributed.run"):
         return Forked(args[1], args[2:], cwd)
     command = [sys.executable, *args]
     pipe = subprocess.PIPE
@@ -92,3 +93,17 @@ def shell(*args: str, cwd: Path, seconds: float = 180) -> subprocess.CompletedPr
     process = start(*args, cwd=cwd)
     out, err = process.communicate(timeout=seconds)
     return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+def two_processes(*args: str, cwd: Path, seconds: float = 180) -> subprocess.CompletedProcess:
+    """Run `torchrun --standalone --nproc_per_node 2 -m vitcore args` to its end."""
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += ["-m", "vitcore"] if os.name == "nt" else ["--start-method", "fork", "--run-path", __file__]
+    return shell(*command, *args, cwd=cwd, seconds=seconds)
+
+
+if __name__ == "__main__":
+    from vitcore.shell.cli import main
+
+    if status := main():
+        raise SystemExit(status)
