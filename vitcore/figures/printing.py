@@ -37,9 +37,9 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     wide = _width_in(fig)
     lines = _wrapped(note, wide)
     below = 0.14 + 0.16 * len(lines) if note else 0
-    canvas, dpi = (FigureCanvasAgg, DPI) if kind == "png" else (FigureCanvasSVG, 72)  # no pyplot: it is not safe in threads
+    canvas, dpi = (FigureCanvasAgg, DPI) if kind == "png" else (FigureCanvasSVG, 72)
     sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=dpi, layout="constrained")
-    canvas(sheet)
+    canvas(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
     ink = {"text": "#E8E6E1" if mode == "dark" else "#1F2328"}
     sheet.set_facecolor(PAPER[mode])
