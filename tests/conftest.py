@@ -3,24 +3,29 @@
 `tests/vitcore` must never hold an `__init__.py`: it would hide the package of the same name.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+# Several workers share the cores, and what they start does too: threads that wait for a core spin. It counts before torch is
+# loaded, which is in the tests: the process that only hands them out needs none.
 ALONE = "PYTEST_XDIST_WORKER" not in os.environ
-if not ALONE:  # several workers share the cores; what they start does too
-    os.environ["OMP_NUM_THREADS"] = "1"  # whatever it was: threads that wait for a core spin
+os.environ["OMP_NUM_THREADS"] = "2" if ALONE else "1"
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-import torch  # noqa: E402
 from PIL import Image  # noqa: E402
 
 import vitcore  # noqa: E402
-from vitcore.images import Photo  # noqa: E402
-from vitcore.models import zoo  # noqa: E402  (before timm: it makes `import timm` work beside a CPU-only torch)
 
-torch.set_num_threads(2 if ALONE else 1)
+if TYPE_CHECKING:
+    import torch
+
+    from vitcore.images import Photo
+
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
@@ -28,6 +33,8 @@ TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads
 
 def lively(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
     """Random weights large enough that heads and positions matter (timm's own start out almost uniform)."""
+    import torch
+
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in module.named_parameters():
@@ -55,6 +62,8 @@ def make_module() -> Callable[..., torch.nn.Module]:
 @pytest.fixture(scope="session")
 def make_vit() -> Callable[..., vitcore.Vit]:
     """`make_vit(reg_tokens=4, …)`: a small random ViT, wrapped."""
+    from vitcore.models import zoo
+
     return lambda seed=0, **changes: zoo.wrap(timm_vit(seed, **changes), "tiny")
 
 
@@ -70,10 +79,12 @@ def shipped() -> vitcore.Vit:
 
 @pytest.fixture(scope="session")
 def hybrid() -> vitcore.Vit:
-    """The smallest hybrid timm has, with random weights."""
+    """The smallest hybrid timm has, with random weights and three of its blocks."""
     import timm
 
-    return zoo.wrap(timm.create_model("vit_small_r26_s32_224", pretrained=False).eval(), "hybrid")
+    from vitcore.models import zoo
+
+    return zoo.wrap(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
 
 
 @pytest.fixture(scope="session")

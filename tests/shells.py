@@ -1,6 +1,9 @@
 """`python …` in a process of its own, forked from one that has imported torch and timm already: that alone takes seconds.
 
-Where nothing can be forked (Windows), and for what starts processes of its own, it is an interpreter from the beginning.
+Modules (`-m vitcore …`) and code (`-c …`) are run as Python does.
+
+Where nothing can be forked (Windows), and for other programs than vitcore, it is an interpreter from the beginning. As a
+script this file is `python -m vitcore`, for torchrun, which forks what returns and not what exits.
 """
 
 import multiprocessing
@@ -17,8 +20,8 @@ from unittest.mock import patch
 
 # not from conftest: the new process imports this file, and would import pytest with it
 ROOT = Path(__file__).parent.parent
-HEAVY = ["vitcore", "torch", "timm", "safetensors.torch", "pyarrow.parquet", "accelerate", "scipy.ndimage",
-         "plotly.graph_objects", "matplotlib.pyplot"]  # fmt: skip
+HEAVY = ["vitcore", "torch", "torch.distributed.launcher.api", "timm", "safetensors.torch", "pyarrow.parquet", "accelerate",
+         "scipy.ndimage", "plotly.graph_objects", "narwhals.stable.v1", "matplotlib.pyplot", "timm.data", "timm.optim"]  # fmt: skip
 
 
 def environment() -> dict[str, str]:
@@ -27,7 +30,7 @@ def environment() -> dict[str, str]:
 
 
 class Forked:
-    """A process that runs `python -m module args`, with the part of `subprocess.Popen` that tests ask for."""
+    """A process that runs `python -m module args` or `python -c args`, with the part of `subprocess.Popen` that tests ask for."""
 
     def __init__(self, module: str, args: Sequence[str], cwd: Path) -> None:
         self._said = [Path(tempfile.mkstemp()[1]) for _ in range(2)]
@@ -73,15 +76,19 @@ def _run(module: str, args: list[str], cwd: str, said: list[Path], env: dict[str
     for number, file in zip((1, 2), said, strict=True):
         os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", buffering=1) for number in (1, 2))
-    sys.argv = [module, *args]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    if module == "-c":
+        sys.argv, sys.modules["__main__"] = ["-c", *args[1:]], (main := ModuleType("__main__"))
+        exec(args[0], vars(main))
+    else:
+        sys.argv = [module, *args]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def start(*args: str, cwd: Path) -> "Forked | subprocess.Popen":
     """Start `python args`."""
     args = tuple(map(str, args))
-    if os.name != "nt" and args[:2] == ("-m", "vitcore"):
-        return Forked(args[1], args[2:], cwd)
+    if os.name != "nt" and (args[0] == "-c" or args[1] in ("vitcore", "torch.distributed.run")):
+        return Forked(*(("-c", args[1:]) if args[0] == "-c" else (args[1], args[2:])), cwd)
     command = [sys.executable, *args]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=cwd, env=environment(), stdout=pipe, stderr=pipe, text=True, encoding="utf-8")
@@ -92,3 +99,17 @@ def shell(*args: str, cwd: Path, seconds: float = 180) -> subprocess.CompletedPr
     process = start(*args, cwd=cwd)
     out, err = process.communicate(timeout=seconds)
     return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+def two_processes(*args: str, cwd: Path, seconds: float = 180) -> subprocess.CompletedProcess:
+    """Run `torchrun --standalone --nproc_per_node 2 -m vitcore args` to its end."""
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += ["-m", "vitcore"] if os.name == "nt" else ["--start-method", "fork", "--run-path", __file__]
+    return shell(*command, *args, cwd=cwd, seconds=seconds)
+
+
+if __name__ == "__main__":
+    from vitcore.shell.cli import main
+
+    if status := main():
+        raise SystemExit(status)

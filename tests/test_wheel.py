@@ -108,20 +108,24 @@ def test_its_commands(wheel):
     }
 
 
-def test_the_shell_works_from_any_folder(installed, elsewhere):
-    told = "import sys, vitcore.shell.cli as c, vitcore.assets as a; print(a.asset('models')); sys.exit(c.main(sys.argv[1:]))"
-    out = said("-c", told, "rollout", "photo.jpg", "--out", "pictures", cwd=elsewhere, installed=installed)
-    assert Path(out.splitlines()[0]) == installed / "inside_vit" / "assets" / "models"
-    assert sorted(file.name for file in (elsewhere / "pictures").iterdir()) == ["rollout.npz", "rollout.png"]
+BOTH = """
+import json, sys, vitcore.assets, vitcore.shell.cli
+done = vitcore.shell.cli.main(["rollout", "photo.jpg", "--out", "pictures"])
+from inside_vit.app.start import MAIN
+from streamlit.testing.v1 import AppTest
+sys.path.remove("")
+at = AppTest.from_file(str(MAIN), default_timeout=200).run()
+import app
+print(json.dumps([str(vitcore.assets.asset("models")), done, app.__file__, [e.message for e in at.exception], len(at.title)]))
+"""
 
 
-def test_the_app_draws_its_first_page(installed, elsewhere):
-    script = (
-        "import sys, json; from inside_vit.app.start import MAIN; from streamlit.testing.v1 import AppTest;"
-        "sys.path.remove(''); at = AppTest.from_file(str(MAIN), default_timeout=200).run();"
-        "import app; print(json.dumps([app.__file__, [e.message for e in at.exception], len(at.title)]))"
+def test_the_shell_works_from_any_folder_and_the_app_draws_its_first_page(installed, elsewhere):
+    models, done, file, problems, titles = json.loads(
+        said("-c", BOTH, cwd=elsewhere, installed=installed).splitlines()[-1]
     )
-    file, problems, titles = json.loads(said("-c", script, cwd=elsewhere, installed=installed).splitlines()[-1])
+    assert Path(models) == installed / "inside_vit" / "assets" / "models" and done == 0
+    assert sorted(file.name for file in (elsewhere / "pictures").iterdir()) == ["rollout.npz", "rollout.png"]
     assert Path(file) == installed / "inside_vit" / "app" / "__init__.py"
     assert (problems, titles) == ([], 1)
 

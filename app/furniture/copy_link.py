@@ -53,7 +53,15 @@ def share(slug: str) -> None:
     text = texts.prose("report")
     note = lacking(text, slug)
     with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
-        link(text["copy"], text["copied"], text["copy failed"], text["address"], note, slug, key="copy_link")
+        link(
+            text["copy"],
+            texts.prose("common")["copied"],
+            text["copy failed"],
+            text["address"],
+            note,
+            slug,
+            key="copy_link",
+        )
         if slug not in ("report", "train", "learn"):
             st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
 

@@ -9,6 +9,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
 from app.state.memory import budget
+from tests.conftest import TINY
 from vitcore.models import zoo
 from vitcore.train.runs import files
 
@@ -20,12 +21,19 @@ def one_server():
     """AppTest starts a server at every run: it compiles every page, and reads what every installed package says of itself.
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
+    And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then.
     """
-    compiled = ScriptCache()
+    compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
+
+    def wait(runner, timeout=3):
+        runner._script_thread.join(timeout)
+        ended(runner, timeout)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda *_, **__: [])
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
         yield
 
@@ -80,6 +88,7 @@ def kinds(make_module) -> dict[str, zoo.Vit]:
     """Models of every kind a page has to be honest about, small and random, each by the name the app knows it by."""
     import timm
 
+    small = {name: TINY[name] for name in ("embed_dim", "depth", "num_heads")}
     modules = {
         "registers": make_module(reg_tokens=4),
         "no-class-token": make_module(class_token=False, global_pool="map"),
@@ -87,7 +96,7 @@ def kinds(make_module) -> dict[str, zoo.Vit]:
         "no-positions": make_module(pos_embed="none"),
         "no-head": make_module(num_classes=0),
         "wide": make_module(img_size=(24, 48)),
-        "distilled": timm.create_model("deit_tiny_distilled_patch16_224").eval(),
-        "hybrid": timm.create_model("vit_small_r26_s32_224").eval(),
+        "distilled": timm.create_model("deit_tiny_distilled_patch16_224", **small, img_size=32, patch_size=8).eval(),
+        "hybrid": timm.create_model("vit_tiny_r_s16_p8_224", **small, img_size=128).eval(),
     }
     return {name: zoo.wrap(module, name) for name, module in modules.items()}

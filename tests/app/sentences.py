@@ -3,6 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from jinja2.ext import extract_from_ast
@@ -10,6 +11,7 @@ from jinja2.ext import extract_from_ast
 from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
+from tests.rooms import tree
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, OWN_FILE
 from vitcore.report import html
@@ -22,16 +24,18 @@ READOUTS = (  # of `Vit.readout`
 )  # fmt: skip
 
 
-def said() -> set[str]:
+@cache
+def said() -> frozenset[str]:
     """Sentences that a translation is asked for: literals given to `say`, and the data that is said."""
-    return set(literals()) | set(data())
+    return frozenset({*literals(), *data()})
 
 
 def literals() -> Iterator[str]:
     """The first argument of every call of `say`, whatever it was imported as, and of those in templates."""
     for file in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _says(node.func, file):
+        imported = "translation import" in file.read_text(encoding="utf-8")
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.Call) and _says(node.func, imported):
                 yield from _strings(node.args[0])
     templates = html.templates()
     for name in templates.list_templates():
@@ -39,10 +43,10 @@ def literals() -> Iterator[str]:
         yield from (sentence for _, _, sentence in extract_from_ast(tree, ["say"]) if isinstance(sentence, str))
 
 
-def _says(func: ast.expr, file: Path) -> bool:
+def _says(func: ast.expr, imported: bool) -> bool:
     if isinstance(func, ast.Attribute):
         return func.attr == "say" and isinstance(func.value, ast.Name) and func.value.id == "translation"
-    return isinstance(func, ast.Name) and func.id == "say" and "translation import" in file.read_text(encoding="utf-8")
+    return isinstance(func, ast.Name) and func.id == "say" and imported
 
 
 def _strings(node: ast.expr) -> Iterator[str]:

@@ -115,7 +115,7 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     app = App("patches", patch="37").fine()
     left, top, right, bottom = rec.grid.box_px(37)
     numbers = rec.seen.pixels[top:bottom, left:right].ravel()
-    assert app.at.code[0].value.split() == [str(v) for v in numbers]
+    assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
     assert any("N = HW/P² = 128·128 / 8·8 = **256 patches**" in said for said in app.sentences("markdown"))
     assert any("stands at place 38 of 257 tokens" in said for said in app.sentences("caption"))

@@ -20,7 +20,9 @@ from app import texts
 from app.furniture import copy_link
 from app.state import session, zip_of_photos
 from vitcore.analysis import filters
+from vitcore.figures import print_figure
 from vitcore.models import zoo
+from vitcore.report import bundle, handout, index
 from vitcore.train.runs import files as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
@@ -121,8 +123,25 @@ def test_the_animation_is_still_until_somebody_plays_it(tiny_app):
 # Many photos
 
 
+@pytest.fixture(scope="module")
+def printed_once():
+    """What has been printed is not printed again: these ZIPs hold the same pictures of the same photos."""
+    kept = {}
+
+    def once(fig, kind="png", note=""):
+        asked = (fig.to_json(), kind, note, texts.language())
+        if asked not in kept:
+            kept[asked] = print_figure(fig, kind, note)
+        return kept[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for room in (bundle, handout, index):
+            patch.setattr(room, "print_figure", once)
+        yield
+
+
 @pytest.fixture
-def three(monkeypatch) -> list[str]:
+def three(monkeypatch, printed_once) -> list[str]:
     """The gallery has three photos, one of them damaged."""
     names = ["cat", "rocket", "crab"]
     photos = [(f"{name}.jpg", (session.SAMPLES / f"{name}.jpg").read_bytes()) for name in names]
@@ -216,7 +235,7 @@ def takeaway_settings():
     return Settings()
 
 
-def test_ones_own_photos(tiny_app):
+def test_ones_own_photos(tiny_app, printed_once):
     app = tiny_app("report", which="own").fine()
     assert app.at.get_by_key("begin").disabled
     picker = app.at.get_by_key("batch")

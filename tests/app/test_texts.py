@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import sentences
 from visitor import MAIN, SLUGS, App
 
 from app import texts
+from tests.rooms import tree
 from vitcore import translation
 from vitcore.translation import categories
 
@@ -166,13 +168,15 @@ def test_the_texts_are_translated(lang):
 # Every text is used, and every text that is asked for is there
 
 
-def asked(tree: ast.AST) -> tuple[set[str], list[re.Pattern]]:
-    """The strings of a source, and those made with facts as patterns."""
-    made = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+@cache
+def asked() -> tuple[set[str], list[re.Pattern]]:
+    """The strings of the app's source, and those made with facts as patterns."""
+    nodes = [node for file in SOURCES for node in ast.walk(tree(file))]
+    made = [node for node in nodes if isinstance(node, ast.JoinedStr)]
     patterns = [
         "".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values) for node in made
     ]
-    plain = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    plain = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
 
@@ -183,12 +187,9 @@ COMPOSED = (
 
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_is_unused(name):
-    plain, made = set(), []
-    for file in SOURCES:
-        strings, patterns = asked(ast.parse(file.read_text(encoding="utf-8")))
-        plain, made = plain | strings, made + patterns
+    strings, made = asked()
     choices = [re.compile(re.escape(key) + r"\..+") for key in page(name, texts.DEFAULT)]  # of `controls.choice`
-    plain |= set(sentences.READOUTS) | {string.strip() for string in plain}
+    plain = strings | set(sentences.READOUTS) | {string.strip() for string in strings}
 
     def used(key: str) -> bool:
         parts = key.split(" ") if name in COMPOSED else [key]
@@ -231,10 +232,10 @@ def literal(node: ast.expr) -> str:
     return ""
 
 
-def shown(tree: ast.AST) -> list[tuple[int, str]]:
+def shown(source: ast.AST) -> list[tuple[int, str]]:
     """Literal words that calls which show something are given: line and words."""
     found = []
-    for node in ast.walk(tree):
+    for node in ast.walk(source):
         if not isinstance(node, ast.Call) or ast.unparse(node.func) == "st.set_page_config":
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -246,9 +247,8 @@ def shown(tree: ast.AST) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("file", SOURCES, ids=lambda file: str(file.relative_to(APP)))
-def test_no_word_is_shown_that_is_not_in_the_texts(file):
-    assert shown(ast.parse(file.read_text(encoding="utf-8"))) == []
+def test_no_word_is_shown_that_is_not_in_the_texts():
+    assert {str(file.relative_to(APP)): found for file in SOURCES if (found := shown(tree(file)))} == {}
 
 
 def test_words_outside_the_texts_are_found():
@@ -403,6 +403,5 @@ def test_what_a_training_said_is_said_again_in_the_reader_s_language():
 
 
 def test_every_file_of_texts_is_read_by_the_app():
-    read = {string for file in SOURCES for string in asked(ast.parse(file.read_text(encoding="utf-8")))[0]}
-    assert [name for name in PAGES if name not in read] == []
+    assert [name for name in PAGES if name not in asked()[0]] == []
     assert {Path(file).suffix for file in (texts.HOME / "zh-CN").iterdir()} == {".md", ".toml"}

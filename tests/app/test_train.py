@@ -67,7 +67,7 @@ def test_every_preset_has_a_control_for_every_field(preset):
     assert {f"{preset}.{field.name}" for field in knobs()} <= app.controls.keys()
     assert not app.at.error
     assert set(recipe_form.about(preset)) >= {"what", "Command"}
-    assert f"vitcore train {preset} --data samples" in app.at.code[0].value
+    assert f"vitcore train {preset} --data samples" in app.component("command")["text"]
 
 
 def test_the_form_makes_the_recipe(asked):
@@ -167,7 +167,7 @@ def test_what_is_downloaded_is_left_for_the_run():
     app = App("train").set(photos_from="cifar10").fine()
     assert any("assume 10 classes" in said for said in app.sentences("caption"))
     app.set(photos_from="hub").set(photos_hub="owner/name").fine()
-    assert "--data hf:owner/name" in app.at.code[0].value
+    assert "--data hf:owner/name" in app.component("command")["text"]
 
 
 def test_a_link_opens_no_path():
@@ -329,7 +329,7 @@ def test_a_failed_run_says_why():
     (run.path / "output.txt").write_text("step 6 loss 3\nstep 7 loss nan\n")
     app = App("train", run="demo").fine()
     assert "try a lower lr_peak" in app.sentences("error")[0]
-    assert app.at.code[0].value.splitlines()[-1] == "step 7 loss nan"
+    assert app.component("printed")["text"].splitlines()[-1] == "step 7 loss nan"
     assert "Resume" not in [b.label for b in app.at.button], "there is no checkpoint"
 
 

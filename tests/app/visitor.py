@@ -12,6 +12,7 @@ from app.furniture import controls
 from app.menu import PAGES
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
+PAGES_OF_MAIN: dict = {}  # which file is at which address: AppTest learns it from a first run, here once for all visitors
 SLUGS = [row.slug for row in PAGES if row.looks]  # at the photo, through the model
 
 
@@ -22,8 +23,10 @@ class App:
         self.at = AppTest.from_file(str(MAIN), default_timeout=120)
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
-        with patch.object(controls, "current", lambda *_: st.stop()):
-            self.run()  # the first run tells which pages there are
+        if not PAGES_OF_MAIN:
+            with patch.object(controls, "current", lambda *_: st.stop()):
+                PAGES_OF_MAIN.update(AppTest.from_file(str(MAIN), default_timeout=120).run()._registered_pages)
+        self.at._registered_pages = dict(PAGES_OF_MAIN)
         self.go(slug)
 
     def run(self) -> "App":

@@ -122,7 +122,7 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
 
 def copied(page: Page) -> str:
     page.get_by_role("button", name="Copy link").click()
-    expect(page.locator("output")).to_contain_text("Copied.")
+    expect(page.locator(".st-key-copy_link output")).to_contain_text("Copied.")
     return page.evaluate("navigator.clipboard.readText()")
 
 

@@ -55,7 +55,7 @@ def test_train_a_model_and_watch_it_learn(visit, no_run_is_left):
     expect(page.get_by_text("The whole run")).to_be_visible()
     assert serious(page) == []
     narrow(page)
-    expect(page.get_by_test_id("stCode")).to_contain_text("--steps 30")
+    expect(page.locator(".listing")).to_contain_text("--steps 30")
     page.get_by_role("textbox", name="Name of the run").fill("mine")
     page.get_by_role("textbox", name="Name of the run").press("Enter")
     at_rest(page)

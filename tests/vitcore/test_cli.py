@@ -11,6 +11,7 @@ from PIL import Image
 
 from tests import files
 from tests.conftest import ROOT, SAMPLES
+from tests.shells import shell
 from vitcore.analysis.positions import similarity
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT
@@ -260,28 +261,25 @@ def test_stopping_with_control_c(capsys, monkeypatch):
 # As a person types it
 
 
-def shell(*argv, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "vitcore", *argv], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
 def test_from_a_shell(tmp_path):
+    """In a Python of its own from the beginning."""
     shutil.copy(CAT, tmp_path / "photo.jpg")
-    done = shell("rollout", "photo.jpg", cwd=tmp_path)
+    command = [sys.executable, "-m", "vitcore", "rollout", "photo.jpg"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rollout.npz", "rollout.png"]
 
 
 def test_from_a_shell_with_a_broken_photo(tmp_path):
     (tmp_path / "broken.tif").write_bytes(files.bad()["broken.tif"])
-    done = shell("rollout", "broken.tif", cwd=tmp_path)
+    done = shell("-m", "vitcore", "rollout", "broken.tif", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("vitcore: broken.tif is ") and done.stderr.count("\n") == 1
 
 
-def test_the_menu_is_read_without_torch(tmp_path):
-    done = shell("models", "--json", cwd=tmp_path)
-    assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS)
-    watched = "import sys, vitcore.shell.cli; vitcore.shell.cli.main(['models']); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", watched], cwd=ROOT, capture_output=True, check=False).returncode == 0
+def test_the_menu_is_read_without_torch():
+    script = (
+        "import sys; from vitcore.shell.cli import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS), done.stderr

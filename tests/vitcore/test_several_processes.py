@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import ROOT, SAMPLES
 from tests.models import model_file
-from tests.shells import shell
+from tests.shells import shell, two_processes
 from vitcore import several_processes
 
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
@@ -38,16 +38,11 @@ def photos(tmp_path):
     return folder
 
 
-def distances(launch, folder, model):
-    done = shell(*launch, "-m", "vitcore", "distance", "--images", folder, "--model", model, "--json", cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def test_two_processes_give_the_json_of_one(photos, tmp_path):
     model = tmp_path / "tiny.safetensors"
     model_file(model, seed=3)
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    one, two = distances([], photos, model), distances(launch, photos, model)
+    asked = ["distance", "--images", photos, "--model", model, "--json"]
+    one, two = shell("-m", "vitcore", *asked, cwd=ROOT), two_processes(*asked, cwd=ROOT)
+    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
     assert one.stdout == two.stdout and json.loads(two.stdout)["images"] == len(PHOTOS)
     assert two.stdout.count("\n") == 1 and two.stderr.count("damaged.jpg is empty.") == 1

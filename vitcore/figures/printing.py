@@ -32,13 +32,15 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     if kind not in ("png", "svg"):
         raise ValueError(f"kind is 'png', 'svg' or 'html', not {kind!r}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     wide = _width_in(fig)
     lines = _wrapped(note, wide)
     below = 0.14 + 0.16 * len(lines) if note else 0
-    sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(sheet)  # no pyplot: it is not safe in threads
+    canvas, dpi = (FigureCanvasAgg, DPI) if kind == "png" else (FigureCanvasSVG, 72)
+    sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=dpi, layout="constrained")
+    canvas(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
     ink = INK[mode]
     sheet.set_facecolor(PAPER[mode])
@@ -48,8 +50,10 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     if note:
         sheet.supxlabel("\n".join(lines), fontsize=8, color=ink["text"], ha="left", x=0.01)
     _choose_fonts(sheet)
+    sheet.get_layout_engine().execute(sheet)
+    sheet.set_layout_engine("none")  # else everything is drawn twice, the first time for the layout alone
     file = io.BytesIO()
-    sheet.savefig(file, format=kind, facecolor=sheet.get_facecolor())
+    sheet.savefig(file, format=kind, dpi=DPI, facecolor=sheet.get_facecolor())
     return file.getvalue()
 
 
@@ -182,6 +186,7 @@ def _draw_axes(fig: go.Figure, axes: Any, ink: str) -> None:
             getattr(axes, f"set_{name}scale")("log" if logarithmic else "linear")
             getattr(axes, f"set_{name}lim")(*(10.0 ** np.array(spec.range) if logarithmic else spec.range))
         if spec.visible is False:
+            axis.set_ticks([])  # or they are made, and measured, to be left out
             axis.set_visible(False)
             continue
         if spec.title.text:

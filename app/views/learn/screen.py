@@ -13,6 +13,7 @@ import streamlit as st
 from app import texts
 from app.components.chart.chart import chart, steady
 from app.components.figure import explain, npz
+from app.components.listing.listing import listing
 from app.furniture import controls
 from app.state import runs
 from vitcore.translation import say
@@ -87,7 +88,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
     if film.command:
         st.caption(text["made"])
-        st.code(film.command, language="sh", wrap_lines=True)
+        listing(film.command, key="command")
     if ended:
         st.session_state["_playing"] = False
         st.rerun()

@@ -7,6 +7,7 @@ import streamlit as st
 from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, plot
+from app.components.listing.listing import listing
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state import session, shuffles
@@ -60,7 +61,7 @@ with right:
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen, patch=chosen,
                             prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
-        st.code(" ".join(map(str, cuts[chosen].ravel())), wrap_lines=True, language=None)
+        listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 
 if order is not None and rec.labels:
     shuffle.show(vit, photo, rec, seed, answers, text)

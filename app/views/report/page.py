@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import texts
+from app.components.listing.listing import listing
 from app.furniture import controls, copy_link
 from app.state import session
 from app.views.report import parts
@@ -24,7 +25,7 @@ st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])
 parts.many(text, vit, asked)
 st.caption(text["shell"])
-st.code(parts.shell(vit, asked), language=None, wrap_lines=True)
+listing(parts.shell(vit, asked), key="shell")
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import mode, texts
+from app.components.listing.listing import listing
 from app.furniture.controls import named, verbatim
 from app.state import processes, runs
 from vitcore.train.recipes.presets import PRESETS
@@ -180,7 +181,7 @@ def before(name: str, wanted: Recipe, photos: str, text: texts.Prose) -> None:
     if problem := st.session_state.pop("_start_problem", None):
         st.error(verbatim(_begun(problem)), icon=":material/error:")
     st.caption(text["same"])
-    st.code(command(name, wanted, photos, given), language=None, wrap_lines=True)
+    listing(command(name, wanted, photos, given), key="command")
 
 
 def _counted(photographs: runs.Photographs, wanted: Recipe, text: texts.Prose) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 from app import mode, texts
 from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
+from app.components.listing.listing import listing
 from app.furniture import controls
 from app.state import processes, runs
 
@@ -54,7 +55,7 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
         st.error(controls.verbatim(run.message), icon=":material/error:")
     if mode.allows("paths") and run.state in ("failed", "broken off") and (printed := processes.output(run_id)):
         st.caption(text["printed"])
-        st.code(printed, language=None, wrap_lines=True)
+        listing(printed, key="printed")
     _curves(run, text)
     if run.problems:
         with st.expander(text.fill("left out", count=len(run.problems)), icon=":material/broken_image:"):

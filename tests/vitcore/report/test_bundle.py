@@ -14,9 +14,10 @@ from PIL import Image
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.forward.recording import record
-from vitcore.images import open_photo
+from vitcore.images import open_photo, photo_of
 from vitcore.models import zoo
 from vitcore.report.bundle import Bundle, slug
+from vitcore.report.contents import Made
 from vitcore.report.settings import Origin, Settings
 from vitcore.report.shelf import Folder, FullError, Zip
 from vitcore.shell.cli import main
@@ -34,26 +35,25 @@ def vit():
 
 @pytest.fixture(scope="module")
 def photos() -> dict[str, bytes]:
-    return {"red.jpg": files.saved(files.corners(), "JPEG"), "noise.png": _noise(0), "again.png": _noise(1)}
-
-
-def _noise(seed: int) -> bytes:
-    return files.saved(Image.fromarray(np.random.default_rng(seed).integers(0, 256, (40, 60, 3), np.uint8)), "PNG")
-
-
-def filled(vit, shelf, photos: dict[str, bytes]) -> Bundle:
-    bundle = Bundle(vit, shelf, SETTINGS)
-    for name, data in photos.items():
-        bundle.add(bundle.make(open_photo(data, name)))
-    bundle.fail("broken.jpg is damaged.")
-    bundle.close()
-    return bundle
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8))
+    return {"red.jpg": files.saved(files.corners(), "JPEG"), "noise.png": files.saved(noise, "PNG")}
 
 
 @pytest.fixture(scope="module")
-def archive(vit, photos) -> zipfile.ZipFile:
+def made(vit, photos) -> list[Made]:
+    """All files of each photo."""
+    bundle = Bundle(vit, Zip(io.BytesIO()), SETTINGS)
+    return [bundle.make(open_photo(data, name)) for name, data in photos.items()]
+
+
+@pytest.fixture(scope="module")
+def archive(vit, made) -> zipfile.ZipFile:
     file = io.BytesIO()
-    filled(vit, Zip(file), photos)
+    bundle = Bundle(vit, Zip(file), SETTINGS)
+    for one in made:
+        bundle.add(one)
+    bundle.fail("broken.jpg is damaged.")
+    bundle.close()
     return zipfile.ZipFile(file)
 
 
@@ -61,7 +61,7 @@ def test_a_zip_holds_everything(archive):
     assert archive.testzip() is None
     names = set(archive.namelist())
     assert len(names) == len(archive.namelist())
-    expected = {f"{folder}/{name}" for folder in ("red", "noise", "again") for name in OF_A_PHOTO}
+    expected = {f"{folder}/{name}" for folder in ("red", "noise") for name in OF_A_PHOTO}
     assert names == expected | OF_THE_MODEL | {"index.html", "manifest.json"}
     for name in names:
         if name.endswith((".png", ".webp")):
@@ -70,7 +70,7 @@ def test_a_zip_holds_everything(archive):
 
 def test_the_manifest_says_what_there_is(archive, vit):
     manifest = json.loads(archive.read("manifest.json"))
-    assert [one["folder"] for one in manifest["photos"]] == ["red", "noise", "again"]
+    assert [one["folder"] for one in manifest["photos"]] == ["red", "noise"]
     assert manifest["left_out"] == ["broken.jpg is damaged."] and manifest["model"] == vit.name
     assert set(manifest["files"]) == set(archive.namelist()) - {"manifest.json"}
     for name, said in manifest["files"].items():
@@ -91,7 +91,7 @@ def test_its_numbers_are_those_of_a_recording(archive, vit, photos):
     assert len(archive.read("noise/numbers.csv").splitlines()) == 1 + 16 + 2 * rec.distance_px.size
     manifest = json.loads(archive.read("manifest.json"))
     each = []
-    for name in ("red", "noise", "again"):
+    for name in ("red", "noise"):
         each.append(np.load(io.BytesIO(archive.read(f"{name}/numbers.npz")))["distance_px"].astype(np.float64))
     assert np.allclose(manifest["mean_distance_px"], np.mean(each, 0), atol=1e-6)
 
@@ -99,32 +99,17 @@ def test_its_numbers_are_those_of_a_recording(archive, vit, photos):
 def test_the_index_leads_to_every_handout(archive):
     page = archive.read("index.html").decode()
     links = re.findall(r'href="([^"]+)"', page)
-    assert {f"{folder}/handout.html" for folder in ("red", "noise", "again")} <= set(links)
+    assert {f"{folder}/handout.html" for folder in ("red", "noise")} <= set(links)
     assert all(link in archive.namelist() for link in links)
     assert "broken.jpg is damaged." in page
-    assert len(re.findall(r'<img src="data:image/', page)) == 3 + 1  # one a photo, and the chart of mean distances
+    assert len(re.findall(r'<img src="data:image/', page)) == 2 + 1  # one a photo, and the chart of mean distances
 
 
-def test_a_folder_holds_the_same(archive, vit, photos, tmp_path):
-    filled(vit, Folder(tmp_path / "new" / "out"), photos)
-    here = {
-        str(f.relative_to(tmp_path / "new" / "out")): f for f in (tmp_path / "new" / "out").rglob("*") if f.is_file()
-    }
-    assert set(here) == set(archive.namelist())
-    for name in (n for n in here if n.endswith(".npz")):
-        with np.load(here[name]) as one, np.load(io.BytesIO(archive.read(name))) as other:
-            assert set(one) == set(other) and all(np.array_equal(one[k], other[k]) for k in one)
-    for name in (n for n in here if n.endswith((".csv", ".png", ".webp"))):
-        assert here[name].read_bytes() == archive.read(name), name
-
-
-def test_photos_of_one_name_get_folders_of_their_own(vit, photos):
-    file = io.BytesIO()
-    bundle = Bundle(vit, Zip(file))
-    made = bundle.make(open_photo(photos["noise.png"], "a.png"))
+def test_photos_of_one_name_get_folders_of_their_own(vit, made):
+    bundle = Bundle(vit, Zip(io.BytesIO()))
     for _ in range(3):
-        bundle.add(made)
-    assert [one.folder for one in bundle.photos] == ["a", "a-2", "a-3"]
+        bundle.add(made[0])
+    assert [one.folder for one in bundle.photos] == ["red", "red-2", "red-3"]
     assert all(one.files == {} for one in bundle.photos), "what was put away is not held"
 
 
@@ -138,14 +123,13 @@ def test_a_folder_s_name_is_safe_everywhere(name):
     assert found.lower().split(".")[0] not in ("con", "nul", "aux", "prn", "com1", "model")
 
 
-def test_a_full_zip_takes_no_part_of_a_photo(vit, photos):
-    file = io.BytesIO()
+def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
+    file, (red, *_) = io.BytesIO(), made
     bundle = Bundle(vit, shelf := Zip(file))
-    made = bundle.make(open_photo(photos["red.jpg"], "red.jpg"))
-    bundle.add(made)
-    shelf.most_bytes = file.seek(0, 2) + sum(map(len, made.files.values())) - 1
+    bundle.add(red)
+    shelf.most_bytes = file.seek(0, 2) + sum(map(len, red.files.values())) - 1
     with pytest.raises(FullError, match=r"would be larger than \d+ MB"):
-        bundle.add(made)
+        bundle.add(red)
     bundle.close()
     assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {
         "red",
@@ -158,7 +142,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, photos):
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
     vit = zoo.wrap(timm_vit(pos_embed="none", num_classes=0), "bare")
     bundle = Bundle(vit, Folder(tmp_path))
-    bundle.add(bundle.make(open_photo(_noise(0), "x.png"), Origin()))
+    bundle.add(bundle.make(photo_of(noise(), "x.png"), Origin()))
     bundle.close()
     assert not (tmp_path / "model" / "positions.png").exists() and not (tmp_path / "x" / "answer.png").exists()
     assert (tmp_path / "model" / "filters.png").exists() and (tmp_path / "x" / "handout.html").exists()
@@ -181,24 +165,34 @@ def folder_of(tmp_path: Path, photos: dict[str, bytes]) -> list[str]:
     return [str(tmp_path / name) for name in photos]
 
 
-def test_the_shell_writes_the_same_as_the_library(mine, photos, archive, tmp_path, capsys):
+def test_the_shell_writes_into_a_folder_what_the_library_zips(mine, photos, archive, tmp_path, capsys):
     given = folder_of(tmp_path, photos | {"broken.jpg": b"not a photo"})
     assert main(["report", *given, *mine, "--fusion", "max", "--discard", "0.25", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert "broken.jpg is not a picture" in said.err and said.out.strip() == str(tmp_path / "out" / "index.html")
-    here = {str(f.relative_to(tmp_path / "out")) for f in (tmp_path / "out").rglob("*") if f.is_file()}
-    assert here == set(archive.namelist())
-    for name in (n for n in here if n.endswith("numbers.npz")):
-        with np.load(tmp_path / "out" / name) as one, np.load(io.BytesIO(archive.read(name))) as other:
+    here = {f.relative_to(tmp_path / "out").as_posix(): f for f in (tmp_path / "out").rglob("*") if f.is_file()}
+    assert set(here) == set(archive.namelist())
+    for name in (n for n in here if n.endswith(".npz")):
+        with np.load(here[name]) as one, np.load(io.BytesIO(archive.read(name))) as other:
             assert set(one) == set(other) and all(np.array_equal(one[k], other[k]) for k in one), name
+    for name in (n for n in here if n.endswith((".csv", ".png", ".webp"))):
+        assert here[name].read_bytes() == archive.read(name), name
 
 
-def test_the_shell_writes_a_zip(mine, photos, tmp_path):
-    given = folder_of(tmp_path, {"red.jpg": photos["red.jpg"]})
+def test_the_shell_writes_a_zip_and_tells_the_credits_beside_a_photo(mine, photos, tmp_path):
+    credit = {"id": "red-panda", "title": "Red panda", "author": "Mathias Appel", "licence": "CC0-1.0"}
+    told = (SAMPLES / "credits.json").read_text(encoding="utf-8")
+    assert credit.items() <= next(row for row in json.loads(told) if row["id"] == "red-panda").items()
+    (tmp_path / "credits.json").write_text(told, encoding="utf-8")
+    given = folder_of(tmp_path, {"red-panda.jpg": photos["red.jpg"]})
     assert main(["report", *given, *mine, "--zip", "--out", str(tmp_path / "out")]) == 0
     assert [f.name for f in (tmp_path / "out").iterdir()] == ["report.zip"]
-    names = set(zipfile.ZipFile(tmp_path / "out" / "report.zip").namelist())
-    assert names == {f"red/{name}" for name in OF_A_PHOTO} | OF_THE_MODEL | {"index.html", "manifest.json"}
+    with zipfile.ZipFile(tmp_path / "out" / "report.zip") as archive:
+        names = {f"red-panda/{name}" for name in OF_A_PHOTO} | OF_THE_MODEL | {"index.html", "manifest.json"}
+        assert set(archive.namelist()) == names
+        page = archive.read("red-panda/handout.html").decode()
+    assert "<h1>Red panda</h1>" in page and "Mathias Appel" in page and "CC0-1.0" in page
+    assert TINY["depth"] == 3 and "layers 0–2" in page
 
 
 def test_the_shell_prints_the_numbers(mine, photos, tmp_path, capsys, monkeypatch):
@@ -224,18 +218,6 @@ def test_what_cannot_be_done_is_said(flags, said, zipped, mine, photos, tmp_path
     assert main(["report", *flags, *mine, *zipped, "--out", "out"]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.glob("out/*"))
-
-
-def test_credits_beside_a_photo_are_told(mine, tmp_path):
-    credit = {"id": "red-panda", "title": "Red panda", "author": "Mathias Appel", "licence": "CC0-1.0"}
-    assert (
-        credit.items()
-        <= next(r for r in json.loads((SAMPLES / "credits.json").read_text()) if r["id"] == "red-panda").items()
-    )
-    assert main(["report", str(SAMPLES / "red-panda.jpg"), *mine, "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "red-panda" / "handout.html").read_text()
-    assert "<h1>Red panda</h1>" in page and "Mathias Appel" in page and "CC0-1.0" in page
-    assert TINY["depth"] == 3 and "layers 0–2" in page
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"id": 3}', '[{"title": "x"}]', "null"])

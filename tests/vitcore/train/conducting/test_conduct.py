@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 import vitcore
-from tests.shells import shell, start
+from tests.shells import shell, start, two_processes
 from tests.vitcore.train.conftest import TINY
 from vitcore.train.conducting import checkpoint
 from vitcore.train.conducting.conduct import conduct
@@ -207,11 +207,10 @@ def test_asked_to_stop_it_saves_and_stops(tmp_path, digits, how):
 def test_two_processes_are_as_one(tmp_path, digits):
     """Four images a pass: one process in two passes, or two processes in one pass each (gloo)."""
     more = flags(steps=8, micro_batch=4, dropout=0.1, mixup=0.3, snapshots=0, evaluate_every_steps=4)
-    train = ["-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), *more]
-    one = shell(*train, "--id", "one", cwd=tmp_path)
+    train = ["train", "image_folder_tiny", "--data", str(digits), *more]
+    one = shell("-m", "vitcore", *train, "--id", "one", cwd=tmp_path)
     assert one.returncode == 0, one.stderr
-    many = ["-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(random.randint(20000, 60000))]
-    two = shell(*many, *train, "--id", "two", cwd=tmp_path)
+    two = two_processes(*train, "--id", "two", cwd=tmp_path)
     assert two.returncode == 0, two.stderr
     first, second = (files.records(files.RunFolder(tmp_path / "runs" / name)) for name in ("one", "two"))
     np.testing.assert_allclose([r["loss"] for r in second], [r["loss"] for r in first], rtol=0, atol=1e-5)

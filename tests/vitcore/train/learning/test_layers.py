@@ -77,7 +77,7 @@ def test_the_two_halves_are_the_block_and_its_attention_the_recording(teacher):
     rng = np.random.default_rng(0)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)), maps=[3])
     with torch.no_grad():
-        x = room.begin(vit.module, torch.from_numpy(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.begin(vit.module, torch.tensor(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         for block in vit.module.blocks[:-1]:
             x = block(x)
         work = sublayers(vit.module.blocks[-1], x)
@@ -115,7 +115,7 @@ def test_a_student_that_is_the_teacher_has_no_loss(teacher, step):
     module.vit.load_state_dict(module.teacher.module.state_dict())
     module.vit.pretrained_cfg |= {"mean": module.teacher.vit.mean, "std": module.teacher.vit.std}
     parts = module(batch(step, 32))
-    assert all(abs(float(value)) < 1e-6 for value in parts.values()), parts
+    assert all(abs(value.item()) < 1e-6 for value in parts.values()), parts
     assert max(room.hidden_errors(module, [batch(px=32).pixels])) < 1e-10
 
 
@@ -127,8 +127,8 @@ def test_forced_blocks_learn_apart_from_one_another(teacher):
     with torch.no_grad():
         module.vit.blocks[0].mlp.fc2.weight.zero_()
     forced, free = module(batch(0, 32)), module(batch(9, 32))
-    assert float(forced["layers"]) == pytest.approx(1 / 8, rel=0.3)  # one of eight parts adds nothing that it should
-    assert float(forced["logits"]) < 1e-6 < 1e-3 < float(free["logits"])
+    assert forced["layers"].item() == pytest.approx(1 / 8, rel=0.3)  # one of eight parts adds nothing that it should
+    assert forced["logits"].item() < 1e-6 < 1e-3 < free["logits"].item()
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_forced_blocks_learn_apart_from_one_another(teacher):
 )
 @pytest.mark.parametrize("step", [0, 9])
 def test_smaller_students_learn_too(teacher, changes, step):
-    module = learner(teacher, optimiser="adamw", lr_peak=3e-3, warmup_steps=0, decay="constant", **changes)
+    module = learner(teacher, optimiser="adamw", lr_peak=1e-2, warmup_steps=0, decay="constant", **changes)
     optim, losses = optimiser(module.recipe, module), []
-    for _ in range(40):
+    for _ in range(18):
         given = batch(step)
         loss = module(given)["loss"]
         optim.zero_grad()
         loss.backward()
         optim.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     assert losses[-1] < 0.75 * losses[0] and np.isfinite(losses).all()
     assert (module.carry is None) == (changes.get("width", 24) == 24)
 
@@ -166,7 +166,7 @@ def test_a_teacher_with_registers_teaches_what_the_student_has(tmp_path, prefix)
     model_file(file, **SHAPE | prefix)
     for step in (0, 9):
         parts = learner(str(file))(batch(step))
-        assert np.isfinite([float(v) for v in parts.values()]).all() and float(parts["attention"]) >= 0
+        assert np.isfinite([v.item() for v in parts.values()]).all() and parts["attention"].item() >= 0
     assert learner(str(file)).shared(torch.arange(19).view(1, 19, 1))[0, :3, 0].tolist() == [
         0, 1 + prefix["reg_tokens"], 2 + prefix["reg_tokens"],
     ]  # fmt: skip
@@ -192,7 +192,7 @@ def test_the_second_teachers_class_attention_is_followed_in_the_end(teacher, tmp
         optim.zero_grad()
         parts["loss"].backward()
         optim.step()
-        losses.append([float(parts[name]) for name in ("looker", "rollout")])
+        losses.append([parts[name].item() for name in ("looker", "rollout")])
     assert losses[-1][0] < 0.3 * losses[0][0] and losses[-1][1] < 0.5 * losses[0][1]
 
 
@@ -207,7 +207,7 @@ def test_the_rollout_that_is_taught_is_the_rollout_that_is_drawn(teacher):
         part |= module._looked(given.pixels, kept, module._fused)
     drawn = np.stack([rollout(one, prefix=1)[1:] for one in fused])
     drawn /= drawn.sum(1, keepdims=True)
-    assert float(part["rollout"]) == pytest.approx((wanted * np.log(wanted / drawn)).sum(1).mean(), rel=1e-3)
+    assert part["rollout"].item() == pytest.approx((wanted * np.log(wanted / drawn)).sum(1).mean(), rel=1e-3)
 
 
 def _as_bytes(x, vit):
@@ -272,7 +272,7 @@ def test_rollout_of_a_copy_is_the_teachers(teacher):
     vit, rng = zoo.load(teacher), np.random.default_rng(3)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)))
     with torch.no_grad():
-        x = room.begin(vit.module, torch.from_numpy(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.begin(vit.module, torch.tensor(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         fused = []
         for block in vit.module.blocks:
             work = sublayers(block, x)
