@@ -10,7 +10,7 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
 
-class ClassAndMeanVit(VisionTransformer):  # type: ignore[misc]
+class ClassAndMeanVit(VisionTransformer):
     """timm's VisionTransformer with a head over 2·D features: the class token, then the mean of the patches."""
 
     reads_class_and_mean = True

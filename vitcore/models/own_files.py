@@ -87,7 +87,7 @@ OURS = (
 )  # terms beside timm's
 
 
-def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
+def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> Any:
     """timm's model for images of `size` px: its VisionTransformer with the arguments in `architecture`, and what these add.
 
     `mlp_head`: the paper's pre-training head; `distilled`: DeiT's second token; `backbone`: blocks of each stage of a hybrid's
@@ -145,11 +145,10 @@ def fill(module: Any, file: Path, native: Any) -> None:
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.models.formats import folders, nesting
-    from vitcore.models.formats.state import values
 
     part = nesting.parts(folders.tree(file), file.name)[0]
     module.pretrained_model_args = {"img_size": native}
     state = checkpoint_filter_fn(
-        part.format.convert(values(part.weights)), module, interpolation="bicubic", antialias=True
+        part.format.convert(nesting.values(part, file)), module, interpolation="bicubic", antialias=True
     )
     module.load_state_dict(state, assign=True)

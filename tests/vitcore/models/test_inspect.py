@@ -69,7 +69,7 @@ def test_json_lists_what_does_not_fit(file, capsys):
     assert "missing: norm.bias" in capsys.readouterr().err
 
 
-WRONG = [("heads", "many"), ("eps", "2"), ("eps", "x"), ("grid", "5x5"), ("grid", "4"), ("normalise", "1,2/3"), ("pool", "sum"),
+WRONG = [("heads", "many"), ("eps", "2"), ("eps", "x"), ("grid", "3x7"), ("grid", "4"), ("normalise", "1,2/3"), ("pool", "sum"),
          ("normalise", "0,0,0/1,0,1"), ("activation", "tanh"), ("colour", "blue")]  # fmt: skip
 
 

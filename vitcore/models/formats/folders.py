@@ -34,10 +34,10 @@ def weights_in(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
-def tree(file: Path) -> Mapping[str, Any]:
+def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
     if not file.name.endswith(".index.json"):
-        return read(file)
+        return read(file, mapped)
     where = json_object(file).get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
         raise ModelError(
@@ -47,5 +47,5 @@ def tree(file: Path) -> Mapping[str, Any]:
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
             raise ModelError(say("{name} is one of the files of this model, and it is missing.", name=shard))
-        found |= {name: w for name, w in read(file.parent / shard).items() if isinstance(w, Weight)}
+        found |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
     return found

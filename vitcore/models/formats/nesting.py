@@ -4,15 +4,25 @@ A training checkpoint holds a model more than once. The average over its steps (
 evaluations of those who wrote them; the others can be asked for by name.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from vitcore.models.cards import ModelError
-from vitcore.models.formats import google, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
+from vitcore.models.formats import (
+    folders,
+    google,
+    openclip,
+    timm_names,
+    torchvision_vit,
+    transformers_clip,
+    transformers_vit,
+)
 from vitcore.models.formats.reading import Weight
-from vitcore.models.formats.state import Format
+from vitcore.models.formats.state import Format, State
 from vitcore.translation import say
 
 FORMATS = (
@@ -20,6 +30,7 @@ FORMATS = (
     transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google.FORMAT,
 )  # fmt: skip
 LANGUAGE = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
+MOST_MAPPED = 0.6  # of a file's bytes
 FIRST, LAST = re.compile(r"ema|teacher|averag|target"), re.compile(r"student|momentum|optim")
 
 
@@ -52,6 +63,16 @@ def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
             first=repr(names[0][:60]),
         )
     )
+
+
+def values(part: Part, file: Path) -> State:
+    """The part's tensors as 32-bit floats.
+
+    What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
+    """
+    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MOST_MAPPED * file.stat().st_size:
+        part = next(again for again in parts(folders.tree(file, mapped=False), file.name) if again.name == part.name)
+    return {name: weight.values().float() for name, weight in part.weights.items()}
 
 
 def _roofs(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Weight]]]:

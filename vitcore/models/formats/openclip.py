@@ -5,7 +5,7 @@ timm converts it; what is added are layer scale, and towers that are timm models
 
 import torch
 
-from vitcore.models.formats.state import Format, State, drop, rename
+from vitcore.models.formats.state import NO_MODEL, Format, State, drop, rename
 
 
 def convert(state: State) -> State:
@@ -14,7 +14,7 @@ def convert(state: State) -> State:
 
     scales = rename({name: state.pop(name) for name in list(state) if ".ls_" in name},
                     ((r"transformer\.resblocks\.", "blocks."), (r"\.ls_(\d)\.", r".ls\1.")))  # fmt: skip
-    converted: State = _convert_openai_clip(state, None, prefix="")
+    converted: State = _convert_openai_clip(state, NO_MODEL, prefix="")
     state.clear()
     if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
         kernel = converted["patch_embed.proj.weight"]

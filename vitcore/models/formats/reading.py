@@ -41,9 +41,10 @@ class Weight:
     values: Callable[[], Tensor]
 
 
-def read(file: Path) -> Mapping[str, Any]:
+def read(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     """What a file holds: `Weight`s by name, for torch's pickles nested as they were saved, beside whatever else there is.
 
+    mapped: torch's pickles stay on the disk until a tensor is copied out of them; else they are read whole, and nothing is copied.
     Raises: ModelError, one sentence: what the file is instead, or what is wrong with it.
     """
     try:
@@ -55,7 +56,7 @@ def read(file: Path) -> Mapping[str, Any]:
     if not size:
         raise ModelError(say("{name} is empty.", name=file.name))
     if start.startswith(b"PK\x03\x04"):
-        return _zip(file, size)
+        return _zip(file, size, mapped)
     if start[0] == 0x80:  # the pickle of torch.save before torch 1.6
         return _torch(file, mmap=False)
     if start[8:9] == b"{" or file.suffix == ".safetensors":
@@ -99,7 +100,7 @@ def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Weight]:
         raise damaged(file, error) from None
 
 
-def _zip(file: Path, size: int) -> Mapping[str, Any]:
+def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
@@ -116,7 +117,7 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
         if any("/code/" in name for name in names):
             raise ModelError(say("{name} is a TorchScript program, and programs are not run here: in Python, save its weights with "
                                  "torch.save(torch.jit.load(FILE).state_dict(), NEW_FILE).", name=file.name))  # fmt: skip
-        return _torch(file, mmap=all(entry.compress_type == zipfile.ZIP_STORED for entry in entries))
+        return _torch(file, mmap=mapped and all(entry.compress_type == zipfile.ZIP_STORED for entry in entries))
     if any(name.endswith(".npy") for name in names):
         return _npz(file, entries)
     raise ModelError(
@@ -142,7 +143,7 @@ def _torch(file: Path, mmap: bool) -> Mapping[str, Any]:
     except Exception as error:  # whatever a damaged pickle makes of torch
         raise damaged(file, error) from None
     if isinstance(held, Mapping):
-        return _weights(held, file)
+        return _weights(held, file, mmap)
     if isinstance(held, Tensor):
         raise ModelError(say("{name} holds a single tensor, not a model.", name=file.name))
     raise ModelError(say("{name} holds no weights by name.", name=file.name))
@@ -163,7 +164,7 @@ def _numpy_scalar() -> Any:
     return np.float64(0).__reduce__()[0]
 
 
-def _weights(held: Mapping[Any, Any], file: Path, depth: int = 0) -> dict[str, Any]:
+def _weights(held: Mapping[Any, Any], file: Path, copied: bool, depth: int = 0) -> dict[str, Any]:
     """The same nesting with Weights in the place of tensors. Raises: ModelError, for one larger than all that the file holds."""
     most = 4 * file.stat().st_size
     found: dict[str, Any] = {}
@@ -171,9 +172,9 @@ def _weights(held: Mapping[Any, Any], file: Path, depth: int = 0) -> dict[str, A
         if isinstance(value, Tensor) and value.layout == torch.strided:
             if value.numel() * value.element_size() > most:
                 raise damaged(file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60])))
-            found[str(name)] = Weight(tuple(value.shape), value.detach().clone)
+            found[str(name)] = Weight(tuple(value.shape), value.detach().clone if copied else value.detach)
         elif isinstance(value, Mapping) and depth < 5:
-            found[str(name)] = _weights(value, file, depth + 1)
+            found[str(name)] = _weights(value, file, copied, depth + 1)
         else:
             found[str(name)] = value
     return found

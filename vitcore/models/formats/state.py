@@ -16,6 +16,7 @@ from torch import Tensor
 from vitcore.models.formats.reading import Weight
 
 State = dict[str, Tensor]
+NO_MODEL: Any = None  # for timm's converters, which look at names only
 Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
 
 
@@ -33,11 +34,6 @@ class Format:
 def shapes(weights: Mapping[str, Weight]) -> State:
     """The state without values."""
     return {name: torch.empty(weight.shape, device="meta") for name, weight in weights.items()}
-
-
-def values(weights: Mapping[str, Weight]) -> State:
-    """The state with values, as 32-bit floats."""
-    return {name: weight.values().float() for name, weight in weights.items()}
 
 
 def rename(state: State, rules: Rules) -> State:

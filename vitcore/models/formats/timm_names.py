@@ -5,7 +5,7 @@ DINOv2's differ (arXiv 2304.07193, github.com/facebookresearch/dinov2): timm con
 
 import re
 
-from vitcore.models.formats.state import Format, State, drop, rename
+from vitcore.models.formats.state import NO_MODEL, Format, State, drop, rename
 
 CHUNKED = re.compile(r"blocks\.\d+\.(\d+)\.")  # DINOv2's training keeps its blocks in chunks
 
@@ -18,7 +18,7 @@ def convert(state: State) -> State:
     rules = ((CHUNKED.pattern, r"blocks.\1."), (r"\.gamma_(\d)$", r".ls\1.gamma"))
     state = rename(state, rules)
     if {"mask_token", "register_tokens"} & set(state) or any(".mlp.w12." in name for name in state):
-        state = _convert_dinov2(state, None)
+        state = _convert_dinov2(state, NO_MODEL)
     if "pre_logits.fc.weight" in state and "head.weight" in state:
         state = rename(state, ((r"^pre_logits\.fc\.", "head.0."), (r"^head\.(weight|bias)$", r"head.2.\1")))
     if "head.weight" not in state:  # DINO's and DINOv2's heads compare views of a photo, and name no classes

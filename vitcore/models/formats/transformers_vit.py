@@ -3,7 +3,7 @@
 Its files keep the names of its first versions; `layers.N.` and `q_proj` are those of its classes since version 5.
 """
 
-from vitcore.models.formats.state import Format, Rules, State, drop, join, rename
+from vitcore.models.formats.state import NO_MODEL, Format, Rules, State, drop, join, rename
 
 RULES: Rules = (
     (r"^embeddings\.patch_embeddings\.projection\.", "patch_embed.proj."),
@@ -39,7 +39,7 @@ def convert(state: State) -> State:
     if "dist_token" in state and "head_dist.weight" not in state:  # its answer is the class token's alone
         state["reg_token"] = state.pop("dist_token")
     if "register_tokens" in state:
-        state = _convert_dinov2(state, None)
+        state = _convert_dinov2(state, NO_MODEL)
     return state
 
 

@@ -82,7 +82,7 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     if ways:
         asked.append(Question("grid", ways[0], tuple(ways), (("patches", ways[0][0] * ways[0][1]),)))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return Inferred(found, step, grid, tuple(asked), positions)  # type: ignore[arg-type]
+    return Inferred(found, step, grid, tuple(asked), positions)
 
 
 def _blocks(state: Mapping[str, Tensor]) -> int:

@@ -23,7 +23,7 @@ from vitcore.models import own_files
 from vitcore.models.cards import OWN_FILE, ModelError
 from vitcore.models.formats import configuration, folders, google, nesting
 from vitcore.models.formats.configuration import Configuration
-from vitcore.models.formats.state import State, shapes, values
+from vitcore.models.formats.state import State, shapes
 from vitcore.models.inference.architecture import Inferred, infer
 from vitcore.models.inference.questions import NORMALISED, Question, answered, written
 from vitcore.translation import say
@@ -205,7 +205,7 @@ class Found:
             prefix = self.part.name.rpartition(" · ")[2]
             module.load_pretrained(str(self.file), prefix)  # timm's own
             return
-        state = _fitting(self.part.format.convert(values(self.part.weights)), module)
+        state = _fitting(self.part.format.convert(nesting.values(self.part, self.file)), module)
         if self.differences.only_the_head:
             state = {name: w for name, w in state.items() if not HEAD.match(name)}
         module.load_state_dict(state, assign=True)
