@@ -39,8 +39,8 @@ def literals() -> Iterator[str]:
                 yield from _strings(node.args[0])
     templates = html.templates()
     for name in templates.list_templates():
-        tree = templates.parse((html.HERE / "templates" / name).read_text(encoding="utf-8"))
-        yield from (sentence for _, _, sentence in extract_from_ast(tree, ["say"]) if isinstance(sentence, str))
+        parsed = templates.parse((html.HERE / "templates" / name).read_text(encoding="utf-8"))
+        yield from (sentence for _, _, sentence in extract_from_ast(parsed, ["say"]) if isinstance(sentence, str))
 
 
 def _says(func: ast.expr, imported: bool) -> bool:
