@@ -135,12 +135,12 @@ function draw(canvas, s, frames) {
     canvas.width = Math.round(wide * dpr)
     canvas.height = Math.round(high * dpr)
   }
-  const photo = s.pictures.get(s.data.image), frames = s.pictures.get(s.data.frames)
-  if (!photo?.complete || !frames?.complete || !frames.naturalWidth) return
-  const ctx = canvas.getContext("2d"), each = frames.naturalHeight / captions.length
+  const photo = s.pictures.get(s.data.image), strip = s.pictures.get(s.data.frames)
+  if (!photo?.complete || !strip?.complete || !strip.naturalWidth) return
+  const ctx = canvas.getContext("2d"), each = strip.naturalHeight / captions.length
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
   ctx.imageSmoothingQuality = "high"
-  const heat = frame => ctx.drawImage(frames, 0, frame * each, frames.naturalWidth, each, 0, 0, wide, high)
+  const heat = frame => ctx.drawImage(strip, 0, frame * each, strip.naturalWidth, each, 0, 0, wide, high)
   // The heat first, whole, and the photo through it: two frames that fade into each other stay as strong as one.
   ctx.globalAlpha = 1
   for (const [frame, part] of frames) {
