@@ -322,6 +322,12 @@ def recording(model: Vit, image: Photo, block: int | None = None) -> Recording:
     return replace(rec, maps={block: _heads(model.name, image.key, block, rec)})
 
 
+def seen_again(model: str, key: str) -> Image.Image:
+    """The photo as `shown` gives it, for a download."""
+    rec = again(model, key, "mean")[1]
+    return shown(model, key, rec.photo, rec)[0]
+
+
 def again(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
     vit, whose = models.loaded(model), key.rpartition(" ")[2]

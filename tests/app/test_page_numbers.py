@@ -142,9 +142,9 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     said = " ".join(app.sentences("markdown"))
     assert f"head {near} looks nearest, {rec.distance_renormalised_px[0, near]:.1f} px" in said
     assert f"{rec.distance_px[0, near]:.1f} and" in said, "and what is drawn"
-    app.at.session_state["_head"] = (2, 3)  # what touching a dot puts there
+    app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
-    assert (app.values()["block"], app.values()["one_head"]) == (2, 3)
+    assert (app.values()["block"], app.values()["one_head"]) == (2, 1)
 
 
 def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatch, shipped):

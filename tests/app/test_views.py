@@ -53,7 +53,7 @@ def test_a_hybrid_says_it_has_no_patch_filters(kinds, offer):
     (said,) = app.sentences("info")
     assert "no RGB patch filters" in said and "first convolution" in said
     assert [c["alt"] for c in app.charts()] == [
-        "The first 28 principal components", "Variance explained by the first k components"
+        "The first 28 principal components", "Component 1 enlarged", "Variance explained by the first k components"
     ]  # fmt: skip
     assert "k" not in app.controls, "a photo can't be rebuilt from a root convolution"
 

@@ -209,7 +209,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     lit = _lit(vit, photo, rec, state, asked)
     of_one = state["head"] is not None and not state["rolled"] and state["shared"]
     top = float((shown if of_one else grid.to_map(lit)).max())
-    seen = session.shown(vit.name, photo.key, photo, rec)[0]
+    model, key = vit.name, photo.key
     names = _prefix_names(vit, text)
     about = " · ".join(f"{name} {share:.1%}" for name, share in zip(names, lit, strict=False))
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
@@ -217,7 +217,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
         lambda: figures.explorer(
-            grid.to_map(lit), shown, seen, grid, title, unit, mode, top=top, about=about, style=style, log=log, shared=shared,
+            grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about, style=style, log=log, shared=shared,
             asked=patches,
         ), "heads", text["how"], attention=shown,
     )  # fmt: skip

@@ -67,11 +67,10 @@ def play_button(steps: list[int]) -> None:
 def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     key, film = runs.film(name)
     steps = film.steps.tolist()
-    ended = _turn(steps)
-    with st.container(
-        horizontal=True, vertical_alignment="bottom", key="film_bar"
-    ):  # on a phone it stays with the pictures
+    bar = st.container(horizontal=True, vertical_alignment="bottom", key="film_bar")
+    with bar:  # on a phone it stays with the pictures
         play_button(steps)
+        ended = _turn(steps)
         step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), controls.theme()
     specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
