@@ -217,8 +217,8 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
         lambda: figures.explorer(
-            grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about, style=style, log=log, shared=shared,
-            asked=patches,
+            grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about,
+            style=style, log=log, shared=shared, asked=patches,
         ), "heads", text["how"], attention=shown,
     )  # fmt: skip
 
