@@ -98,7 +98,7 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
             ) from None
     else:
         opened = getattr(source, "name", say("The photo"))  # a whole path, where a file on disk was opened
-        data, found = source.read(MAX_BYTES + 1), printable(Path(str(opened)).name)
+        data, found = source.read(MAX_BYTES + 1), printable(Path(str.__str__(str(opened))).name)
     name = printable(name) if name else found
     if len(data) > MAX_BYTES:
         raise PhotoError(say("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20))
