@@ -61,16 +61,10 @@ def facts(file: Path) -> dict[str, Any]:
 
 
 def build(architecture: dict[str, Any], size: int | tuple[int, int]) -> Any:
-    """timm's VisionTransformer for images of `size` px; where `mlp_head` is true, with the paper's pre-training head."""
-    from timm.models.vision_transformer import VisionTransformer
+    """The module that a card describes, for images of `size` px: timm's VisionTransformer, or what the paper sets beside it."""
+    from vitcore.architectures.build import build as of
 
-    shape = {name: value for name, value in architecture.items() if name != "mlp_head"}
-    module: Any = VisionTransformer(**shape | {"img_size": size})
-    if architecture.get("mlp_head"):
-        from vitcore.models.tanh_head import mlp_head
-
-        module.head = mlp_head(module.embed_dim, module.num_classes)
-    return module
+    return of(architecture, size)
 
 
 def fill(module: Any, file: Path) -> None:
