@@ -31,22 +31,22 @@ WHOLE = {
 }  # fmt: skip
 IN_PART = {
     "swin_tiny_patch4_window7_224": {"img_size": 112, "embed_dim": 24, "depths": (1, 1, 1), "num_heads": (1, 2, 3)},
-    "test_resnet": {}, "test_convnext": {}, "resnet18": {}, "maxvit_pico_rw_256": {"img_size": 128},
+    "test_resnet": {}, "test_convnext": {}, "resnet18": {}, "test_maxvit": {},
     "samvit_base_patch16": SMALL | {"img_size": 128, "global_attn_indexes": (1,), "window_size": 4},
     "cait_xxs24_224": SMALL | {"embed_dim": 48}, "convit_tiny": {"embed_dim": 12, "depth": 11},
     "xcit_nano_12_p16_224": {"img_size": 96, "embed_dim": 32, "depth": 2, "num_heads": 4},
-    "mixer_s32_224": {"num_blocks": 2}, "hiera_tiny_224": {"embed_dim": 24, "stages": (1, 1, 1, 1)},
+    "hiera_tiny_224": {"embed_dim": 24, "stages": (1, 1, 1, 2)},
     "levit_128s": {}, "pit_ti_224": {}, "test_efficientnet": {}, "vit_dpwee_patch16_reg1_gap_256": SMALL,
-    "pvt_v2_b0": {}, "nest_tiny": {"embed_dims": (24, 48, 96), "depths": (1, 1, 1), "num_heads": (1, 2, 4)},
+    "pvt_v2_b0": {},
 }  # fmt: skip
-REFUSED = ["tnt_s_patch16_224", "coat_tiny"]
+REFUSED = ["tnt_s_patch16_224", "inception_v3"]
 ATTENTION = [name for name, method in METHODS.items() if method.needs_attention]
 
 
-def opened(name, changes):
+def opened(name, changes, alive=True):
     torch.manual_seed(0)
     module = timm.create_model(name, pretrained=False, **{"num_classes": 10} | changes)
-    if "resnet" not in name and "net" not in name:
+    if alive and "net" not in name:
         lively(module)
     return zoo.wrap(module.eval(), name)
 
@@ -122,10 +122,11 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
         assert found is None or found.x_p.shape[:2] == patches.step_px
 
 
-@pytest.mark.parametrize("name", IN_PART)
+# but LevIT: with random weights its tokens are all alike, for the attention that shrinks its grid has no residual
+@pytest.mark.parametrize("name", [name for name in IN_PART if name != "levit_128s"])
 def test_the_grid_of_features_lies_as_the_picture_does(name):
     """What changes most where a corner of the picture changes is that corner of the grid; rows are not taken for columns."""
-    vit = opened(name, IN_PART[name])
+    vit = opened(name, IN_PART[name], alive=False)
     kept = []
 
     def look(part, given, out):
@@ -145,8 +146,14 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
             (corner[..., wide - wide // 4 :] if right else corner[..., : wide // 4]).mul_(-2)
             vit.module(other)
             change = (kept[-1] - kept[0]).abs().mean(-1)
-            row, col = divmod(int(change.argmax()), vit.grid.cols)
-            assert (row >= vit.grid.rows / 2, col >= vit.grid.cols / 2) == (bottom, right)
+            half = vit.grid.rows // 2, vit.grid.cols // 2
+            quarters = {
+                (b, r): change[-half[0] :] if b else change[: half[0]] for b in (False, True) for r in (False, True)
+            }
+            most = max(
+                quarters, key=lambda q: (quarters[q][:, -half[1] :] if q[1] else quarters[q][:, : half[1]]).sum().item()
+            )
+            assert most == (bottom, right)
 
 
 @pytest.mark.parametrize("name", REFUSED)

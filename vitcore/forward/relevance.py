@@ -205,8 +205,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     from_ = _plain(vit, x, BASELINES[baseline])
     with torch.no_grad():
         rise = float(vit.module(x)[0, target] - vit.module(from_)[0, target])
-    width = getattr(vit.module, "embed_dim", None) or vit.module.num_features
-    large = max(1, vit.blocks) * vit.structure.positions * width > MOST_NUMBERS
+    large = max(1, vit.blocks) * vit.structure.numbers > MOST_NUMBERS
     at_once = 1 if large else AT_ONCE
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)

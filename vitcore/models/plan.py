@@ -46,7 +46,7 @@ class Plan:
 def of_module(module: Any, structure: Structure) -> Plan:
     """The shape of a model that is here already."""
     params = sum(p.numel() for p in module.parameters())
-    width = int(getattr(module, "embed_dim", 0) or getattr(module, "num_features", 0))
+    width = structure.numbers // structure.positions
     return Plan(params, structure.blocks, structure.heads, structure.positions, width)
 
 

@@ -40,7 +40,8 @@ class Structure:
     sizes: tuple[
         tuple[int, int], ...
     ] = ()  # queries × keys of attention that is not global; () where there is none at all
-    positions: int = 0  # that the widest block works on: what a pass without attention maps takes
+    positions: int = 0  # that the widest block works on, and the numbers it is given
+    numbers: int = 0
 
     @property
     def is_global(self) -> bool:
@@ -78,10 +79,11 @@ def read(name: str, module: Any, image_px: tuple[int, int]) -> Structure:
         )
     where, layout, grid = left
     sizes = tuple(sorted({call.size for call in ran.calls}, reverse=True))
-    widest = max(
-        (math.prod(given.shape) // _channels(given, image_px) for _, given, _ in ran.blocks), default=grid.patches
+    given = max((given for _, given, _ in ran.blocks), key=Tensor.numel, default=torch.empty(1, grid.patches, 1))
+    positions = given.numel() // _channels(given, image_px)
+    return Structure(
+        grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=positions, numbers=given.numel()
     )
-    return Structure(grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=widest)
 
 
 def image_px_of(module: Any, otherwise: tuple[int, int]) -> tuple[int, int]:
@@ -181,7 +183,10 @@ def _global(module: Any, ran: _Ran, grid: Grid) -> Structure | None:
     if any(calls != wanted for calls in seen) or heads != {(count, True)}:
         return None
     each = count if axes else count * len(wanted)
-    return Structure(grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens)
+    numbers = max(given.numel() for _, given, _ in ran.blocks)
+    return Structure(
+        grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens, numbers=numbers
+    )
 
 
 def _patches(module: Any, image_px: tuple[int, int]) -> Grid | None:
