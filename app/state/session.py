@@ -138,10 +138,11 @@ def shuffled_answers(model: str, key: str, seed: int, _rec: Recording) -> list[l
     from vitcore.models import zoo
 
     vit = models.loaded(model)
-    order = patches.shuffled(vit.grid.patches, seed)
-    mixed = patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid)
+    grid = vit.patches or vit.grid
+    order = patches.shuffled(grid.patches, seed)
+    mixed = patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid)
     answers = [_rec.logits, predict(vit, mixed)]
-    if zoo.positions(vit) is not None:
+    if vit.is_global and (zoo.positions(vit) is not None or hasattr(vit.module, "with_positions_moved")):
         answers.append(predict(vit, mixed, order, move_positions=True))
     return [top_classes(logits, vit.labels) for logits in answers]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
+from vitcore.analysis.relevance import METHODS
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS
 from vitcore.train.recipes.presets import PRESETS
@@ -64,3 +65,4 @@ def data() -> Iterator[str]:
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
     yield from READOUTS
+    yield from (method.title for method in METHODS.values() if method.needs_attention)

@@ -113,7 +113,7 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
     assert (
         sentence(rec.rollout) and sentence(lens, vit, rec.seen.pixels) and sentence(inside, vit, rec.seen.pixels, 0, 0)
     )
-    assert ("convolutions" in said.pop()) == (not vit.structure.sizes)
+    assert ("no attention" in said.pop()) == (not vit.structure.sizes)
     kernel = zoo.first_kernel(vit)
     assert kernel is None or kernel.shape[1] == 3
     if (patches := vit.structure.patches) is not None:

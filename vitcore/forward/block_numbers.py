@@ -173,8 +173,8 @@ def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | Non
         return None
     met: list[Tensor] = []
     watched = with_parts(embed, proj=Watched(proj, lambda x, result: met.append(x)))
-    made = watched(to_input(vit, pixels)).reshape((vit.structure.patches or vit.grid).patches, -1)
-    (high, wide), (row, col) = proj.kernel_size, (vit.structure.patches or vit.grid).row_col(patch)
+    made = watched(to_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
+    (high, wide), (row, col) = proj.kernel_size, (vit.patches or vit.grid).row_col(patch)
     cell = met[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)

@@ -20,7 +20,8 @@ from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Fusion, fuse, rollout
 from vitcore.architectures.axial import spread
-from vitcore.forward.recording import read_from, to_input
+from vitcore.forward.reader import read_from
+from vitcore.forward.recording import to_input
 from vitcore.grid import Grid
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit

@@ -51,8 +51,7 @@ class Structure:
     def why_not(self, name: str, what: str) -> str:
         """Why `what` (a picture, in the reader's language) is not defined for this model, in one sentence."""
         if not self.sizes:
-            return say("{name} has no attention: its layers are convolutions, so {what} is not defined for it.", name=name,
-                       what=what)  # fmt: skip
+            return say("{name} has no attention, so {what} is not defined for it.", name=name, what=what)
         sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:LARGEST])
         return say("{name} does not let all patches of one grid attend to all in one softmax a block (its attention is {sizes} "
                    "queries × keys, in groups, over features or mixed afterwards), so {what} is not defined for it.",

@@ -67,6 +67,11 @@ class Vit:
         """Whether every block attends over one grid of patches: what most pictures of attention need."""
         return self.structure.is_global
 
+    @property
+    def patches(self) -> Grid | None:
+        """The grid that the pixels are cut into; None where the first layer's filters overlap."""
+        return self.structure.patches
+
     def why_not(self, what: str) -> str:
         """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
         return self.structure.why_not(self.name, what)
@@ -275,7 +280,9 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
             else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
         )
         return there.flatten(1, 2), 0
-    if not isinstance(table, Tensor) or table.ndim != 3 or not vit.is_global:
+    if isinstance(table, Tensor) and table.ndim == 4 and table.shape[1:3] == (vit.grid.rows, vit.grid.cols):
+        table = table.flatten(1, 2)
+    if not isinstance(table, Tensor) or table.ndim != 3:
         return None
     prefix = table.shape[1] - vit.grid.patches
     return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None

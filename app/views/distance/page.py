@@ -9,7 +9,7 @@ from app.state import session
 
 text = texts.prose("distance")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = controls.current(needs=text["what"])
 model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
@@ -19,6 +19,8 @@ grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     over = controls.choice(text, "over", ["photo", "samples", "folder"])
+if vit.structure.axes:
+    st.caption(text["axial"])
 if not grid.prefix:
     st.caption(text["no class"])
 files = None

@@ -78,14 +78,17 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     from vitcore import figures
     from vitcore.analysis.distance import uniform_distance_px
 
-    drawn = {
-        "patches": figures.patches(rec.seen.pixels, rec.grid, mode=mode),
-        "attention": _few_heads(vit, rec, mode),
-        "distance": figures.distance(rec.distance_px, rec.grid, uniform_distance_px(rec.grid), mode=mode),
-    }
+    drawn: dict[str, Any] = {}
+    if vit.patches is not None:
+        drawn["patches"] = figures.patches(rec.seen.pixels, vit.patches, mode=mode)
+    if vit.is_global:
+        drawn["attention"] = _few_heads(vit, rec, mode)
+        drawn["distance"] = figures.distance(rec.distance_px, rec.grid, uniform_distance_px(rec.grid), mode=mode)
     if rec.top():
         drawn["answer"] = figures.predictions(rec.top(), mode)
-    return {"answer": None} | {name: _spec(fig) for name, fig in drawn.items()}
+    return dict.fromkeys(("patches", "attention", "distance", "answer")) | {
+        name: _spec(fig) for name, fig in drawn.items()
+    }
 
 
 def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:

@@ -36,6 +36,8 @@ def door(slug: str, spec: dict | None) -> None:
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
             st.caption(text[slug].format(readout=controls.readout(vit)))
+        elif slug in ("attention", "distance"):
+            controls.not_defined(vit, text[f"{slug} what"])
         else:
             st.info(text[f"{slug} none"])
         st.space("stretch")
@@ -63,7 +65,11 @@ with look if not ready else st.container(), st.skeleton(height=560), said:
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention/page.py", query_params={"token": str(token)})
     place, lang = (vit.name, photo.key, mode), texts.language()
-    if not ready:
+    if not vit.is_global:
+        with look:
+            controls.not_defined(vit, text["rollout what"])
+            st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
+    elif not ready:
         seen = session.shown(vit.name, photo.key, photo, rec)[0]
         ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, seen))
         with look:

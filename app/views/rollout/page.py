@@ -10,6 +10,10 @@ text = texts.prose("rollout")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 model_card.looked(vit.name)
+if vit.structure.axes:
+    st.caption(text["axial"])
+if not vit.is_global:
+    controls.not_defined(vit, text["what"])
 asked, compare = question.asked(text, vit, photo, rec)
 
 if compare:
@@ -21,5 +25,7 @@ else:
     one, two = st.columns([3, 2], gap="large")
     left = sides.side(asked, "", one, beside=two)
 
+if not vit.is_global:
+    st.stop()
 st.markdown(f"## {text['build-up title']}")
 sides.build_up(asked, left.settings if left and not left.method.asks_class else {})

@@ -45,7 +45,7 @@ def frame_of(vit: zoo.Vit, photos: list[Photo]) -> dict[str, NDArray]:
 
 def _last(rec: Recording, block: int) -> NDArray:
     """Where the answer looks in a block, mean over heads, (rows, cols)."""
-    return rec.grid.to_map(rec.readout @ rec.fused["mean"][block])
+    return rec.grid.to_map(rec.readout @ rec.of_blocks()[block])
 
 
 def _top(vit: zoo.Vit, recs: list[Recording]) -> dict[str, NDArray]:
@@ -63,6 +63,8 @@ def take(run: Training, folder: RunFolder) -> None:
         return
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
     vit = zoo.wrap(getattr(model, "vit", model), f"run {folder.id}")
+    if not vit.is_global:  # a film is of attention
+        return
     with explained(folder, say("a picture")):
         frame = frame_of(vit, photos)
         still: dict[str, NDArray] = {}
