@@ -13,6 +13,7 @@ from vitcore.translation import say
 
 ROW_PX = 58
 WIDE, BESIDE, TALL = 5.6, 3.6, 0.72  # of a box, of a box inside a block, and how much of its row a box takes
+LONGEST = 34  # letters of a name
 GAP = 0.8  # between the column and what a block holds
 
 
@@ -30,7 +31,7 @@ class Drawn(Protocol):
 
 def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
     """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
-    ink, shapes, notes = INK[mode], [], []
+    ink, shapes, notes, traces = INK[mode], [], [], []
     opened = max((part for part in parts if part.inside), key=lambda part: part.params * part.times, default=None)
     inside = list(opened.inside) if opened else []
     rows = max(len(parts), 1)
@@ -43,17 +44,14 @@ def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subti
         for i, part in enumerate(inside):
             _box(shapes, notes, part, left, first + i, BESIDE, mode)
         end = first + len(inside) - 1 + TALL
-        for from_, to in ((at, first), (at + TALL, end)):
-            shapes.append({"type": "line", "x0": WIDE, "y0": from_, "x1": left, "y1": to,
-                           "line": {"color": ink["line"], "width": 1.5, "dash": "dot"}})  # fmt: skip
+        lines = {"x": [WIDE, left, None, WIDE, left], "y": [at, first, None, at + TALL, end]}
+        traces.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip",
+                       "line": {"color": ink["line"], "width": 1.5}} | lines)  # fmt: skip
         rows = max(rows, len(inside))
-    hover = {"type": "scatter", "mode": "markers", "x": [WIDE / 2] * len(parts), "y": [i + TALL / 2 for i in range(len(parts))],
-             "marker": {"size": 28, "opacity": 0}, "hovertemplate": "%{text}<extra></extra>",
-             "text": [_told(part) for part in parts]}  # fmt: skip
     still = {"visible": False, "fixedrange": True}
     wide = WIDE + (GAP + BESIDE if inside else 0)
     return figure(
-        [hover], title, mode, 70 + ROW_PX * rows, subtitle, x=still | {"range": [-0.05, wide + 0.05]},
+        traces, title, mode, 70 + ROW_PX * rows, subtitle, x=still | {"range": [-0.05, wide + 0.05]},
         y=still | {"range": [rows, -0.1]}, shapes=shapes, annotations=notes,
     )  # fmt: skip
 
@@ -63,7 +61,8 @@ def _box(shapes: list[Part], notes: list[Part], part: Drawn, x: float, y: float,
     ink = INK[mode]
     shapes.append(outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
     times = f" <b>× {part.times}</b>" if part.times > 1 else ""
-    notes.append(note(f"<b>{part.name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"]))
+    name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
+    notes.append(note(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part)))
     notes.append(note(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
     if part.params:
         notes.append(

@@ -60,12 +60,14 @@ def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
     return data_address(file.getvalue(), "image/webp")
 
 
-def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, mode: Any) -> dict[str, Any]:
+def doors_of_model(vit: Vit, mode: Any) -> dict[str, Any]:
     """Specs for `components.chart` of what depends on the model alone: filters, positions; None where there are none."""
+    from app.state import session
     from vitcore import figures
     from vitcore.analysis.filters import as_picture
     from vitcore.figures.filters import ACROSS
 
+    filters, cosine = session.components(vit.name), session.similarity(vit.name)
     found = (
         None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
     )

@@ -36,8 +36,6 @@ def door(slug: str, spec: dict | None) -> None:
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
             st.caption(text[slug].format(readout=controls.readout(vit)))
-        elif slug in ("attention", "distance"):
-            controls.not_defined(vit, text[f"{slug} what"])
         else:
             st.info(text[f"{slug} none"])
         st.space("stretch")
@@ -66,17 +64,14 @@ with look if not ready else st.container(), st.skeleton(height=560), said:
         st.switch_page("views/attention/page.py", query_params={"token": str(token)})
     place, lang = (vit.name, photo.key, mode), texts.language()
     if not vit.is_global:
-        with look:
-            controls.not_defined(vit, text["rollout what"])
-            st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
+        look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
     elif not ready:
         seen = session.shown(vit.name, photo.key, photo, rec)[0]
         ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, seen))
         with look:
             paint(ready)
     of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))
-    found, cosine = session.components(vit.name), session.similarity(vit.name)
-    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, found, cosine, mode))
+    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, mode))
 st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
