@@ -175,8 +175,11 @@ def _model_picker() -> None:
             model_card.show(card)
 
 
-def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
-    """The model, the photo and the recording the page shows; says on the page what went wrong and what was done."""
+def current(block: int | None = None, needs: str = "") -> tuple[Vit, Photo, Recording]:
+    """The model, the photo and the recording the page shows; says on the page what went wrong and what was done.
+
+    A page that `needs` attention over one grid (its picture, in the reader's language) says why and stops where there is none.
+    """
     waiting, text = st.empty(), texts.prose("common")
 
     def progress(done: int, total: int) -> None:
@@ -190,6 +193,9 @@ def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
     if problem := session.model_error():
         st.warning(verbatim(problem), icon=":material/cloud_off:")
         st.button(text["try again"], on_click=session.try_model_again, icon=":material/refresh:")
+    if needs and not vit.is_global:
+        not_defined(vit, needs)
+        st.stop()
     photo = session.photo()
     for note in photo.notes:
         st.caption(f":material/info: {verbatim(note)}")
@@ -198,6 +204,11 @@ def current(block: int | None = None) -> tuple[Vit, Photo, Recording]:
     except budget.NoRoomError:
         st.warning(text["no room now"], icon=":material/memory:")
         st.stop()
+
+
+def not_defined(vit: Vit, what: str) -> None:
+    """Say in one sentence why a picture is not defined for this model."""
+    st.info(verbatim(vit.why_not(what)), icon=":material/info:")
 
 
 def span(seconds: float) -> str:

@@ -90,7 +90,7 @@ def atlas(model: str, key: str, token: int, column: bool, _rec: Recording) -> by
     from vitcore.analysis.coding import encode
 
     whole = len(_rec.maps) == len(_rec.distance_px)
-    stacks = (_rec.maps[b] for b in sorted(_rec.maps)) if whole else (mean[None] for mean in _rec.fused["mean"])
+    stacks = (_rec.maps[b] for b in sorted(_rec.maps)) if whole else (mean[None] for mean in _rec.of_blocks())
     maps = _rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
     return encode(_smaller(maps, *atlas_shape(_rec))).tobytes()
 
@@ -166,14 +166,12 @@ def built_up(
     model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
 ) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
-    from vitcore.analysis.rollout import build_up
     from vitcore.figures.relevance import build_up_top, frames
     from vitcore.figures.theme import data_uri
 
     grid, how = _rec.grid, dict[str, Any](settings)
-    fused = session.fused(_vit, _rec, fusion := how.pop("fusion")).fused[fusion]
-    start = _rec.readout if query is None else grid.prefix + query
-    maps = grid.to_map(build_up(fused, start, prefix=grid.prefix, **how))
+    rec = session.fused(_vit, _rec, how["fusion"])
+    maps = rec.build_up(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
     strip = frames(maps, grid, build_up_top(maps))
     return maps, data_uri(strip.reshape(-1, *strip.shape[2:]), photo=True)
@@ -236,5 +234,5 @@ def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> 
     from vitcore.figures.story import lit
     from vitcore.figures.theme import data_uri
 
-    maps = (_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.fused["mean"])
+    maps = (_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks())
     return [data_uri(lit(_photo, one), photo=True) for one in maps]

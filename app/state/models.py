@@ -89,4 +89,4 @@ def shape(vit: Vit) -> Plan:
     """What a model that is here takes."""
     from vitcore.models.plan import of_module
 
-    return of_module(vit.module, vit.grid.tokens)
+    return of_module(vit.module, vit.structure)

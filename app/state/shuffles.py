@@ -19,10 +19,11 @@ def answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple
     from vitcore.models import zoo
 
     vit = models.loaded(model)
-    order = patches.shuffled(vit.grid.patches, seed)
-    mixed = patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid)
+    grid = vit.patches or vit.grid
+    order = patches.shuffled(grid.patches, seed)
+    mixed = patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid)
     logits = [_rec.logits, predict(vit, mixed)]
-    if zoo.positions(vit) is not None:
+    if zoo.can_move_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
     return [top_classes(one, vit.labels) for one in logits]
 
@@ -35,8 +36,9 @@ def shares(model: str, key: str, seed: int, _rec: Recording) -> tuple[float, flo
     from vitcore.models import zoo
 
     vit, best = models.loaded(model), int(_rec.logits.argmax())
-    order = patches.shuffled(vit.grid.patches, seed)
-    mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, vit.grid)[order], vit.grid))
-    bare = None if zoo.positions(vit) is None else predict_without_place(vit, _rec.seen.pixels)
+    grid = vit.patches or vit.grid
+    order = patches.shuffled(grid.patches, seed)
+    mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid))
+    bare = predict_without_place(vit, _rec.seen.pixels) if zoo.can_take_place_away(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (_rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

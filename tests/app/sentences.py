@@ -12,6 +12,7 @@ from app.state import session
 from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import tree
+from vitcore.analysis.relevance import METHODS
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, OWN_FILE
 from vitcore.report import html
@@ -77,6 +78,7 @@ def data() -> Iterator[str]:
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
     yield from (*READOUTS, OWN_FILE, *paper_words())
+    yield from (method.title for method in METHODS.values() if method.needs_attention)
 
 
 def paper_words() -> set[str]:

@@ -24,7 +24,7 @@ class App:
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
         if not PAGES_OF_MAIN:
-            with patch.object(controls, "current", lambda *_: st.stop()):
+            with patch.object(controls, "current", lambda *_, **__: st.stop()):
                 PAGES_OF_MAIN.update(AppTest.from_file(str(MAIN), default_timeout=120).run()._registered_pages)
         self.at._registered_pages = dict(PAGES_OF_MAIN)
         self.go(slug)

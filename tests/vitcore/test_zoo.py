@@ -15,7 +15,7 @@ from tests.models import model_file, run_folder
 from vitcore.forward.recording import record
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT, ModelError
-from vitcore.models.zoo import fetch, load, wrap
+from vitcore.models.zoo import fetch, load
 
 SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
 
@@ -382,26 +382,3 @@ def test_a_hybrids_grid_is_read_from_its_model_not_its_name(hybrid):
 ])  # fmt: skip
 def test_where_the_answer_is_read(make_vit, kind, said):
     assert make_vit(**kind).readout == said
-
-
-OTHERS = [
-    "swin_tiny_patch4_window7_224", "resnet18", "convnext_atto", "mixer_s32_224", "levit_128s", "pit_ti_224",
-    "samvit_base_patch16", "maxvit_pico_rw_256", "vit_small_patch16_18x2_224", "xcit_nano_12_p16_224",
-    "hiera_tiny_224", "crossvit_tiny_240",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_models_without_one_grid_of_patches_are_refused(name):
-    import timm
-
-    with torch.device("meta"):  # no weights are needed to see that
-        module = timm.create_model(name, pretrained=False)
-    assert name in refusal(wrap, module, name)
-
-
-@pytest.mark.parametrize(
-    "module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr
-)
-def test_modules_that_are_no_vision_models_are_refused(module):
-    assert "thing" in refusal(wrap, module, "thing")

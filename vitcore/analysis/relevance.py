@@ -23,18 +23,20 @@ class Method:
     signed: bool
     source: str
     settings: tuple[str, ...] = ()
+    needs_attention: bool = False  # over one grid of patches, in every block
+    title: str = ""
 
 
 METHODS = {
     method.name: method
     for method in (
         Method("rollout", False, False, "arXiv 2005.00928",
-               ("start", "fusion", "discard_ratio", "residual", "first_block")),
+               ("start", "fusion", "discard_ratio", "residual", "first_block"), True, "rollout"),
         Method("gradient_rollout", True, False, "arXiv 2005.00928, github.com/jacobgil/vit-explain",
-               ("discard_ratio", "residual", "first_block")),
-        Method("chefer", True, False, "arXiv 2103.15679"),
-        Method("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps")),
-        Method("grad_cam", True, False, "arXiv 1610.02391"),
+               ("discard_ratio", "residual", "first_block"), True, "gradient rollout"),
+        Method("chefer", True, False, "arXiv 2103.15679", (), True, "Chefer's relevance"),
+        Method("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps"), title="integrated gradients"),
+        Method("grad_cam", True, False, "arXiv 1610.02391", title="Grad-CAM"),
     )
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Figures: arrays in, `plotly.graph_objects.Figure` out, all in one theme; `print_figure` makes PNG, SVG or HTML of them."""
 
 from vitcore.figures.attention import heads, rollout
+from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.comparison import cka
 from vitcore.figures.charts.few_shot import confusion, few_shot
 from vitcore.figures.charts.predictions import predictions
@@ -14,7 +15,7 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "explorer", "few_shot", "filters",
-    "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions", "print_figure", "relevance", "rollout",
-    "scree", "tile",
+    "Line", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "explorer",
+    "few_shot", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions", "print_figure",
+    "relevance", "rollout", "scree", "tile",
 ]  # fmt: skip

@@ -61,6 +61,8 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
 
     Raises: ModelError, for blocks that are not those of Eq. 2–3 (norms after the sum, attention beside the MLP, …).
     """
+    if not vit.is_global:
+        raise ModelError(vit.why_not(say("a block, step by step,")))
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
     met: dict[str, tuple[Tensor, Tensor]] = {}
@@ -165,14 +167,14 @@ def _array(values: Tensor) -> Array:
 @torch.inference_mode()
 def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | None:
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""
-    embed = vit.module.patch_embed
+    embed = getattr(vit.module, "patch_embed", None)
     proj = getattr(embed, "proj", None)
-    if not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
+    if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
     met: list[Tensor] = []
     watched = with_parts(embed, proj=Watched(proj, lambda x, result: met.append(x)))
-    made = watched(to_input(vit, pixels)).reshape(vit.grid.patches, -1)
-    (high, wide), (row, col) = proj.kernel_size, vit.grid.row_col(patch)
+    made = watched(to_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
+    (high, wide), (row, col) = proj.kernel_size, (vit.patches or vit.grid).row_col(patch)
     cell = met[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)

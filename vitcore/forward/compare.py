@@ -20,7 +20,9 @@ from vitcore.analysis.relevance import difference_points, rank_correlation, shar
 from vitcore.forward.exchanged import Watched, with_parts
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
+from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
+from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,8 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
 
     Raises: ModelError, as `record` does.
     """
+    if not vit.is_global:
+        raise ModelError(vit.why_not(say("a comparison of blocks")))
     states: list[Tensor] = []
     first = vit.grid.prefix
 

@@ -26,6 +26,8 @@ def lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     One forward pass: the last block hands on all depths as a batch, and the model's own norm and head read them together.
     Raises: ModelError, for a model without a head.
     """
+    if not vit.is_global:
+        raise ModelError(vit.why_not(say("the logit lens")))
     if not vit.labels:
         raise ModelError(say("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
                              name=vit.name))  # fmt: skip

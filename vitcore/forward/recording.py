@@ -5,7 +5,6 @@ with reused buffers: mean distance of every head (arXiv 2010.11929 App. D.7), he
 unless asked for. Shapes: L blocks, H heads, T tokens = prefix + N patches.
 """
 
-import functools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,15 +16,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from vitcore.analysis.rollout import Fusion, rollout
+from vitcore.analysis.rollout import Fusion, build_up, rollout
+from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.reader import Asked, Reader
 from vitcore.grid import Grid
 from vitcore.images import Photo, Seen, open_photo, photo_of, see
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit, with_one_position, with_positions_moved
-from vitcore.tape import Call, Softmax, Tape, additive, none_if_blind
+from vitcore.tape import Tape
 from vitcore.translation import say
-
-AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +42,12 @@ class Recording:
     prefix_share: NDArray[
         np.float32
     ]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
-    fused: dict[str, NDArray[np.float32]]  # fusion -> (L, T, T); a lean recording: float16
+    fused: dict[
+        str, NDArray[np.float32]
+    ]  # fusion -> (S, T, T); a lean recording: float16. S = L, of axial attention 2L
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
-    asked: tuple["Asked", ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
+    asked: tuple[Asked, ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""
@@ -61,22 +62,40 @@ class Recording:
         rows = np.einsum("t,htk->hk", self.readout, weights) if token is None else weights[:, token]
         return self.grid.to_map(rows)
 
+    @property
+    def steps(self) -> int:
+        """Attention steps of a block: 1, of an axial one 2 (along rows, then along columns)."""
+        found = next(iter(self.fused.values()), None)
+        return 1 if found is None or not len(self.distance_px) else len(found) // len(self.distance_px)
+
+    def of_blocks(self, fusion: str = "mean") -> NDArray[np.float32]:
+        """(L, T, T) fused attention of each block; an axial block's is the product of its steps: a patch's reach."""
+        found, steps = self.fused[fusion], self.steps
+        if steps == 1:
+            return found
+        return np.stack([last.astype(np.float32) @ first for first, last in zip(found[::2], found[1::2], strict=True)])
+
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
-        Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block.
+        Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block. Axial attention is followed
+        through both of a block's steps, each with its residual.
         """
+        if not len(self.distance_px):
+            raise ModelError(
+                say("{name} does not let all patches of one grid attend to all in every block, so rollout is not defined for it.",
+                    name=self.model)
+            )  # fmt: skip
+        settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
         begin = self.readout if start is None else start
         return self.grid.to_map(rollout(self.fused[fusion], begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What a block's attention is made of, (H, T, d) each: softmax(queries · keysᵀ · factor) is its weights."""
-
-    queries: Tensor
-    keys: Tensor
-    factor: float
+    def build_up(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
+        """Rollout through the blocks up to each, (L, rows, cols); start and settings as of `rollout`."""
+        begin = self.readout if start is None else start
+        settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
+        found = build_up(self.fused[fusion], begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
+        return self.grid.to_map(found[self.steps - 1 :: self.steps])
 
 
 def heads_again(rec: Recording, block: int) -> NDArray[np.float16]:
@@ -152,7 +171,9 @@ def record(
     """
     photo = as_photo(image)
     seen = see(photo.image, vit.transform, vit.grid)
-    reader = _Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
+    if not vit.is_global:
+        return _in_part(vit, photo, seen, tuple(fusions))
+    reader = Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
     with torch.inference_mode(), Tape(reader):
         logits = vit.module(to_input(vit, seen.pixels))
     reader.check()
@@ -161,6 +182,19 @@ def record(
         _shared(reader.renormalised), _shared(reader.share), {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
         reader.asked if len(reader.asked) == vit.blocks else (),
+    )  # fmt: skip
+
+
+def _in_part(vit: Vit, photo: Photo, seen: Seen, fusions: tuple[Fusion, ...]) -> Recording:
+    """What there is of a model whose attention is not over one grid: its answer, and no maps."""
+    tokens = vit.grid.tokens
+    with torch.inference_mode():
+        logits = vit.module(to_input(vit, seen.pixels))
+    none = torch.zeros(0, 0)
+    return Recording(
+        vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
+        _shared(none.clone()),
+        {name: _shared(torch.zeros(0, tokens, tokens)) for name in fusions}, {}, _shared(torch.zeros(tokens)),
     )  # fmt: skip
 
 
@@ -190,8 +224,14 @@ def to_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
 @torch.inference_mode()
 def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
-    x = vit.module.patch_embed(to_input(vit, pixels))
-    return x.reshape(vit.grid.patches, -1).float().numpy()
+    x, grid = to_input(vit, pixels), vit.patches or vit.grid
+    embeds = getattr(vit.module, "embeds", None)
+    if embeds is None:
+        return vit.module.patch_embed(x).reshape(grid.patches, -1).float().numpy()
+    seen: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
+    with_parts(embeds, proj=Watched(embeds.proj, lambda _, made: seen.append(made)))(x)
+    made = seen[0].flatten(2).transpose(1, 2) if seen[0].ndim == 4 else seen[0]
+    return made.reshape(grid.patches, -1).float().numpy()
 
 
 @torch.inference_mode()
@@ -209,141 +249,3 @@ def predict(
     if move_positions and order is not None:
         module = with_positions_moved(vit, order)
     return module(to_input(vit, pixels))[0].float().numpy()
-
-
-@functools.lru_cache(maxsize=8)
-def _far(grid: Grid) -> Tensor:
-    return torch.from_numpy(grid.distances_px()).float()
-
-
-def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
-    """Where a model of this kind (`Vit.readout`) reads its answer, as a distribution over tokens (T,)."""
-    row = np.zeros(grid.tokens, np.float32)
-    if pool is not None:
-        row[-len(pool) :] = pool  # some pools leave prefix tokens out
-    elif kind == "class token":
-        row[0] = 1
-    elif kind == "class and distillation tokens":
-        row[:2] = 0.5  # the answer is the mean of two heads
-    elif kind == "class token and mean of patches":
-        row[0], row[grid.prefix :] = 0.5, 0.5 / grid.patches  # the head sees both side by side
-    else:
-        row[grid.prefix :] = 1 / grid.patches
-    return row
-
-
-class _Reader:
-    """The watcher that reduces each block's attention as it streams by."""
-
-    def __init__(
-        self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool, lean: bool
-    ) -> None:
-        grid, shape = vit.grid, (vit.blocks, vit.heads)
-        self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
-        self.block = 0
-        self.name, self.blocks, self.heads = vit.name, vit.blocks, vit.heads
-        self.distance, self.renormalised, self.share = torch.zeros(shape), torch.zeros(shape), torch.zeros(shape)
-        tokens = grid.tokens
-        start = {"mean": 0.0, "max": 0.0, "min": 1.0}
-        kind = torch.float16 if lean else torch.float32
-        self.fused = {name: torch.empty((vit.blocks, tokens, tokens), dtype=kind) for name in fusions}
-        self.fusing = {name: torch.full((tokens, tokens), start[name]) for name in fusions}  # of the block at hand
-        self.start, self.lean = start, lean
-        self.asked: tuple[Asked, ...] = ()
-        self.maps: dict[int, Tensor] = {}
-        self.pool: Tensor | None = None
-        self.far = _far(grid)
-        at_once = vit.heads if 4 * vit.heads * tokens**2 <= AT_ONCE_BYTES else 1
-        self.buffer = torch.empty(at_once, tokens, tokens)
-
-    def __call__(self, call: Call | Softmax) -> Tensor | None:
-        if isinstance(call, Softmax):
-            if call.result.shape[-2:] == self.buffer.shape[-2:]:
-                self._expect(call.result.shape[1])
-                self._reduce(call.result[0].float(), slice(0, self.heads))
-                self._next()
-            elif call.result.shape[-2] != self.grid.tokens:
-                self.pool = call.weights().float().mean((0, 1, 2))
-            return None
-        if call.q.shape[-2] != self.grid.tokens:  # an attention pool: its query is not a token
-            self.pool = call.weights().float().mean((0, 1, 2))
-            return None
-        self._expect(call.q.shape[1])
-        out = (
-            None
-            if self.fused_kernel
-            else torch.empty_like(call.v.transpose(1, 2), memory_format=torch.contiguous_format)
-        )
-        mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
-        queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
-        for first in range(0, self.heads, len(self.buffer)):
-            heads = slice(first, min(first + len(self.buffer), self.heads))
-            p = self.buffer[: heads.stop - first]
-            torch.baddbmm(p, queries[heads], keys[heads], beta=0, alpha=call.factor, out=p)
-            if mask is None:
-                torch.softmax(p, -1, out=p)
-            else:
-                p += mask[0, heads]
-                p.copy_(none_if_blind(p.softmax(-1), p))
-            self._reduce(p, heads)
-            if out is not None:
-                out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)
-        if self.lean and mask is None:
-            q, k = (part[0].float().clone() for part in (call.q, call.k))
-            self.asked += (Asked(q, k, call.factor),)
-        self._next()
-        return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
-
-    def _expect(self, heads: int) -> None:
-        """One attention call a block, with the heads the model says it has."""
-        if self.block >= self.blocks or heads != self.heads:
-            raise ModelError(
-                say(
-                    "the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
-                    name=self.name,
-                    heads=self.heads,
-                )
-            )
-
-    def _reduce(self, p: Tensor, heads: slice) -> None:
-        """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
-        block, prefix = self.block, self.grid.prefix
-        patches = p[:, prefix:, prefix:]
-        walked = torch.linalg.vecdot(patches, self.far)
-        left = 1 - p[:, prefix:, :prefix].sum(-1) if prefix else torch.ones(())
-        if left.min() < 0.05:  # so little that the difference is rounding: sum it
-            left = patches.sum(-1)
-        self.distance[block, heads] = walked.mean(-1)
-        self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
-        self.share[block, heads] = (1 - left.mean(-1)).clamp(min=0)
-        for name, into in self.fusing.items():
-            if name == "mean":
-                into.add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
-            else:
-                most = (torch.amax if name == "max" else torch.amin)(p, 0)
-                (torch.maximum if name == "max" else torch.minimum)(into, most, out=into)
-        if block in self.keep:
-            self.maps.setdefault(block, torch.empty(self.heads, *p.shape[1:], dtype=torch.float16))[heads] = p
-
-    def _next(self) -> None:
-        """Put the block's fused heads away; the next block begins."""
-        for name, into in self.fusing.items():
-            self.fused[name][self.block] = into
-            into.fill_(self.start[name])
-        self.block += 1
-
-    def readout(self) -> NDArray[np.float32]:
-        """Where the model reads its answer, as a distribution over tokens (T,)."""
-        return read_from(self.kind, self.grid, self.pool)
-
-    def check(self) -> None:
-        """Every block must have been seen once."""
-        if self.block != self.blocks:
-            raise ModelError(
-                say(
-                    "{name} attends over all its tokens in {block} of its {blocks} blocks only",
-                    name=self.name,
-                    block=self.block,
-                    blocks=self.blocks,
-                )
-            )

@@ -19,7 +19,9 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Fusion, fuse, rollout
-from vitcore.forward.recording import read_from, to_input
+from vitcore.architectures.axial import spread
+from vitcore.forward.reader import read_from
+from vitcore.forward.recording import to_input
 from vitcore.grid import Grid
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
@@ -62,6 +64,8 @@ def relevance(
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
+    if not vit.is_global and METHODS[method].needs_attention:
+        raise ModelError(vit.why_not(say(METHODS[method].title)))
     batch = _as_batch(vit, pixels)
     targets: tuple[int, ...]
     results: list[Found]
@@ -113,6 +117,9 @@ class _Watch:
 
     def __call__(self, call: Call | Softmax) -> Tensor | None:
         tokens = self.vit.grid.tokens
+        if self.vit.structure.axes:
+            weights = call.weights()
+            return self._keep(weights) @ call.v if isinstance(call, Call) else None
         if isinstance(call, Softmax):
             if call.result.shape[-2:] == (tokens, tokens):
                 self._keep(call.result)
@@ -140,17 +147,32 @@ def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
     watch = _Watch(vit)
     with Tape(watch):
         logits = vit.module(x)
-    if len(watch.weights) != vit.blocks or any(w.shape[1] != vit.heads for w in watch.weights):
+    calls, each = vit.structure.calls, vit.heads if vit.structure.axes else vit.heads // vit.structure.calls
+    if len(watch.weights) != vit.blocks * calls or any(w.shape[1] != each for w in watch.weights):
         raise ModelError(say("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
                              name=vit.name, heads=vit.heads))  # fmt: skip
     return logits, watch
+
+
+def _dense(vit: Vit, seen: Sequence[Tensor]) -> list[NDArray]:
+    """What was seen of every attention call (weights, or gradients of them), as (H, T, T) a step that rollout multiplies.
+
+    Calls that a block makes side by side are heads of one step; along rows and along columns are two, spread over all patches.
+    """
+    axes, calls, grid = vit.structure.axes, vit.structure.calls, vit.grid
+    if axes:
+        spreads = (spread(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(seen))
+        return [one.float().numpy() for one in spreads]
+    blocks = (torch.cat([one.detach()[0] for one in seen[i : i + calls]]) for i in range(0, len(seen), calls))
+    return [block.float().numpy() for block in blocks]
 
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: Fusion = "mean", **settings: float) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
     with torch.no_grad():
         _, watch = _watched(vit, x)
-    fused = np.stack([fuse(w[0].float().numpy(), fusion) for w in watch.weights])
+    fused = np.stack([fuse(w, fusion) for w in _dense(vit, watch.weights)])
+    settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
     begin = watch.start() if start is None else start
     return vit.grid.to_map(rollout(fused, begin, prefix=vit.grid.prefix, **settings))  # type: ignore[arg-type]
 
@@ -159,13 +181,14 @@ def _speaking_for(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
     """mean_h (A ⊙ ∂y_c/∂A)⁺ of every block, (L, T, T), and where the answer is read, (T,)."""
     logits, watch = _watched(vit, x)
     gradients = torch.autograd.grad(logits[0, target], watch.weights, materialize_grads=True)
-    pairs = zip(watch.weights, gradients, strict=True)
-    positive = [arithmetic.speaking_for(a.detach()[0].float().numpy(), g[0].float().numpy()) for a, g in pairs]
+    pairs = zip(_dense(vit, watch.weights), _dense(vit, gradients), strict=True)
+    positive = [arithmetic.speaking_for(a, g) for a, g in pairs]
     return np.stack(positive), watch.start()
 
 
 def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> Found:
     positive, start = _speaking_for(vit, x, target)
+    settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
     row = arithmetic.gradient_rollout(positive, start, prefix=vit.grid.prefix, **settings)  # type: ignore[arg-type]
     return vit.grid.to_map(row), None
 
@@ -183,7 +206,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     from_ = _plain(vit, x, BASELINES[baseline])
     with torch.no_grad():
         rise = float(vit.module(x)[0, target] - vit.module(from_)[0, target])
-    large = vit.blocks * vit.grid.tokens * vit.module.embed_dim > MOST_NUMBERS
+    large = max(1, vit.blocks) * vit.structure.numbers > MOST_NUMBERS
     at_once = 1 if large else AT_ONCE
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
@@ -201,13 +224,28 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
 
 
 def _grad_cam(vit: Vit, x: Tensor, target: int) -> Found:
-    """Captum's, at the patch tokens that the last block's attention reads (its first LayerNorm's output)."""
+    """Captum's, at the patch tokens that the last block's attention reads (its first LayerNorm's output).
+
+    Of blocks without one attention, at the tokens that go into the last; of a network of pictures of features, at its last.
+    """
     from captum.attr import LayerGradCam
 
-    module = _own_copy(vit.module)
-    last = module.blocks[-1]
-    last.attn = seen = _OnGrid(last.attn, vit.grid)
-    found = LayerGradCam(module, seen.patches).attribute(x, target=target, relu_attributions=True)
+    module, structure = _own_copy(vit.module), vit.structure
+    parent, _, leaf = structure.last.rpartition(".")
+    holder = module.get_submodule(parent)
+    last = getattr(holder, leaf)
+    if structure.layout == "nchw":
+        layer = last
+    elif structure.layout == "nhwc":
+        setattr(holder, leaf, seen := _ChannelsLast(last))
+        layer = seen.patches
+    elif structure.is_global and isinstance(getattr(last, "attn", None), nn.Module):
+        last.attn = on_grid = _OnGrid(last.attn, vit.grid)
+        layer = on_grid.patches
+    else:
+        setattr(holder, leaf, on_grid := _OnGrid(last, vit.grid))
+        layer = on_grid.patches
+    found = LayerGradCam(module, layer).attribute(x.requires_grad_(), target=target, relu_attributions=True)
     return found[0, 0].detach().numpy(), None
 
 
@@ -229,6 +267,19 @@ class _OnGrid(nn.Module):
         prefix, patches = x[:, : self.grid.prefix], x[:, self.grid.prefix :]
         seen = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
         out: Tensor = self.attention(torch.cat([prefix, seen.flatten(2).transpose(1, 2)], 1), *args, **kwargs)
+        return out
+
+
+class _ChannelsLast(nn.Module):
+    """A part whose picture of features (B, rows, cols, D) passes through `patches` as (B, D, rows, cols)."""
+
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part, self.patches = part, nn.Identity()
+        self.eval()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+        out: Tensor = self.patches(self.part(*args, **kwargs).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         return out
 
 

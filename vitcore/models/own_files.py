@@ -1,10 +1,9 @@
 """Models in files of one's own that a JSON card beside the weights describes: what a name means, the card, and building it.
 
-The card holds `card` (the menu's row), `architecture` (arguments of timm's VisionTransformer, and `mlp_head`), `input`
+The card holds `card` (the menu's row), `architecture` (a description as `vitcore.architectures.build` takes it), `input`
 (timm's terms for resizing and normalising) and perhaps `labels` (one name a class). A run's folder has both as `model.*`.
 """
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -75,66 +74,11 @@ def facts(file: Path) -> dict[str, Any]:
     return said
 
 
-OURS = (
-    "mlp_head",
-    "norm_eps",
-    "norm",
-    "mlp",
-    "distilled",
-    "backbone",
-    "reads_class_and_mean",
-    "timm",
-)  # terms beside timm's
-
-
 def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> Any:
-    """timm's model for images of `size` px: its VisionTransformer with the arguments in `architecture`, and what these add.
+    """The module that a card describes, for images of `size` px: see `vitcore.architectures.build`."""
+    from vitcore.architectures.build import build as of
 
-    `mlp_head`: the paper's pre-training head; `distilled`: DeiT's second token; `backbone`: blocks of each stage of a hybrid's
-    ResNet; `mlp`: "swiglu" or "swiglu packed"; `norm`: "rms"; `norm_eps`; `reads_class_and_mean`: DINOv2's classifier;
-    `timm`: another architecture of timm's by its name, whose arguments the others are.
-    """
-    shape = {name: value for name, value in architecture.items() if name not in OURS} | {"img_size": size}
-    if "timm" in architecture:
-        import timm
-
-        return timm.create_model(architecture["timm"], pretrained=False, **shape)
-    module: Any = _class(architecture)(**shape | _layers(architecture))
-    if architecture.get("mlp_head"):
-        from vitcore.models.tanh_head import mlp_head
-
-        module.head = mlp_head(module.embed_dim, module.num_classes)
-    return module
-
-
-def _class(architecture: dict[str, Any]) -> Any:
-    from timm.models.deit import VisionTransformerDistilled
-    from timm.models.vision_transformer import VisionTransformer
-
-    from vitcore.models.class_and_mean import ClassAndMeanVit
-
-    if architecture.get("reads_class_and_mean"):
-        return ClassAndMeanVit
-    return VisionTransformerDistilled if architecture.get("distilled") else VisionTransformer
-
-
-def _layers(architecture: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that are classes: how a block's norms and MLP are made, and a hybrid's backbone."""
-    from timm.layers import HybridEmbed, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
-    from timm.models.vision_transformer_hybrid import _resnetv2
-
-    found: dict[str, Any] = {}
-    if {"norm", "norm_eps"} & set(architecture):
-        norm = RmsNorm if architecture.get("norm") == "rms" else LayerNorm
-        found["norm_layer"] = functools.partial(norm, eps=float(architecture.get("norm_eps", 1e-6)))
-    if architecture.get("mlp"):
-        found |= {
-            "mlp_layer": {"swiglu": SwiGLU, "swiglu packed": SwiGLUPacked}[architecture["mlp"]],
-            "act_layer": "silu",
-        }
-    if "backbone" in architecture:
-        found["embed_layer"] = functools.partial(HybridEmbed, backbone=_resnetv2(tuple(architecture["backbone"])))
-    return found
+    return of(architecture, size)
 
 
 def fill(module: Any, file: Path, native: Any) -> None:
@@ -146,7 +90,11 @@ def fill(module: Any, file: Path, native: Any) -> None:
 
     from vitcore.models.formats import folders, nesting
 
-    part = nesting.parts(folders.tree(file), file.name)[0]
+    tree = folders.tree(file)
+    if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
+        module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
+        return
+    part = nesting.parts(tree, file.name)[0]
     module.pretrained_model_args = {"img_size": native}
     state = checkpoint_filter_fn(
         part.format.convert(nesting.values(part, file)), module, interpolation="bicubic", antialias=True

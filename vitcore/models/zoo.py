@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore.architectures import families
 from vitcore.errors import first_line
 from vitcore.grid import Grid
 from vitcore.models import own_files
@@ -23,7 +24,7 @@ from vitcore.models.hub import fetch as fetch
 from vitcore.models.hub_ids import HUB_ID, fetch_id
 from vitcore.models.inference.checkpoint import Found
 from vitcore.models.inference.checkpoint import inspect as inspect
-from vitcore.models.plan import check
+from vitcore.models.structure import Structure, image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.translation import say
 
@@ -43,6 +44,7 @@ class Vit:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     labels: tuple[str, ...] = field(repr=False)
+    structure: Structure
 
     @property
     def name(self) -> str:
@@ -51,18 +53,32 @@ class Vit:
 
     @property
     def blocks(self) -> int:
-        """L, the number of blocks."""
-        return len(self.module.blocks)
+        """L, the number of blocks that attend over the grid; 0 where attention is not global."""
+        return self.structure.blocks
 
     @property
     def heads(self) -> int:
-        """H, the number of heads of a block."""
-        return int(self.module.blocks[0].attn.num_heads)
+        """H, the number of heads of a block (of all its attention calls); 0 where attention is not global."""
+        return self.structure.heads
 
     @property
     def hybrid(self) -> bool:
         """Whether a convolutional backbone reads the pixels before the patches are embedded."""
-        return hasattr(self.module.patch_embed, "backbone")
+        return hasattr(getattr(self.module, "patch_embed", None), "backbone")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether every block attends over one grid of patches: what most pictures of attention need."""
+        return self.structure.is_global
+
+    @property
+    def patches(self) -> Grid | None:
+        """The grid that the pixels are cut into; None where the first layer's filters overlap."""
+        return self.structure.patches
+
+    def why_not(self, what: str) -> str:
+        """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
+        return self.structure.why_not(self.name, what)
 
     @property
     def readout(self) -> str:
@@ -86,8 +102,8 @@ def load(
     progress: Progress | None = None,
     answers: Mapping[str, Any] | None = None,
 ) -> Vit:
-    """Load a model by name (shipped, or any ViT of timm's on the hub), by `hf-hub:` id, from a weights file, a directory of
-    timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
+    """Load a model by name (shipped, of the paper as "ViT-B/16", any of timm's on the hub), by `hf-hub:` id, from a weights
+    file, a directory of timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
 
     `image_px` asks for another input size (height, width); positions are then resampled by timm. Of a file without a card
     everything is inferred (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
@@ -95,12 +111,31 @@ def load(
     """
     if str(name).startswith(HUB_ID):
         return open_found(inspect(fetch_id(str(name), progress)), answers, image_px=image_px, called=str(name))
+    name = trained(name)
     file = own_files.find(name)
     if file is None:
         return _load_hub(str(name), image_px, progress)
     if file.is_dir() or (file.is_file() and not own_files.has_card(file)):
         return open_found(inspect(file), answers, image_px=image_px)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px)
+
+
+def trained(name: str | Path) -> str | Path:
+    """The hub's name of weights for a name of the paper's ("ViT-B/16"); any other name as it is.
+
+    Raises: ModelError, for a model of the paper that nobody has published weights of.
+    """
+    family = families.find(str(name))
+    if family is None or Path(name).exists():
+        return name
+    if not family.trained:
+        raise ModelError(
+            say(
+                "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
+                name=family.name,
+            )
+        )
+    return family.trained
 
 
 def open_found(
@@ -181,7 +216,8 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
 def wrap(module: nn.Module, name: str = "model") -> Vit:
     """A Vit from a timm module of your own (its `pretrained_cfg` gives the transform).
 
-    Raises: ModelError, when it is not a ViT whose every block attends over one grid of patches.
+    A model that attends in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_not`).
+    Raises: ModelError, when it makes no grid of features from a picture.
     """
     from timm.data import resolve_model_data_config
 
@@ -193,16 +229,12 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
 def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
     from timm.data import create_transform
 
-    check(card.name, module)
-    embed: Any = module.patch_embed
-    rows, cols = embed.grid_size
-    high, wide = getattr(embed, "img_size", None) or config["input_size"][1:]
-    grid = Grid(rows, cols, high // rows, module.num_prefix_tokens, 0 if high // rows == wide // cols else wide // cols)
-    config = {**config, "input_size": (3, high, wide)}
+    structure = read(card.name, module, image_px_of(module, config["input_size"][1:]))
+    config = {**config, "input_size": (3, *structure.grid.image_px)}
     transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
     names = _labels(module, labels)
-    return Vit(card, module, grid, transform, tuple(config["mean"]), tuple(config["std"]), names)
+    return Vit(card, module, structure.grid, transform, tuple(config["mean"]), tuple(config["std"]), names, structure)
 
 
 def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
@@ -238,22 +270,30 @@ def wordnet_ids(vit: Vit) -> tuple[str, ...]:
 
 
 def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, or a hybrid's root convolution's."""
-    return root_kernel(vit) if vit.hybrid else patch_kernel(vit)
+    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, else the root convolution's."""
+    kernel = patch_kernel(vit)
+    return root_kernel(vit) if kernel is None else kernel
 
 
 def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels (hybrids)."""
-    weight = getattr(getattr(vit.module.patch_embed, "proj", None), "weight", None)
-    if vit.hybrid or weight is None or weight.ndim != 4 or weight.shape[1] != 3:
+    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer."""
+    embed = getattr(vit.module, "patch_embed", None) or getattr(vit.module, "embeds", None)
+    weight = getattr(getattr(embed, "proj", None), "weight", None)
+    if vit.hybrid or vit.structure.patches is None or weight is None:
         return None
-    return weight.detach().float().numpy()
+    if weight.ndim == 2 and embed is not None:  # a linear layer of pixels, channels last
+        high, wide = embed.patch_size
+        weight = weight.unflatten(1, (high, wide, -1)).permute(0, 3, 1, 2)
+    return weight.detach().float().numpy() if weight.shape[1] == 3 else None
 
 
 def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """A hybrid's first convolution (filters, 3, k, k), weight-standardised as it is applied; None for other models."""
-    first: Any = next((m for m in vit.module.patch_embed.modules() if isinstance(m, nn.Conv2d)), None)
-    if not vit.hybrid or first is None or first.in_channels != 3:
+    """The first convolution (filters, 3, k, k) of a hybrid or a network that cuts no patches, weight-standardised where it is
+    applied so; None for other models."""
+    if vit.structure.patches is not None and not vit.hybrid:
+        return None
+    first: Any = next((m for m in vit.module.modules() if isinstance(m, nn.Conv2d)), None)
+    if first is None or first.in_channels != 3:
         return None
     w = first.weight.detach().float()
     if "Std" in type(first).__name__:
@@ -266,7 +306,24 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
 
 def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     """The learned absolute positions (1, prefix + N, D) and how many of them belong to prefix tokens."""
+    from timm.layers import resample_abs_pos_embed_nhwc
+
     table = getattr(vit.module, "pos_embed", None)
+    embeds = getattr(vit.module, "embeds", None)
+    if (
+        isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None
+    ):  # for pictures of any shape
+        size, way = [vit.grid.rows, vit.grid.cols], embeds.pos_embed_interp_mode
+        at = flex.detach().float()
+        fits = list(at.shape[1:3]) == size
+        there = (
+            at
+            if fits
+            else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
+        )
+        return there.flatten(1, 2), 0
+    if isinstance(table, Tensor) and table.ndim == 4 and table.shape[1:3] == (vit.grid.rows, vit.grid.cols):
+        table = table.flatten(1, 2)
     if not isinstance(table, Tensor) or table.ndim != 3:
         return None
     prefix = table.shape[1] - vit.grid.patches
@@ -303,6 +360,8 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
 
 def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
+    if hasattr(vit.module, "with_positions_moved"):  # positions of other kinds and places
+        return vit.module.with_positions_moved(order)
     found = _all_positions(vit)
     if found is None:
         raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
@@ -320,7 +379,26 @@ def with_one_position(vit: Vit) -> nn.Module:
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
 
 
+def can_move_positions(vit: Vit) -> bool:
+    """Whether `with_positions_moved` is defined: positions are learned, and belong to patches that all attend to all."""
+    return vit.is_global and (positions(vit) is not None or hasattr(vit.module, "with_positions_moved"))
+
+
+def can_take_place_away(vit: Vit) -> bool:
+    """Whether `with_one_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
+    return positions(vit) is not None and not hasattr(vit.module, "with_positions_moved")
+
+
 def _with_table(vit: Vit, table: Tensor) -> nn.Module:
+    """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
-    clone._parameters = {**vit.module._parameters, "pos_embed": nn.Parameter(table, requires_grad=False)}
+    embeds = getattr(vit.module, "embeds", None)
+    if isinstance(getattr(embeds, "pos_embed", None), Tensor):  # NaFlexViT's: (1, rows, cols, D)
+        part = copy.copy(embeds)
+        on_grid = table.unflatten(1, (vit.grid.rows, vit.grid.cols))
+        part._parameters = {**part._parameters, "pos_embed": nn.Parameter(on_grid, requires_grad=False)}
+        clone._modules = {**vit.module._modules, "embeds": part}
+        return clone
+    own = nn.Parameter(table.view_as(vit.module.pos_embed), requires_grad=False)
+    clone._parameters = {**vit.module._parameters, "pos_embed": own}
     return clone

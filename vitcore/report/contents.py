@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 import vitcore
 from vitcore.analysis.distance import uniform_distance_px
-from vitcore.analysis.rollout import build_up
 from vitcore.forward.recording import Recording
 from vitcore.models.zoo import Vit
 from vitcore.report.html import Embedded
@@ -28,9 +27,7 @@ def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:
 def layers(rec: Recording, settings: Settings) -> NDArray[np.float64]:
     """Rollout through the blocks from the first to each: (L − first, rows, cols)."""
     begin: Any = settings.start(rec.grid)
-    begin = rec.readout if begin is None else begin
-    found = build_up(rec.fused[settings.fusion], begin, prefix=rec.grid.prefix, **settings.of_rollout())
-    return rec.grid.to_map(found[settings.first_block :])
+    return rec.build_up(begin, settings.fusion, **settings.of_rollout())[settings.first_block :]
 
 
 def last_heads(rec: Recording, settings: Settings) -> NDArray[np.float32]:

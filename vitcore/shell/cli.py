@@ -92,7 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     taking_away.add(_rollout_flags(all_of_it), _load, _folder)
     comparing.add(verbs, _load_named)
-    listing = verbs.add_parser("models", help="the models of the menu")
+    listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
+    listing.add_argument(
+        "name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file"
+    )
+    listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
+    listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=models)
     inspecting.add(verbs)
@@ -135,6 +140,13 @@ def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
     inspecting.tell_what_is_assumed(name, answers or {})
     with _bar("Downloading") as progress:
         return load(name, progress=progress, answers=answers)
+
+
+def _attending(vit: Vit, what: str) -> Vit:
+    """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
+    if not vit.is_global:
+        raise UsageError(vit.why_not(what))
+    return vit
 
 
 class _bar:
@@ -198,11 +210,13 @@ def patches(args: argparse.Namespace) -> None:
     from vitcore.forward.recording import embed
 
     vit = _load(args)
+    if vit.patches is None:
+        raise UsageError(f"{vit.name} does not cut the picture into patches: its first filters overlap.")
     rec = _record(vit, args.photo, fusions=())
     if not 0 <= args.gutter <= MOST_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MOST_GUTTER_PX}.")
-    blocks = cut(rec.seen.pixels, rec.grid)
-    fig = lambda: figures.patches(rec.seen.pixels, rec.grid, args.gutter)  # noqa: E731
+    blocks, grid = cut(rec.seen.pixels, vit.patches), vit.patches
+    fig = lambda: figures.patches(rec.seen.pixels, grid, args.gutter)  # noqa: E731
     _give(
         args, vit, "patches", fig, {"patches": blocks, "embeddings": embed(vit, rec.seen.pixels)}, patches=len(blocks)
     )
@@ -218,15 +232,15 @@ def filters(args: argparse.Namespace) -> None:
     kernel = zoo.first_kernel(vit)
     if kernel is None:
         raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
-    if vit.hybrid:
-        print(
-            f"{vit.name} is a hybrid: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr
-        )
+    rooted = vit.hybrid or vit.patches is None
+    if rooted:
+        kind = "is a hybrid" if vit.hybrid else "cuts no patches"
+        print(f"{vit.name} {kind}: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr)
     basis = components(kernel)
     if not 1 <= args.components <= len(basis.variance):
         raise UsageError(f"--components is from 1 to {len(basis.variance)}.")
     shown = as_picture(basis.vectors[: args.components])
-    subject = "Root convolution" if vit.hybrid else "RGB embedding filters"
+    subject = "Root convolution" if rooted else "RGB embedding filters"
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
     _give(args, vit, "filters", fig, arrays, variance=basis.variance[: args.components].tolist())
@@ -258,7 +272,7 @@ def distance(args: argparse.Namespace) -> None:
     files = list(args.photo) + list(_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
-    vit = _load(args)
+    vit = _attending(_load(args), "mean attention distance")
     reaches = [
         px
         for px in several_processes.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
@@ -311,7 +325,7 @@ def rollout(args: argparse.Namespace) -> None:
     from vitcore import figures
     from vitcore.images import sharp
 
-    vit = _load(args)
+    vit = _attending(_load(args), "rollout")
     grid = vit.grid
     if args.patch is not None and not 0 <= args.patch < grid.patches:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
@@ -328,7 +342,12 @@ def rollout(args: argparse.Namespace) -> None:
 
 
 def models(args: argparse.Namespace) -> None:
-    """The menu, one model a row."""
+    """The menu, one model a row; or the row of Table 1 of one."""
+    if args.name:
+        from vitcore.shell.table_1 import table_1
+
+        table_1(args)
+        return
     if args.json:
         fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
         print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in CARDS]}, ensure_ascii=False))

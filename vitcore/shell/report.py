@@ -38,6 +38,8 @@ def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
     asked = {name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch", "pin")}
     settings = Settings(**asked)
     vit = load(args)
+    if not vit.is_global:
+        raise ValueError(vit.why_not("the handout"))
     settings.check(vit.grid, vit.blocks)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from vitcore.architectures import families
 from vitcore.models.cards import DEFAULT
 from vitcore.train.recipes.presets import PRESETS, preset
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs
@@ -51,6 +52,8 @@ def _add_train(verbs: Any) -> None:
     )  # fmt: skip
     verb.add_argument("preset", nargs="?", choices=sorted(PRESETS), help="a recipe to start from")
     verb.add_argument("--data", help=DATA)
+    verb.add_argument("--model", metavar="NAME", help="a model of the paper, which sets the fields of its shape: ViT-S/16, "
+                      "R50+B/16, BiT R50x1, Axial-ViT-B/16, …")  # fmt: skip
     verb.add_argument("--id", help="the run's name (default: preset and time)")
     verb.add_argument("--resume", metavar="ID", help="go on with this run; preset, data and recipe are its own")
     verb.add_argument("--log-with", default="", help="also log to a tracker accelerate knows, such as tensorboard")
@@ -101,7 +104,13 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     if not args.preset:
         raise RecipeError(f"name a preset ({', '.join(PRESETS)}), or --resume a run.")
     given = {field.name: getattr(args, f"recipe_{field.name}") for field in knobs()}
-    return changed(preset(args.preset), {name: value for name, value in given.items() if value is not None})
+    of_model: dict[str, Any] = {}
+    if args.model:
+        family = families.find(args.model)
+        if family is None:
+            raise RecipeError(f"{args.model} is no model of the paper: {', '.join(families.FAMILIES)}.")
+        of_model = family.fields
+    return changed(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
 
 
 def _show(record: dict[str, Any]) -> None:

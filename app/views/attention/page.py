@@ -8,5 +8,7 @@ from app.views.attention.explorer_data import explore
 
 text = texts.prose("attention")
 st.markdown(text["intro"])
-vit, *_ = controls.current()
+vit, *_ = controls.current(needs=text["what"])
+if vit.structure.axes:
+    st.caption(text["axial"])
 explore(vit.name, text)

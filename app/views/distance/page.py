@@ -10,7 +10,7 @@ from app.views.distance import findings
 
 text = texts.prose("distance")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = controls.current(needs=text["what"])
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.session_state["block"], st.session_state["one_head"] = block, head = touched
     st.switch_page("views/attention/page.py", query_params={"block": str(block), "one_head": str(head)})
@@ -24,6 +24,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     over = controls.choice(text, "over", ["photo", "samples", "folder"])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
+if vit.structure.axes:
+    st.caption(text["axial"])
 if not grid.prefix:
     st.caption(text["no class"])
 files = None

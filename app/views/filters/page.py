@@ -20,13 +20,14 @@ found, mode = session.components(vit.name), controls.theme()
 if found is None:
     st.info(text["none"])
     st.stop()
-if vit.hybrid:
-    st.info(text["hybrid"])
+rooted = vit.hybrid or vit.patches is None
+if rooted:
+    st.info(text["hybrid" if vit.hybrid else "network"])
 most = len(found.variance)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
-subject = text["root"] if vit.hybrid else text["subject"]
+subject = text["root"] if rooted else text["subject"]
 tiles = filters.as_picture(found.vectors[:count], scale)
 half, nine = (filters.needed(found.variance, share) for share in (0.5, 0.9))
 st.markdown(text["needed"].format(most=nine, all=most, half=half))
@@ -48,10 +49,10 @@ st.caption(text["kinds"])
 figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
        variance=found.variance)  # fmt: skip
 
-if not vit.hybrid:
+if not rooted:
     st.markdown(f"## {text['rebuild title']}")
     k = controls.slider(text["k"], "k", 1, most, min(28, most))
-    grid = rec.grid
+    grid = vit.patches or rec.grid
     drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), found, k)
     before, after = st.columns(2, gap="large")
     before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])

@@ -60,16 +60,18 @@ def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
     return data_address(file.getvalue(), "image/webp")
 
 
-def doors_of_model(vit: Vit, filters: Any, cosine: NDArray[np.float64] | None, mode: Any) -> dict[str, Any]:
+def doors_of_model(vit: Vit, mode: Any) -> dict[str, Any]:
     """Specs for `components.chart` of what depends on the model alone: filters, positions, None where there are none.
 
     "near": how much alike near positions are, the correlation with distance.
     """
+    from app.state import session
     from vitcore import figures
     from vitcore.analysis.filters import as_picture
     from vitcore.analysis.positions import correlation_with_distance
     from vitcore.figures.filters import ACROSS
 
+    filters, cosine = session.components(vit.name), session.similarity(vit.name)
     drawn = (
         None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
     )
@@ -83,20 +85,23 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     from vitcore import figures
     from vitcore.analysis.distance import uniform_distance_px
 
-    drawn = {
-        "patches": figures.patches(rec.seen.pixels, rec.grid, mode=mode),
-        "attention": _few_heads(vit, rec, mode),
-        "distance": figures.distance(
+    drawn: dict[str, Any] = {}
+    if vit.patches is not None:
+        drawn["patches"] = figures.patches(rec.seen.pixels, vit.patches, mode=mode)
+    if vit.is_global:
+        drawn["attention"] = _few_heads(vit, rec, mode)
+        drawn["distance"] = figures.distance(
             rec.distance_px,
             rec.grid,
             uniform_distance_px(rec.grid),
             mode=mode,
             share=rec.prefix_share if rec.grid.prefix else None,
-        ),
-    }
+        )
     if rec.top():
         drawn["answer"] = figures.predictions(rec.top(), mode)
-    return {"answer": None} | {name: _spec(fig) for name, fig in drawn.items()}
+    return dict.fromkeys(("patches", "attention", "distance", "answer")) | {
+        name: _spec(fig) for name, fig in drawn.items()
+    }
 
 
 def few_blocks(rec: Recording) -> list[int]:

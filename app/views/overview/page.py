@@ -63,14 +63,15 @@ with look if not ready else st.container(), st.skeleton(height=560) if begins el
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention/page.py", query_params={"token": str(token)})
     place, lang = (vit.name, photo.key, mode), texts.language()
-    if not ready:
+    if not vit.is_global:
+        look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
+    elif not ready:
         seen = session.shown(vit.name, photo.key, photo, rec)[0]
         ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, seen))
         with look:
             paint(ready)
     of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))
-    found, cosine = session.components(vit.name), session.similarity(vit.name)
-    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, found, cosine, mode))
+    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, mode))
 facts = {"readout": controls.readout(vit), "layers": ", ".join(map(str, few_blocks(rec))), "near": of_model["near"]}
 st.header(text["doors title"])
 st.markdown(text["doors"])

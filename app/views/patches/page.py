@@ -20,7 +20,13 @@ vit, photo, rec = controls.current()
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
 
-grid, mode = rec.grid, controls.theme()
+if vit.patches is None:
+    st.info(text["no patches"])
+    st.image(
+        session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"], width=640
+    )
+    st.stop()
+grid, mode = vit.patches, controls.theme()
 high, wide = grid.image_px
 cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.key, rec)
 seen = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")

@@ -26,8 +26,10 @@ from vitcore.grid import Grid  # noqa: E402
 grid, mode = rec.grid, controls.theme()
 cosine = session.similarity(vit.name)
 if cosine is None:
-    st.info(text["none"])
+    st.info(text["none"] if vit.is_global else text["none part"].format(rows=grid.rows, cols=grid.cols))
     st.stop()
+if getattr(vit.module, "positions_at", "stem") == "blocks":
+    st.caption(text["every block"])
 left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)

@@ -10,7 +10,7 @@ from app.views.report import parts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current(controls.LAST)
+vit, photo, rec = controls.current(controls.LAST, needs=text["what"])
 
 st.markdown(f"## {text['one title']}")
 asked = parts.settings(text, vit)

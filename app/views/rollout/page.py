@@ -10,6 +10,10 @@ text = texts.prose("rollout")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 model_card.looked(vit.name)
+if vit.structure.axes:
+    st.caption(text["axial"])
+if not vit.is_global:
+    controls.not_defined(vit, text["what"])
 asked, compare = question.asked(text, vit, photo, rec)
 
 if compare:
@@ -21,6 +25,8 @@ else:
     one, two = st.columns([3, 2], gap="large")
     left = sides.side(asked, "", one, beside=two)
 
+if not vit.is_global:
+    st.stop()
 with st.expander(text["identity title"], icon=":material/help:"):
     sides.identity(asked)
 st.markdown(f"## {text['build-up title']}")

@@ -52,13 +52,15 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
         target = _class(text, vit, rec)
         asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
         # always there: a choice made in the picture reaches the address only through a control that is on the page already
-        query = controls.number(text["patch"], "query", grid.patches, grid.middle, width=140, disabled=not asks_patch)
+        query = controls.number(
+            text["patch"], "query", grid.patches, grid.middle, width=140, disabled=not (asks_patch and vit.is_global)
+        )
         compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
         with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
             style = controls.choice(text, "style", ["heat", "paper"])
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     _likeliest(rec, target)
-    if vit.readout != "class token":
+    if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
     seen, file = session.shown(vit.name, photo.key, photo, rec)
     where = address(file, "image/jpeg", "photo")

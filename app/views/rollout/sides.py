@@ -52,9 +52,10 @@ def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | 
 
     text = a.text
     with place:
-        called = {name: text[f"method.{name}"] for name in METHODS}
-        others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in METHODS} for lang in texts.LANGUAGES]
-        first = "chefer" if prefix and a.target is not None else "rollout"
+        defined = [name for name, method in METHODS.items() if a.vit.is_global or not method.needs_attention]
+        called = {name: text[f"method.{name}"] for name in defined}
+        others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
+        first = ("chefer" if prefix and a.target is not None else "rollout") if a.vit.is_global else defined[not prefix]
         name = controls.named(
             text[f"{prefix}method"], called, f"{prefix}method", others, index=list(called).index(first)
         )

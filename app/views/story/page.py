@@ -13,7 +13,7 @@ with row:
     step = nine_steps.step_number(text)
 with stepper:
     nine_steps.navigation(text, step)
-vit, photo, rec = controls.current()
+vit, photo, rec = controls.current(needs=text["what"])
 with row:
     layer = head = 0
     patch = controls.number(text["patch"], "patch", rec.grid.patches, rec.grid.middle, width=130)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 USUAL = ("steps", "batch", "image_px")  # what most people change; all else is folded
 SIZE = ("patch_px", "width", "blocks", "heads", "lr_peak")
 WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": "patch side", "beta2": "second β",
-         "mlp_head": "hidden layer in the head", "resident_gb": "kept decoded"}  # fmt: skip
+         "mlp_head": "hidden layer in the head", "mlp_ratio": "MLP width",
+         "positions_at": "where positions act", "resnet": "ResNet", "readout": "read from",
+         "resident_gb": "kept decoded"}  # fmt: skip
 SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
 
 

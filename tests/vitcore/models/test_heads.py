@@ -3,7 +3,7 @@
 import torch
 
 from tests.conftest import timm_vit
-from vitcore.models.tanh_head import mlp_head
+from vitcore.architectures.build import mlp_head
 
 
 def test_it_is_one_hidden_tanh_layer():

@@ -24,6 +24,8 @@ def take(run: Training, folder: RunFolder) -> None:
         return
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
     vit = zoo.wrap(getattr(model, "vit", model), f"run {folder.id}")
+    if not vit.is_global:  # a film is of attention
+        return
     with explained(folder, say("a picture")):
         frame = frame_of(vit, photos)
         still: dict[str, NDArray] = {}

@@ -174,6 +174,8 @@ class FilmWriter:
         if self.overlaid:
             twin.pretrained_cfg = {**(getattr(twin, "pretrained_cfg", None) or {}), **self.overlaid}
         vit = zoo.wrap(twin, self._name)
+        if not vit.is_global:  # a film is of attention
+            raise ModelError(vit.why_not(say("a film")))
         labels = self.labels or vit.labels
         if len(labels) != len(vit.labels):
             raise ModelError(

@@ -44,7 +44,7 @@ def arrays_of(vit: zoo.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
 
 def _last(rec: Recording, block: int) -> NDArray:
     """Where the answer looks in a block, mean over heads, (rows, cols)."""
-    return rec.grid.to_map(rec.readout @ rec.fused["mean"][block])
+    return rec.grid.to_map(rec.readout @ rec.of_blocks()[block])
 
 
 def _top(vit: zoo.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:

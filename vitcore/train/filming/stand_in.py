@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.models.cards import ModelError
-from vitcore.models.plan import check
 from vitcore.translation import say
 
 HOOKS = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
@@ -51,12 +50,27 @@ def vit_in(module: nn.Module, name: str = "model") -> Any:
     for part in module.modules():
         part = getattr(part, "_orig_mod", part)
         try:
-            check(name, part)
+            _check(name, part)
         except ModelError:
             continue
         return part
-    check(name, module)
-    raise AssertionError("a module that `check` takes is one of its own parts")
+    _check(name, module)
+    raise AssertionError("a module that `_check` takes is one of its own parts")
+
+
+def _check(name: str, module: Any) -> None:
+    """Raises: ModelError, when the module has not the parts of a ViT. Looked at by name: it may not be run here."""
+    first = next(iter(getattr(module, "blocks", ())), None)
+    attends = hasattr(first, "attn") or hasattr(first, "attns") or hasattr(module, "attends_along")
+    grid = hasattr(getattr(module, "patch_embed", None), "grid_size")
+    if not (grid and attends and hasattr(module, "num_prefix_tokens")):
+        raise ModelError(
+            say(
+                "{name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
+                "so these pictures are not defined for it.",
+                name=name,
+            )
+        )
 
 
 def _copied(tensor: Tensor, name: str) -> Tensor:

@@ -1,14 +1,14 @@
 """The model a recipe trains: timm's VisionTransformer, from scratch or from a trained one with a new, zero-initialised head."""
 
+import dataclasses
 from typing import Any
 
 import torch
 from timm.layers import resample_abs_pos_embed
-from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
+from vitcore.architectures import build as architectures
 from vitcore.models import zoo
-from vitcore.models.tanh_head import mlp_head
 from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.translation import say
 
@@ -16,12 +16,8 @@ MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 
 
 def architecture(recipe: Recipe, classes: int) -> dict[str, Any]:
-    """What a model file's card says of its shape: VisionTransformer's arguments, and `mlp_head`."""
-    shape = {
-        "img_size": recipe.image_px, "patch_size": recipe.patch_px, "embed_dim": recipe.width, "depth": recipe.blocks,
-        "num_heads": recipe.heads, "num_classes": classes,
-    }  # fmt: skip
-    return shape | ({"mlp_head": True} if recipe.mlp_head and classes else {})
+    """What a model file's card says of its shape: VisionTransformer's arguments, and what `architectures.build` adds."""
+    return architectures.describe(dataclasses.asdict(recipe), recipe.image_px, classes)
 
 
 def sees(recipe: Recipe) -> dict[str, Any]:
@@ -33,20 +29,19 @@ def sees(recipe: Recipe) -> dict[str, Any]:
 
 
 def build(recipe: Recipe, classes: int) -> Any:
-    """A VisionTransformer for the recipe; seeded by `recipe.seed`.
+    """The recipe's model, a VisionTransformer unless it names another family; seeded by `recipe.seed`.
 
     With `start_from`, its blocks come from there, its positions are interpolated to the new grid as the paper does
     (§3.2, bilinear with aligned corners), and its head is replaced by a zero-initialised one, so that every class is as
     likely as any other at the start. Learning layer by layer goes on with the head as well, if it has as many classes.
     """
     torch.manual_seed(recipe.seed)
-    module: Any = VisionTransformer(
-        img_size=recipe.image_px, patch_size=recipe.patch_px, embed_dim=recipe.width, depth=recipe.blocks,
-        num_heads=recipe.heads, num_classes=classes, pos_drop_rate=recipe.dropout, proj_drop_rate=recipe.dropout,
-    )  # fmt: skip
-    nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)
-    if recipe.mlp_head and classes:
-        module.head = mlp_head(recipe.width, classes)
+    dropout = (
+        {"pos_drop_rate": recipe.dropout, "proj_drop_rate": recipe.dropout} if "resnet" not in recipe.family else {}
+    )
+    module = architectures.build(architecture(recipe, classes), recipe.image_px, **dropout)
+    if not recipe.resnet:
+        nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)
     module.pretrained_cfg = sees(recipe)
     if recipe.start_from:
         trained = zoo.load(recipe.start_from)

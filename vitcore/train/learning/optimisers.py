@@ -13,7 +13,7 @@ from torch.optim.swa_utils import AveragedModel
 from vitcore.train.recipes.recipe import Recipe
 from vitcore.train.runs.files import RunError
 
-PLACES = ("pos_embed", "cls_token")
+PLACES = ("pos_embed", "cls_token", "rows_embed", "cols_embed", "prefix_embed", "offsets_embed")
 UNDECAYED = (*PLACES, "mask")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vitcore.architectures.families import BACKBONES, RESNETS
 from vitcore.translation import say
 
 FILMED = "filmed"  # the task of a run that is only looked at: nothing here can start it
@@ -53,6 +54,17 @@ class Recipe:
     width: int = knob(192, "Model", "D, numbers per token", least=1)
     blocks: int = knob(12, "Model", "L, number of blocks", least=1)
     heads: int = knob(3, "Model", "H, heads of a block", least=1)
+    mlp_ratio: float = knob(4.0, "Model", "hidden numbers of a block's MLP, times the width", least=0.01)
+    readout: str = knob("class", "Model", "where the answer is read: a class token, or the mean of the patches (Fig. 9)",
+                        choices=("class", "mean"))  # fmt: skip
+    positions: str = knob("1d", "Model", "position embeddings (Table 8): raster order, row and column, offsets between tokens "
+                          "in attention, none", choices=("1d", "2d", "relative", "none"))  # fmt: skip
+    positions_at: str = knob("stem", "Model", "where positions act: before the blocks (relative: in the first alone), in every "
+                             "block, in every block with one table", choices=("stem", "blocks", "shared"))  # fmt: skip
+    family: str = knob("vit", "Model", "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
+                       choices=("vit", "axial", "resnet", "axial resnet"))  # fmt: skip
+    resnet: str = knob("", "Model", "a ViT's convolutions in front (R, R26/32, R50/16, R50/32), or a ResNet's depth; a ResNet's "
+                       "width is its root's", choices=("", "R", "R26/32", "R50/16", "R50/32", "R50", "R101", "R152"))  # fmt: skip
     mlp_head: bool = knob(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
     patch_init_std: float = knob(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
 
@@ -139,6 +151,8 @@ class Recipe:
                     patch_px=self.patch_px,
                 )
             )
+        if problem := misfit(self):
+            raise RecipeError(problem)
         if self.width % self.heads:
             raise RecipeError(
                 say(
@@ -161,6 +175,31 @@ class Recipe:
 
 SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
           "momentum", "beta2", "forced", "looker_from", "looker_share")  # fmt: skip
+
+
+def misfit(recipe: "Recipe") -> str:
+    """What in the fields of the architecture does not go together, in one sentence; "" where all does."""
+    plain = recipe.family == "vit" and not recipe.resnet
+    if recipe.family == "vit" and recipe.resnet and recipe.resnet not in BACKBONES:
+        return say(
+            "{resnet} is no backbone of a hybrid: {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES)
+        )
+    if recipe.family in ("resnet", "axial resnet") and recipe.resnet not in RESNETS:
+        return say("a ResNet needs its depth: set resnet to one of {choices}.", choices=", ".join(RESNETS))
+    if recipe.family == "axial" and recipe.resnet:
+        return say("an Axial-ViT has no convolutions in front: leave resnet empty.")
+    apart_px = 32 if "resnet" in recipe.family else BACKBONES.get(recipe.resnet, ("", 0))[1]
+    if apart_px and recipe.patch_px != apart_px:
+        return say("with {resnet} patches are {px} px apart: set patch_px to that.", resnet=recipe.resnet, px=apart_px)
+    if not plain and (recipe.positions, recipe.positions_at) != ("1d", "stem"):
+        return say("other positions are options of a plain ViT: leave positions 1d and at the stem.")
+    if recipe.family == "resnet" and recipe.width % 32:
+        return say("a ResNet's width is a multiple of 32, not {width}.", width=recipe.width)
+    if not plain and recipe.task in ("masked", "layers"):
+        return say("the task {task} is defined for a plain ViT.", task=recipe.task)
+    if recipe.task == "layers" and (recipe.readout, recipe.positions, recipe.positions_at) != ("class", "1d", "stem"):
+        return say("learning layer by layer needs a class token and positions 1d at the stem.")
+    return ""
 
 
 def needs_labels(recipe: Recipe) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 import timm
 from timm.models import save_for_hf
 
+from vitcore.architectures.build import OURS
 from vitcore.models import own_files
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit, inspect, load, wordnet_ids
@@ -42,7 +43,7 @@ def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
     shape = dict(facts["architecture"])
     if shape.get("norm_eps") == 1e-6:  # timm's own
         del shape["norm_eps"]
-    if others := [term for term in own_files.OURS if term != "mlp_head" and shape.get(term)]:
+    if others := [term for term in OURS if term != "mlp_head" and shape.get(term)]:
         raise ModelError(
             f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json."
         )

@@ -85,7 +85,7 @@ def localisation(vit: Vit, folder: Path, whole: bool = True) -> dict[str, float]
     """
     scores = []
     for rec, mask in masked(squashing(vit) if whole else vit, folder):
-        last = rec.grid.to_map(rec.readout @ rec.fused["mean"][-1])
+        last = rec.grid.to_map(rec.readout @ rec.of_blocks()[-1])
         scores.append([pixel_auc(rec.rollout(), mask), pixel_auc(last, mask), pixel_auc(centre_prior(), mask)])
     table = np.array(scores)
     names = ("rollout_auc", "last_block_auc", "centre_prior_auc")

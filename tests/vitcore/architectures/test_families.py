@@ -1,0 +1,106 @@
+"""The models of the paper by name: parameters and operations are the published ones, and weights are where they are said to be."""
+
+import pytest
+import timm
+import torch
+
+from vitcore.architectures import families
+from vitcore.architectures.anatomy import parts, table1
+from vitcore.architectures.build import create
+from vitcore.models import zoo
+
+# vit_jax/models_test.py and timm (BiT); GMACs of timm's benchmark, where it has them: (name, px, parameters, GMACs)
+PUBLISHED = [
+    ("ViT-Ti/16", 224, 5_717_416, 1.26), ("ViT-S/16", 224, 22_050_664, 4.61), ("ViT-S/32", 224, 22_878_952, None),
+    ("ViT-B/8", 224, 86_576_872, 78.22), ("ViT-B/16", 224, 86_567_656, 17.58), ("ViT-B/32", 224, 88_224_232, 4.41),
+    ("ViT-L/16", 224, 304_326_632, 61.6), ("ViT-L/32", 224, 306_535_400, None), ("ViT-H/14", 224, 632_045_800, 167.4),
+    ("R+Ti/16", 224, 6_337_704, None), ("R26+S/32", 224, 36_431_912, 3.56), ("R26+B/32", 224, 101_383_976, None),
+    ("R50+B/16", 224, 98_659_112, None), ("R50+L/32", 224, 328_994_856, 19.58), ("R50+B/16", 384, 98_950_952, 67.43),
+    ("ViT-Ti/16", 384, 5_790_376, 4.70), ("ViT-S/16", 384, 22_196_584, 15.52), ("ViT-B/16", 384, 86_859_496, 55.54),
+    ("ViT-B/32", 384, 88_297_192, 13.06), ("ViT-L/16", 384, 304_715_752, 191.21), ("ViT-L/32", 384, 306_632_680, 45.31),
+    ("BiT R50x1", 224, 25_549_352, None), ("BiT R101x1", 224, 44_541_480, None), ("BiT R152x2", 224, 236_335_208, None),
+    ("BiT R152x4", 224, 936_533_224, None),
+]  # fmt: skip
+
+
+def built(name, px=224):
+    with torch.device("meta"):
+        return create(name, image_px=px)
+
+
+def test_parameters_and_operations_are_the_published_ones(subtests):
+    for name, px, params, gmacs in PUBLISHED:
+        with subtests.test(f"{name} {px}"):
+            module = built(name, px)
+            assert sum(p.numel() for p in module.parameters()) == params
+            if gmacs:
+                assert table1(module, (px, px)).gmacs == pytest.approx(gmacs, rel=0.005)
+
+
+@pytest.mark.parametrize("name, blocks, width, mlp, heads, tokens", [
+    ("ViT-B/16", 12, 768, 3072, 12, 197), ("ViT-L/32", 24, 1024, 4096, 16, 50), ("ViT-H/14", 32, 1280, 5120, 16, 257),
+    ("R50+L/32", 24, 1024, 4096, 16, 50), ("R+Ti/16", 12, 192, 768, 3, 50), ("Axial-ViT-B/32", 12, 768, 3072, 12, 49),
+])  # fmt: skip
+def test_the_columns_of_table_1(name, blocks, width, mlp, heads, tokens):
+    found = table1(built(name), (224, 224))
+    assert (found.blocks, found.width, found.mlp, found.heads, found.tokens) == (
+        blocks,
+        (width,),
+        (mlp,),
+        (heads,),
+        tokens,
+    )
+
+
+@pytest.mark.parametrize("said, name", [
+    ("vit-b/16", "ViT-B/16"), ("B/16", "ViT-B/16"), ("R50+ViT-B/16", "R50+B/16"), ("r152x4", "BiT R152x4"),
+    ("BiT-R50x1", "BiT R50x1"), ("axial-vit-b/16", "Axial-ViT-B/16"),
+])  # fmt: skip
+def test_ways_to_spell_a_name(said, name):
+    assert families.find(said).name == name
+
+
+@pytest.mark.parametrize("said", ["", "ViT-X/16", "vit_base_patch16_224", "R50", "ViT-B/15"])
+def test_names_of_other_things(said):
+    assert families.find(said) is None and zoo.trained(said) == said
+
+
+def test_weights_are_of_the_model_that_is_named(subtests):
+    """On the hub by timm's table, and of that shape but for its classes and its resolution."""
+    for family in families.FAMILIES.values():
+        if family.trained:
+            with subtests.test(family.name):
+                assert timm.models.get_pretrained_cfg(family.trained, allow_unregistered=False).hf_hub_id
+                entry = family.trained.partition(".")[0]
+                with torch.device("meta"):
+                    theirs = timm.create_model(entry, pretrained=False, num_classes=7)
+                px = theirs.pretrained_cfg["input_size"][1]
+                with torch.device("meta"):
+                    ours = create(family.name, 7, px)
+                shapes = [{n: p.shape for n, p in module.named_parameters()} for module in (theirs, ours)]
+                assert shapes[0] == shapes[1]
+
+
+def test_a_model_without_weights_says_how_to_get_one():
+    with pytest.raises(zoo.ModelError, match=r"ViT-H/8.*vitcore train"):
+        zoo.load("ViT-H/8")
+
+
+# A module's parts
+
+
+def test_the_parts_of_a_vit_in_the_order_they_run():
+    found = parts(built("ViT-B/16"), (224, 224))
+    assert [part.name for part in found] == ["patch_embed", "cls_token, pos_embed", "blocks.0", "norm", "head"]
+    assert [part.times for part in found] == [1, 1, 12, 1, 1]
+    assert [part.name for part in found[2].inside] == ["norm1", "attn", "norm2", "mlp"]
+    assert sum(part.params * part.times for part in found) == 86_567_656
+    assert found[0].before == (3, 224, 224) and found[0].after == (196, 768) and found[2].before == (197, 768)
+
+
+@pytest.mark.parametrize("name", ["R26+S/32", "BiT R50x1", "Axial-ViT-B/32", "AxialResNet-50"])
+def test_nothing_of_a_model_is_left_out(name):
+    module = built(name)
+    found = parts(module, (224, 224))
+    assert sum(part.params * part.times for part in found) == sum(p.numel() for p in module.parameters())
+    assert all(part.before and part.after for part in found)

@@ -1,0 +1,1 @@
+"""Architectures: the paper's families by name, its ablations, axial attention, and what any module is made of."""

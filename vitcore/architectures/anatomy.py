@@ -1,0 +1,212 @@
+"""What any module is made of: the row of Table 1 (arXiv 2010.11929) it would have, and its parts in the order they run.
+
+Found by running a copy without memory (torch's meta device) and looking, not by knowing the architecture. Operations are
+counted by torch's FlopCounterMode as timm's benchmark counts them: a multiplication with its addition is one (MAC), a norm
+is five a number (four where it has no scale and shift).
+"""
+
+import copy
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+BLOCK = re.compile(
+    r"(?:^|\.)(?:blocks|layer\d)\.\d+$"
+)  # timm's names of what is repeated: blocks.3, stages.1.blocks.3, layer2.3
+
+
+@dataclass(frozen=True)
+class Table1:
+    """The columns of Table 1 and what goes with them; several values where stages differ, none where there is no such thing."""
+
+    blocks: int
+    width: tuple[int, ...]  # D
+    mlp: tuple[int, ...]
+    heads: tuple[int, ...]
+    params: int
+    gmacs: float  # of one image
+    tokens: int  # that the first block sees, prefix tokens included; 0: it sees no tokens
+    image_px: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part as it is called in the module, what it is, the shapes of one image going in and out, and how often it follows."""
+
+    name: str
+    kind: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    params: int
+    times: int = 1
+    inside: tuple["Part", ...] = ()
+
+
+def without_memory(module: nn.Module) -> Any:
+    """A copy whose tensors are shapes only, on the meta device; the module itself stays as it is."""
+    empty: dict[int, Any] = {id(p): nn.Parameter(p.to("meta"), requires_grad=False) for p in module.parameters()}
+    empty |= {id(b): b.to("meta") for b in module.buffers()}
+    return copy.deepcopy(module, empty).eval()
+
+
+def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
+    """The row of Table 1 of a module that takes images of `image_px` (height, width)."""
+    seen: list[Tensor] = []
+    model = without_memory(module)
+    blocks = _blocks(model)
+    first = next(iter(blocks), None)
+    if first is not None:
+        first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():  # type: ignore[arg-type]
+        model(torch.empty(1, 3, *image_px, device="meta"))
+    return Table1(
+        len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
+        _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
+        counter.get_total_flops() / 2e9, _tokens(first, seen), image_px,
+    )  # fmt: skip
+
+
+def _blocks(model: nn.Module) -> list[nn.Module]:
+    """What is repeated: the blocks that attend, where there are some, else the residual blocks."""
+    found = [m for name, m in model.named_modules() if BLOCK.search(name)]
+    return [block for block in found if _heads(block)] or found
+
+
+def _norms() -> dict[Any, Any]:
+    """What FlopCounterMode leaves out; it counts two operations a MAC."""
+    aten = torch.ops.aten
+
+    def norm(x: Any, weight: Any = None, *rest: Any, out_shape: Any = None, **more: Any) -> int:
+        return 2 * (4 if weight is None else 5) * math.prod(x)
+
+    def layer_norm(x: Any, *rest: Any, out_shape: Any = None, **more: Any) -> int:
+        return 2 * 5 * math.prod(x)
+
+    batch = (aten.native_batch_norm, aten._native_batch_norm_legit, aten._native_batch_norm_legit_no_training)
+    return dict.fromkeys(batch, norm) | dict.fromkeys((aten.native_layer_norm, aten.native_group_norm), layer_norm)
+
+
+def _each(values: Iterator[int]) -> tuple[int, ...]:
+    """The different values in the order they come, without zeros."""
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _width(block: nn.Module) -> int:
+    """Channels a block hands on: those of the last of its parts that has some."""
+    found = 0
+    for part in block.modules():
+        if isinstance(part, nn.Linear):
+            found = part.out_features
+        elif isinstance(part, nn.Conv2d):
+            found = part.out_channels
+    return found
+
+
+def _mlp(block: nn.Module) -> int:
+    """Hidden numbers of the block's MLP."""
+    for name, part in block.named_modules():
+        if name.rpartition(".")[2] in ("fc2", "w3") and isinstance(part, nn.Linear):
+            return part.in_features
+    return int(getattr(block, "in_split", (0,))[0])  # a block that computes MLP and attention side by side
+
+
+def _heads(block: nn.Module) -> int:
+    return next((int(n) for part in block.modules() if isinstance(n := getattr(part, "num_heads", None), int)), 0)
+
+
+def _tokens(first: Any, seen: list[Tensor]) -> int:
+    """How many tokens the first block was given; a picture of features counts where the block attends."""
+    if not seen:
+        return 0
+    x = seen[0]
+    if x.ndim == 3:
+        return int(x.shape[1])
+    last = x.shape[-1] == _width(first)  # channels last, as Swin has it
+    return (math.prod(x.shape[1:3]) if last else math.prod(x.shape[2:])) if x.ndim == 4 and _heads(first) else 0
+
+
+def parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[Part, ...]:
+    """The module's parts in the order they run, blocks that follow each other alike as one; inside a block, its own."""
+    model = without_memory(module)
+    calls: list[tuple[str, nn.Module, Any, Any]] = []
+    for name, part in model.named_modules():
+        if name:
+            part.register_forward_hook(lambda m, given, out, name=name: calls.append((name, m, given, out)))
+    with torch.no_grad():
+        model(torch.empty(1, 3, *image_px, device="meta"))
+    ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
+    found: list[Part] = []
+    for name, (part, before, after) in _top(ran, model):
+        if _silent(part) or not after:
+            continue
+        inside = _inside(name, ran) if BLOCK.search(name) else ()
+        found.append(Part(name, type(part).__name__, before, after, _count(part), 1, inside))
+    own = dict(model.named_parameters(recurse=False))
+    if own:
+        where = next((i for i, part in enumerate(found) if part.name.startswith("blocks.")), len(found))
+        before, after = (found[where - 1].after, found[where].before) if 0 < where < len(found) else ((), ())
+        mine = Part(", ".join(own), "Parameter", before, after, sum(p.numel() for p in own.values()))
+        found.insert(where, mine)
+    return tuple(_merged(found))
+
+
+def _top(ran: dict[str, Any], model: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Names to be drawn, each with what was seen: containers of blocks are opened, everything else stays whole."""
+    holders = {name.rpartition(".")[0] for name, _ in model.named_modules() if BLOCK.search(name)}
+    holders |= {name[: m.start()] for name in holders for m in re.finditer(r"\.", name)}
+    chosen = [name for name in ran if name not in holders and _parent_open(name, holders)]
+    order = {name: i for i, name in enumerate(ran)}
+    return ((name, ran[name]) for name in sorted(chosen, key=lambda name: order[name]))
+
+
+def _parent_open(name: str, holders: set[str]) -> bool:
+    return "." not in name or name.rpartition(".")[0] in holders
+
+
+def _inside(block: str, ran: dict[str, Any]) -> tuple[Part, ...]:
+    """The block's own parts, as they ran."""
+    children = [name for name in ran if name.rpartition(".")[0] == block]
+    return tuple(
+        Part(name.rpartition(".")[2], type(part).__name__, before, after, _count(part))
+        for name in children
+        for part, before, after in (ran[name],)
+        if not _silent(part) and after
+    )
+
+
+def _silent(part: nn.Module) -> bool:
+    """Whether a part does nothing once a model has been trained."""
+    return isinstance(part, nn.Identity | nn.Dropout) or type(part).__name__ == "DropPath"
+
+
+def _merged(found: list[Part]) -> Iterator[Part]:
+    """Blocks that follow one another and are alike, as one that follows itself `times` times."""
+    kept: Part | None = None
+    for part in found:
+        alike = kept and BLOCK.search(part.name) and (part.kind, part.params, part.before, part.after, part.inside) == (
+            kept.kind, kept.params, kept.before, kept.after, kept.inside)  # fmt: skip
+        if kept and alike:
+            kept = Part(kept.name, kept.kind, kept.before, kept.after, kept.params, kept.times + 1, kept.inside)
+            continue
+        if kept:
+            yield kept
+        kept = part
+    if kept:
+        yield kept
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """Of one image: without the first axis; () for what is no tensor."""
+    while isinstance(value, tuple | list) and value:
+        value = value[0]
+    return tuple(value.shape[1:]) if isinstance(value, Tensor) else ()
+
+
+def _count(part: nn.Module) -> int:
+    return sum(p.numel() for p in part.parameters())

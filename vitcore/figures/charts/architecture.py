@@ -1,0 +1,97 @@
+"""The drawing of a model: its parts from the pixels down to the answer, as they ran; beside them what a repeated block holds.
+
+Parts come from `architectures.anatomy.parts`; what is drawn is read from them, nothing is known of any architecture here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import plotly.graph_objects as go
+
+from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note, outline
+from vitcore.translation import say
+
+ROW_PX = 58
+WIDE, BESIDE, TALL = 5.6, 3.6, 0.72  # of a box, of a box inside a block, and how much of its row a box takes
+LONGEST = 34  # letters of a name
+GAP = 0.8  # between the column and what a block holds
+
+
+class Drawn(Protocol):
+    """What is drawn of a part: see `architectures.anatomy.Part`."""
+
+    name: str
+    kind: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    params: int
+    times: int
+    inside: tuple[Any, ...]
+
+
+def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
+    """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
+    ink, shapes, notes, traces = INK[mode], [], [], []
+    opened = max((part for part in parts if part.inside), key=lambda part: part.params * part.times, default=None)
+    inside = list(opened.inside) if opened else []
+    rows = max(len(parts), 1)
+    for row, part in enumerate(parts):
+        _box(shapes, notes, part, 0, row, WIDE, mode)
+        notes.append(note(_shape(part.after), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center"))
+    if opened is not None:
+        at, left = list(parts).index(opened), WIDE + GAP
+        first = min(max(0.0, at + TALL / 2 - len(inside) / 2), max(0.0, rows - len(inside)))
+        for i, part in enumerate(inside):
+            _box(shapes, notes, part, left, first + i, BESIDE, mode)
+        end = first + len(inside) - 1 + TALL
+        lines = {"x": [WIDE, left, None, WIDE, left], "y": [at, first, None, at + TALL, end]}
+        traces.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip",
+                       "line": {"color": ink["line"], "width": 1.5}} | lines)  # fmt: skip
+        rows = max(rows, len(inside))
+    still = {"visible": False, "fixedrange": True}
+    wide = WIDE + (GAP + BESIDE if inside else 0)
+    return figure(
+        traces, title, mode, 70 + ROW_PX * rows, subtitle, x=still | {"range": [-0.05, wide + 0.05]},
+        y=still | {"range": [rows, -0.1]}, shapes=shapes, annotations=notes,
+    )  # fmt: skip
+
+
+def _box(shapes: list[Part], notes: list[Part], part: Drawn, x: float, y: float, wide: float, mode: Mode) -> None:
+    """A part: its name and what it is, how often it follows, and its weights."""
+    ink = INK[mode]
+    shapes.append(outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
+    times = f" <b>× {part.times}</b>" if part.times > 1 else ""
+    name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
+    notes.append(note(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part)))
+    notes.append(note(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
+    if part.params:
+        notes.append(
+            note(_count(part.params * part.times), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right")
+        )
+
+
+def _colour(part: Drawn) -> int:
+    """Blocks that attend, other blocks, layers with weights, what the module holds itself, and what has no weights."""
+    if part.kind == "Parameter":
+        return 4
+    if part.inside:
+        return 1 if any("attn" in one.name or "Attention" in one.kind for one in part.inside) else 2
+    return 0 if part.params else 6
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "↓ " + " × ".join(map(str, shape)) if shape else ""
+
+
+def _told(part: Drawn) -> str:
+    return say("{name}: {before} becomes {after}, {params} parameters", name=part.name,
+               before=" × ".join(map(str, part.before)), after=" × ".join(map(str, part.after)),
+               params=f"{part.params * part.times:,}")  # fmt: skip
+
+
+def _count(params: int) -> str:
+    """12.3 M, 4.5 k: three digits."""
+    for letter, size in (("M", 1e6), ("k", 1e3)):
+        if params >= size:
+            return f"{params / size:.3g} {letter}"
+    return str(params)

@@ -1,0 +1,42 @@
+"""The shape of a model without its weights, by any name: of the paper, of timm, a run or a file of one's own."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitcore.architectures import families
+from vitcore.architectures.build import create
+from vitcore.models import own_files
+from vitcore.models.cards import ModelError
+from vitcore.models.structure import image_px_of
+from vitcore.models.torchvision_ops import declare_torchvision_ops
+from vitcore.translation import say
+
+declare_torchvision_ops()
+
+
+def shape_of(name: str | Path, px: int | None = None) -> tuple[str, Any, tuple[int, int]]:
+    """What it is called, a module without memory (torch's meta device), and its image's height and width.
+
+    Raises: ModelError, for a name that is none.
+    """
+    import timm
+
+    family = families.find(str(name))
+    with torch.device("meta"):
+        if family is not None:
+            side = px or 224
+            return family.name, create(family.name, image_px=side), (side, side)
+        file = own_files.find(name)
+        if file is not None:
+            about = own_files.facts(file)["architecture"]
+            size = px or about["img_size"]
+            return str(name), own_files.build(about, size), (size, size) if isinstance(size, int) else tuple(size)
+        if not timm.is_model(str(name)):
+            raise ModelError(say("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60]))
+        try:
+            module: Any = timm.create_model(str(name), pretrained=False, **({"img_size": px} if px else {}))
+        except (TypeError, ValueError):  # a network that takes any size
+            module = timm.create_model(str(name), pretrained=False)
+    return str(name), module, (px, px) if px else image_px_of(module, module.pretrained_cfg["input_size"][1:])

@@ -1,0 +1,32 @@
+"""`vitcore models NAME`: the columns of the paper's Table 1 for any model, and its drawing; nothing is downloaded."""
+
+import argparse
+import dataclasses
+import json
+
+from vitcore import figures
+from vitcore.architectures.anatomy import Table1, parts, table1
+from vitcore.models.shapes import shape_of
+
+
+def table_1(args: argparse.Namespace) -> None:
+    """A line, or one JSON object; with `--out` also architecture.svg."""
+    name, module, image_px = shape_of(args.name, args.px)
+    found = table1(module, image_px)
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        drawing = figures.architecture(parts(module, image_px), name, subtitle=line(found, short=True))
+        (args.out / "architecture.svg").write_bytes(figures.print_figure(drawing, "svg"))
+    print(json.dumps({"name": name} | dataclasses.asdict(found)) if args.json else f"{name}: {line(found)}")
+
+
+def line(found: Table1, short: bool = False) -> str:
+    """Table 1's columns; a range where stages differ. A `short` one has no image and fewer words."""
+    spans = {"width": found.width, "MLP": found.mlp, "heads": found.heads}
+    said = [f"{found.blocks} blocks"]
+    said += [f"{name} {ends[0]}" + (f"–{ends[-1]}" if len(ends) > 1 else "") for name, ends in spans.items() if ends]
+    said += [f"{found.params / 1e6:.2f} M parameters", f"{found.gmacs:.2f} GMACs"]
+    said += [f"{found.tokens} tokens"] if found.tokens else []
+    if short:
+        return " · ".join(word.replace(" parameters", "").replace("width", "D") for word in said)
+    return ", ".join(said) + f" at {found.image_px[0]} × {found.image_px[1]} px"
