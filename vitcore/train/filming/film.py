@@ -59,7 +59,7 @@ def film(
     """
     if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
         photos = [photos]  # type: ignore[list-item]
-    shown = watched() if photos is None else [as_photo(photo) for photo in photos]  # type: ignore[union-attr]
+    shown = watched() if photos is None else [as_photo(photo) for photo in photos]
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
@@ -198,7 +198,7 @@ class FilmWriter:
         """A film that goes on: what it holds of this step and later ones belongs to a training that broke off."""
         folder = self.folder
         assert folder is not None
-        kept = []
+        kept: list[Path] = []
         for file in sorted(folder.frames.glob("[0-9]*.safetensors")):
             (kept.append if int(file.stem) < step else Path.unlink)(file)
         if kept:

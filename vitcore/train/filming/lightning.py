@@ -47,15 +47,16 @@ class FilmCallback(Callback):
         if self.film is None:
             return
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-        every = max(1, trainer.log_every_n_steps)
+        every = max(1, getattr(trainer, "log_every_n_steps", 50))
         logs = loss is not None and trainer.global_step % every == 0
-        self.film.frame(pl_module, trainer.global_step, **({"loss": loss} if logs else {}))
+        measured: dict[str, Any] = {"loss": loss} if logs else {}
+        self.film.frame(pl_module, trainer.global_step, **measured)
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """What was measured on held-out photos, at the step that has been filmed."""
         if self.film is None or trainer.sanity_checking:
             return
-        found = {ours: trainer.callback_metrics[name] for name, ours in self.measured.items()
+        found: dict[str, Any] = {ours: trainer.callback_metrics[name] for name, ours in self.measured.items()
                  if name in trainer.callback_metrics}  # fmt: skip
         found |= {name: 100 * found[name] for name in IN_PERCENT if name in found}
         if found:
