@@ -74,6 +74,20 @@ def test_the_package_names_its_dependencies_and_leaves_pins_to_requirements():
     assert {canonical(name) for name in dependencies} <= pins("requirements.txt").keys()
 
 
+OPTIONAL = {name: f"vitcore/train/filming/{name}.py" for name in ("lightning", "transformers")}  # and nowhere else
+
+
+def test_extras_are_tested_with_the_real_packages():
+    extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
+    assert extras == {name: [name] for name in OPTIONAL}
+    assert OPTIONAL.keys() <= pins("requirements-dev.txt").keys()
+    files = [
+        path for path in (ROOT / "vitcore").rglob("*.py") if path.relative_to(ROOT).as_posix() not in OPTIONAL.values()
+    ]
+    importing = re.compile(r"from vitcore\.train\.filming\.(lightning|transformers) import")
+    assert [path for path in files if importing.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_everything_imported_is_required():
     imported = {}
     for path in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
@@ -81,6 +95,8 @@ def test_everything_imported_is_required():
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
+            here = path.relative_to(ROOT).as_posix()
+            names = [name for name in names if OPTIONAL.get(name.partition(".")[0]) != here]
             imported |= {name.partition(".")[0]: path.relative_to(ROOT) for name in names}
     ours = sys.stdlib_module_names | {"vitcore", "app"}
     foreign = {name: path for name, path in imported.items() if name not in ours}

@@ -30,10 +30,10 @@ def test_a_model_beside_itself_is_all_ones(tiny, photo):
     found = compare(look(tiny, photo), look(tiny, photo))
     assert found.rank_correlation == pytest.approx(1) and not found.difference.any() and not found.grid.resampled
     assert [(i, j) for i, j, _ in found.block_by_block] == [(0, 0), (1, 1), (2, 2)]
-    np.testing.assert_allclose([value for *_, value in found.block_by_block], 1, atol=1e-9)
+    np.testing.assert_allclose([value for *_, value in found.block_by_block], 1, atol=1e-6)
     answers = found.answers
     assert (answers.same_top1, answers.shared_top5, answers.divergence_bits) == (True, 5, 0)
-    np.testing.assert_allclose(found.cka, found.cka.T)
+    np.testing.assert_allclose(found.cka, found.cka.T, atol=1e-6)
 
 
 def test_a_look_is_a_recording_and_the_models_own_tokens(tiny, photo):
@@ -60,7 +60,7 @@ def test_models_of_other_shapes_are_compared_on_one_grid(tiny, other, photo):
     assert found.rank_correlation == pytest.approx(spearmanr(a.rec.rollout().ravel(), fine.ravel()).statistic)
     np.testing.assert_allclose(found.difference, 100 * (found.rollouts[0] - found.rollouts[1]))
     back = compare(b, a)
-    np.testing.assert_allclose(back.cka, found.cka.T, atol=1e-9)
+    np.testing.assert_allclose(back.cka, found.cka.T, atol=1e-6)
     assert back.answers == found.answers
     assert [(j, i) for i, j, _ in back.block_by_block] == [(i, j) for i, j, _ in found.block_by_block]
 

@@ -86,19 +86,20 @@ def linear_cka(a: NDArray, b: NDArray) -> NDArray[np.float64]:
     scale. With fewer positions than dimensions even unrelated tokens are above 0. NaN where all tokens are alike.
     """
     k = _grams(a)
-    m = k if a is b else _grams(b)
-    sizes = [np.sqrt(np.einsum("lk,lk->l", g, g)) for g in (k, m)]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = (k @ m.T) / np.outer(*sizes)
-    return np.where(np.outer(*sizes) > 0, np.clip(found, 0, 1), np.nan)
+    return np.clip(k @ (k if a is b else _grams(b)).T, 0, 1).astype(np.float64)
 
 
-def _grams(tokens: NDArray) -> NDArray[np.float64]:
-    """(L, N·N) centred Gram matrices of tokens (L, N, D), each scaled so that large ones lose nothing."""
-    x = np.asarray(tokens, np.float32)
-    x = x - x.mean(1, keepdims=True)
-    x /= np.maximum(np.abs(x).max((1, 2), keepdims=True), np.finfo(np.float32).tiny)
-    return (x @ x.transpose(0, 2, 1)).reshape(len(x), -1).astype(np.float64)
+def _grams(tokens: NDArray) -> NDArray[np.float32]:
+    """(L, N·N) centred Gram matrices of tokens (L, N, D), each of length 1, or NaN where all tokens are alike.
+
+    In 32 bits, for two models are to be compared in a tenth of the time they take; one block a time, of which BLAS makes half.
+    """
+    found = np.empty((len(tokens), tokens.shape[1] ** 2), np.float32)
+    for into, block in zip(found, tokens, strict=True):
+        x = np.asarray(block, np.float32) - np.mean(block, 0, dtype=np.float32)
+        size = np.linalg.norm(product := (x @ x.T).ravel())
+        np.divide(product, size if size > 0 else np.nan, out=into)
+    return found
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_cka_is_that_of_the_features(rng):
 def test_cka_of_itself_is_one_whatever_is_turned_moved_and_scaled(rng):
     a = rng.normal(size=(2, 40, 6)).astype(np.float32)
     turned = 1e4 * a @ ortho_group.rvs(6, random_state=0) + rng.normal(size=6)
-    np.testing.assert_allclose(np.diag(linear_cka(a, a)), 1, atol=1e-12)
+    np.testing.assert_allclose(np.diag(linear_cka(a, a)), 1, atol=1e-6)
     np.testing.assert_allclose(np.diag(linear_cka(a, turned)), 1, atol=1e-5)
     stretched = a * np.array([1, 2, 4, 8, 16, 32])
     assert linear_cka(a, stretched)[0, 0] < 0.9, "another linear map is another representation"

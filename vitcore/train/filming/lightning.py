@@ -47,10 +47,10 @@ class FilmCallback(Callback):
         if self.film is None:
             return
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
-        every = max(1, getattr(trainer, "log_every_n_steps", 0))
+        every = max(1, getattr(trainer, "log_every_n_steps", 50))
         logs = loss is not None and trainer.global_step % every == 0
-        told: dict[str, Any] = {"loss": loss} if logs else {}
-        self.film.frame(pl_module, trainer.global_step, **told)
+        measured: dict[str, Any] = {"loss": loss} if logs else {}
+        self.film.frame(pl_module, trainer.global_step, **measured)
 
     def on_validation_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """What was measured on held-out photos, at the step that has been filmed."""
