@@ -136,17 +136,16 @@ def _layers(architecture: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def fill(module: Any, file: Path, native: Any) -> None:
+def fill(module: Any, file: Path) -> None:
     """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
 
-    native: the input size they were made for; where the module is built for another one, timm resamples the positions.
+    Where their positions are those of another input size than the card says, timm resamples them.
     """
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.models.formats import folders, nesting
 
     part = nesting.parts(folders.tree(file), file.name)[0]
-    module.pretrained_model_args = {"img_size": native}
     state = checkpoint_filter_fn(
         part.format.convert(nesting.values(part, file)), module, interpolation="bicubic", antialias=True
     )
