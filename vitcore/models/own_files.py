@@ -81,10 +81,10 @@ def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> A
     return of(architecture, size)
 
 
-def fill(module: Any, file: Path, native: Any) -> None:
+def fill(module: Any, file: Path) -> None:
     """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
 
-    native: the input size they were made for; where the module is built for another one, timm resamples the positions.
+    Where their positions are those of another input size than the card says, timm resamples them.
     """
     from timm.models.vision_transformer import checkpoint_filter_fn
 
@@ -95,7 +95,6 @@ def fill(module: Any, file: Path, native: Any) -> None:
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = nesting.parts(tree, file.name)[0]
-    module.pretrained_model_args = {"img_size": native}
     state = checkpoint_filter_fn(
         part.format.convert(nesting.values(part, file)), module, interpolation="bicubic", antialias=True
     )

@@ -101,23 +101,31 @@ def load(
     image_px: int | tuple[int, int] | None = None,
     progress: Progress | None = None,
     answers: Mapping[str, Any] | None = None,
+    positions_by: str = "timm",
 ) -> Vit:
     """Load a model by name (shipped, of the paper as "ViT-B/16", any of timm's on the hub), by `hf-hub:` id, from a weights
     file, a directory of timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
 
-    `image_px` asks for another input size (height, width); positions are then resampled by timm. Of a file without a card
+    `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
+    "paper" (see `resample_positions`). Of a file without a card
     everything is inferred (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
     Raises: ModelError, with a sentence that says what to do.
     """
     if str(name).startswith(HUB_ID):
-        return open_found(inspect(fetch_id(str(name), progress)), answers, image_px=image_px, called=str(name))
+        return open_found(
+            inspect(fetch_id(str(name), progress)),
+            answers,
+            image_px=image_px,
+            called=str(name),
+            positions_by=positions_by,
+        )
     name = trained(name)
     file = own_files.find(name)
     if file is None:
-        return _load_hub(str(name), image_px, progress)
+        return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not own_files.has_card(file)):
-        return open_found(inspect(file), answers, image_px=image_px)
-    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px)
+        return open_found(inspect(file), answers, image_px=image_px, positions_by=positions_by)
+    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
 
 
 def trained(name: str | Path) -> str | Path:
@@ -144,16 +152,18 @@ def open_found(
     labels: list[str] | None = None,
     image_px: int | tuple[int, int] | None = None,
     called: str = "",
+    positions_by: str = "timm",
 ) -> Vit:
     """The model that `vitcore.inspect` found in a file; what is not answered is taken as likely.
 
-    labels: one name a class; image_px: another input size (height, width), to which timm resamples the positions; called:
-    its name here, else that of the file. Raises: ModelError, when it can't be opened, and for an impossible answer.
+    labels: one name a class; image_px: another input size (height, width), to which positions are resampled as `positions_by`
+    says, "timm" or "paper"; called: its name here, else that of the file.
+    Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
     facts, module = found.card(answers, labels), found.module(answers)
     try:
         if image_px:
-            module.set_input_size(img_size=_pair(image_px))
+            _resize(module, image_px, positions_by)
         size = tuple(module.patch_embed.img_size) if getattr(module.patch_embed, "img_size", None) else (224, 224)
         card = ModelCard(called or found.name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"))
@@ -168,14 +178,16 @@ def available() -> list[ModelCard]:
     return list(CARDS)
 
 
-def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None) -> Vit:
+def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
     facts, called = own_files.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
         native = facts["architecture"]["img_size"]
         size = image_px or native
         with torch.device("meta"):
-            module = own_files.build(facts["architecture"], size)
-        own_files.fill(module, file, native)
+            module = own_files.build(facts["architecture"], native)
+        own_files.fill(module, file)
+        if image_px:
+            _resize(module, image_px, positions_by)
         card = ModelCard(name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
     except KeyError as error:
@@ -195,14 +207,30 @@ def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
-def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None) -> Vit:
+def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> None:
+    """Another input size for a module; its learned positions are resampled."""
+    table, grid = module.pos_embed, list(module.patch_embed.grid_size)
+    way = _way(positions_by)
+    module.set_input_size(img_size=_pair(image_px))  # as timm
+    if positions_by != "timm" and isinstance(table, Tensor):
+        from timm.layers import resample_abs_pos_embed
+
+        prefix, new = table.shape[1] - grid[0] * grid[1], list(module.patch_embed.grid_size)
+        module.pos_embed = nn.Parameter(resample_abs_pos_embed(table, new, grid, num_prefix_tokens=prefix, **way))
+
+
+def _load_hub(
+    name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm"
+) -> Vit:
     import timm
     from timm.data import resolve_model_data_config
 
     file = fetch(name, progress)
-    size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px else {}
+    size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px and positions_by == "timm" else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
+        if image_px and not size:
+            _resize(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
         raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=first_line(error))) from None
     known = {card.name: card for card in CARDS}
@@ -347,15 +375,19 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
     found = _all_positions(vit)
     if found is None:
         raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+    table = found[0][:, found[1] :]
+    old = [vit.grid.rows, vit.grid.cols]
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **_way(method))[0].numpy()
+
+
+def _way(method: str) -> dict[str, Any]:
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
         "timm": {"interpolation": "bicubic", "antialias": True},
     }
     if method not in ways:
         raise ValueError(f"method is 'paper' or 'timm', not {method!r}")
-    table = found[0][:, found[1] :]
-    old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **ways[method])[0].numpy()
+    return ways[method]
 
 
 def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:

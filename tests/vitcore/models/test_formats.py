@@ -325,5 +325,8 @@ def test_positions_are_resampled_to_another_size(kind, tmp_path):
     assert (vit.grid.rows, vit.grid.cols) == (8, 5)
     native = zoo.load(tmp_path / "a.safetensors")
     assert np.allclose(zoo.positions(vit), zoo.resample_positions(native, 8, 5, "timm"), atol=1e-6)
+    papers = zoo.load(tmp_path / "a.safetensors", image_px=(64, 40), positions_by="paper")
+    assert np.allclose(zoo.positions(papers), zoo.resample_positions(native, 8, 5, "paper"), atol=1e-6)
+    assert papers.module.pos_embed.shape == vit.module.pos_embed.shape
     with torch.inference_mode():
         assert vit.module(photos(64, 40)).isfinite().all()

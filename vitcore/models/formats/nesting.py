@@ -31,7 +31,7 @@ FORMATS = (
 )  # fmt: skip
 LANGUAGE = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 MOST_MAPPED = 0.6  # of a file's bytes
-FIRST, LAST = re.compile(r"ema|teacher|averag|target"), re.compile(r"student|momentum|optim")
+FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
 
 
 @dataclass(frozen=True, eq=False)
