@@ -9,6 +9,8 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
 from app.state.memory import budget
+from tests.conftest import TINY, lively
+from vitcore.architectures.build import build
 from vitcore.models import zoo
 from vitcore.train.runs import files
 
@@ -90,4 +92,10 @@ def kinds(make_module) -> dict[str, zoo.Vit]:
         "distilled": timm.create_model("deit_tiny_distilled_patch16_224").eval(),
         "hybrid": timm.create_model("vit_small_r26_s32_224").eval(),
     }
+    modules |= {
+        "axial": lively(build({"family": "axial", **TINY}, 32)),
+        "network": timm.create_model("test_resnet", num_classes=10).eval(),
+        "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
+                                     num_heads=(1, 2, 3), num_classes=10).eval(),
+    }  # fmt: skip
     return {name: zoo.wrap(module, name) for name, module in modules.items()}

@@ -22,7 +22,7 @@ class App:
         self.at = AppTest.from_file(str(MAIN), default_timeout=120)
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
-        with patch.object(controls, "current", lambda *_: st.stop()):
+        with patch.object(controls, "current", lambda *_, **__: st.stop()):
             self.run()  # the first run tells which pages there are
         self.go(slug)
 

@@ -242,11 +242,26 @@ def test_models_without_what_a_verb_shows(make_vit, capsys, monkeypatch):
 
 
 def test_models_that_attend_otherwise(capsys, monkeypatch):
+    """What is not defined is said in a sentence; filters are there."""
     import timm
 
-    odd = zoo.wrap(timm.create_model("convit_tiny", pretrained=False), "convit_tiny")
+    odd = zoo.wrap(timm.create_model("test_resnet", pretrained=False), "test_resnet")
     monkeypatch.setattr(zoo, "load", lambda *_, **__: odd)
-    assert "convit_tiny" in complaint(capsys, "distance", CAT)
+    for verb in ("distance", "rollout", "patches", "report"):
+        assert "test_resnet" in complaint(capsys, verb, CAT)
+    assert run("filters", "--json") == 0 and '"variance"' in capsys.readouterr().out
+
+
+def test_what_a_model_is_made_of(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was used"))
+    assert run("models", "R26+S/32", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["blocks"], found["tokens"], found["params"]) == ("R26+S/32", 12, 50, 36_431_912)
+    assert run("models", "test_vit", "--px", "160", "--out", str(tmp_path)) == 0
+    assert capsys.readouterr().out.startswith("test_vit: 6 blocks, width 64")
+    drawn = (tmp_path / "architecture.svg").read_text(encoding="utf-8")
+    assert all(word in drawn for word in ("patch_embed", "blocks.0", "norm1", "attn", "head"))
+    assert "no model of the paper" in complaint(capsys, "models", "nonsense")
 
 
 def test_stopping_with_control_c(capsys, monkeypatch):
