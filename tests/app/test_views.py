@@ -6,7 +6,18 @@ from visitor import MAIN, SLUGS, App
 from app import texts
 from vitcore.models.cards import DEFAULT
 
-KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
+KINDS = [
+    "registers",
+    "no-class-token",
+    "mean-of-patches",
+    "no-positions",
+    "no-head",
+    "wide",
+    "distilled",
+    "hybrid",
+    "axial",
+]
+IN_PART = ["network", "windows"]  # no attention; attention in windows
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -19,7 +30,7 @@ def test_every_page_shows_the_model_that_ships(theme):
         assert not app.at.warning and not app.at.error
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *IN_PART])
 def test_every_page_shows_every_kind_of_model(kind, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("overview", model=kind)
@@ -64,6 +75,34 @@ def test_a_hybrid_does_not_say_that_patches_are_pixels(kinds, offer):
     assert any("In a hybrid a patch is a cell" in said for said in app.sentences("caption"))
     assert not any("Eq. 1" in said or "the answer is the same" in said for said in app.sentences("caption"))
     assert any("does not bring the answer back" in said for said in app.sentences("caption"))
+
+
+@pytest.mark.parametrize("kind", IN_PART)
+def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
+    """One sentence a page for what needs attention over one grid; filters, answers and Grad-CAM are there."""
+    offer({kind: kinds[kind]})
+    app = App("attention", model=kind).fine()
+    for slug in ("attention", "distance", "story", "report", "rollout"):
+        (said,) = app.go(slug).fine().sentences("info")
+        assert kind in said and ("no attention" in said) == (kind == "network"), slug
+    assert (
+        app.component("gathered") and app.component("b_gathered") and "build_up" not in [c.key for c in app.pictures()]
+    )
+    assert set(app.controls["method"].options) == {"Integrated gradients", "Grad-CAM"}
+    app.set(method="Grad-CAM").fine()
+    (said,) = app.go("filters").fine().sentences("info") or [""]
+    assert ("first convolution" in said) == (kind == "network") and len(app.charts()) >= 2
+    (said,) = app.go("patches").fine().sentences("info") or [""]
+    assert ("does not cut" in said) == (kind == "network")
+    assert app.go("overview").fine().component("door_answer") and app.component("door_filters")
+
+
+def test_axial_attention_is_explained(kinds, offer):
+    offer(axial=kinds["axial"])
+    for slug in ("attention", "distance", "rollout"):
+        assert any(
+            "along rows and then along columns" in said for said in App(slug, model="axial").fine().sentences("caption")
+        )
 
 
 def test_no_positions_is_said(kinds, offer):

@@ -22,9 +22,6 @@ from vitcore.analysis import patches  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])
-    st.image(
-        session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"], width=640
-    )
     st.stop()
 grid, mode = vit.patches, controls.theme()
 high, wide = grid.image_px
