@@ -74,8 +74,10 @@ def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
     at_rest(values)
     expect(values.locator("[data-testid=stPlotlyChart] .main-svg").first).to_be_visible()
     dots = values.evaluate(
-        """() => { const all = document.querySelector('.js-plotly-plot')._fullData, heads = [...new Set(all.map(t => t.customdata[0][1]))]
-        return heads.map(h => all.filter(t => t.customdata[0][1] === h).map(t => [...t.y]).reduce((a, b) => a.map((y, i) => y || b[i]))) }"""
+        """() => {
+        const all = document.querySelector('.js-plotly-plot')._fullData, head = t => t.customdata[0][1]
+        return [...new Set(all.map(head))].map(h => all.filter(t => head(t) === h).map(t => [...t.y])
+            .reduce((a, b) => a.map((y, i) => y || b[i]))) }"""
     )  # what is hollow is a trace of its own
     assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
 

@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.analysis.distance import SINK
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
-from vitcore.grid import Grid
+from vitcore.grid import SINK, Grid
 from vitcore.translation import say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last

@@ -6,6 +6,7 @@ from app import texts
 from app.components.figure import figure
 from app.furniture import controls, model_card
 from app.state import session
+from app.views.distance import findings
 
 text = texts.prose("distance")
 st.markdown(text["intro"])
@@ -41,40 +42,14 @@ else:
 dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
-
-def links(places: list[tuple[int, int]]) -> None:
-    """To these heads in the explorer."""
-    with st.container(horizontal=True):
-        for block, head in dict.fromkeys(places):
-            st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head + 1),
-                         query_params={"block": str(block), "head": str(head + 1)}, icon=":material/arrow_forward:")  # fmt: skip
-
-
-found, sinks = distance.reach(dropped, renormalised), distance.sinks(share)
-named = []
-if found.near != found.far:
-    told = "first layer" if cls == "renormalise" or not grid.prefix else "first layer dropped"
-    st.markdown(text[told].format(
-        near=found.near + 1, near_px=f"{found.near_px:.1f}", far=found.far + 1, far_px=f"{found.far_px:.1f}",
-        near_drop=f"{found.near_dropped_px:.1f}", far_drop=f"{found.far_dropped_px:.1f}"))  # fmt: skip
-    named = [(0, found.near), (0, found.far)]
-if sinks:
-    named.append(sinks[0])
-    st.markdown(text["sinks"].format(
-        count=len(sinks), all=px.size, block=sinks[0][0], head=sinks[0][1] + 1, share=f"{share[sinks[0]]:.0%}",
-        drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
-if spread is not None and images > 1:
-    block, head = distance.most_changed(renormalised, renormalised + spread)
-    named.append((block, head))
-    st.markdown(text["changes most"].format(block=block, head=head + 1, spread=f"{spread[block, head]:.1f}",
-                                            mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
+named = findings.said(text, grid, cls, both, spread if images > 1 else None)
 fig = figures.distance(
     px, grid, distance.uniform_distance_px(grid), cls, images, mode, share=share if grid.prefix else None
 )
 figure(fig, "distance", text["alt"].format(heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
        touched=lambda place: st.session_state.update(_head=(place[0], place[1] + 1)),
        distance_px=px, prefix_share=share)  # fmt: skip
-links(named)
+findings.links(text, named)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
     | {text["head"].format(head=h + 1): px[:, h].round(1) for h in range(vit.heads)},

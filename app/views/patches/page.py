@@ -10,6 +10,7 @@ from app.components.figure import downloads, explain, plot
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state import session
+from app.views.patches import shuffled
 
 text = texts.prose("patches")
 st.markdown(text["intro"])
@@ -68,18 +69,7 @@ if order is not None and rec.labels:
         fig = figures.predictions(answer, mode, title)
         with place:
             plot(fig, title, text["answers alt"].format(title=title))
-    restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
-    before, after, bare = session.shares_shuffled(vit.name, photo.key, seed, rec)
-    facts = {"label": best[0][1], "before": f"{before:.1%}", "after": f"{after:.1%}"}
-    stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
-    st.markdown(text["shuffle stays" if stays else "shuffle changes"].format(**facts))
-    if bare is not None:
-        st.markdown(
-            text["shuffle bare little" if bare >= before / 2 else "shuffle bare much"].format(
-                **facts, bare=f"{bare:.1%}"
-            )
-        )
-    st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
+    shuffled.explained(text, vit.name, photo.key, seed, rec, answers)
 
 st.markdown(f"## {text['seen title']}")
 one, two = st.columns(2, gap="large")
