@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+SINK = 0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:

@@ -12,13 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.grid import Grid
+from vitcore.grid import SINK, Grid
 
 Mode = Literal["drop", "renormalise"]
 MODES: tuple[Mode, ...] = ("drop", "renormalise")
-SINK = (
-    0.5  # of its attention, or more, goes to tokens that are not patches: with them dropped such a head reads too near
-)
 
 
 def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArray[np.float64]:

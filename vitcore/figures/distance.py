@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
-from vitcore.grid import Grid
+from vitcore.grid import SINK, Grid
 from vitcore.translation import say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
@@ -23,7 +23,7 @@ def _dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: 
     more: dict[str, Any] = {}
     if hollow:
         marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}, "opacity": 1}
-        more = {"showlegend": False, "legendgroup": str(head)}
+        more = {"showlegend": False}
     told = [_told(px, block, head, share) for block in range(blocks)]
     return {
         "type": "scatter", "x": (np.arange(blocks) + aside).astype(np.float32), "mode": "markers",

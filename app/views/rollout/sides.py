@@ -245,6 +245,6 @@ def identity(a: Asked) -> None:
     for residual in (0.5, 0.0):
         settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
-        shared[residual] = f"{in_common(one, two):.0%}"
+        shared[residual] = f"{in_common(one, two):.1%}"
     who = a.text["a patch"].format(patch=other)
     st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=shared[0.5], without=shared[0.0]))
