@@ -47,16 +47,16 @@ def _way(cls: str) -> str:
 
 def distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", most_px: float = 0,
-    share: NDArray | None = None, sink: float = 0.5,
+    share: NDArray | None = None,
 ) -> go.Figure:  # fmt: skip
     """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`.
 
     Heads of a layer stand side by side, the first on the left, so that none hides another. With `share` (L, H), what each gives
-    to tokens that are not patches, those that give them `sink` or more are hollow.
+    to tokens that are not patches, those that give them half or more are hollow.
     """
     blocks, heads = px.shape
     ink = INK[mode]
-    hollow = np.zeros(px.shape, bool) if share is None else share >= sink
+    hollow = np.zeros(px.shape, bool) if share is None else share >= SINK
     dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
     dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)

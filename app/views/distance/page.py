@@ -54,7 +54,6 @@ fig = figures.distance(
     images,
     mode,
     share=share if grid.prefix else None,
-    sink=distance.SINK,
 )
 figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
        touched=lambda place: st.session_state.update(_head=(place[0], place[1])),
