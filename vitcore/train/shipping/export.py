@@ -35,6 +35,8 @@ def export(model: str | Path, to: str | Path) -> Path:
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
     """The model of one's own as timm's factory builds it, which notes down what it was built with."""
     shape = facts["architecture"]
+    if foreign := sorted(set(shape) & {"family", "resnet", "positions"}):
+        raise ModelError(f"{vit.name} is of an architecture that timm's names don't build ({', '.join(foreign)}).")
     if shape.get("mlp_head"):
         raise ModelError(
             f"{vit.name} has the paper's pre-training head, a hidden layer that timm's models lack: fine-tune it first, "
