@@ -58,7 +58,7 @@ def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any
     if family == "axial":
         from vitcore.architectures.axial import AxialViT
 
-        return AxialViT(**shape)
+        return _headed(AxialViT(**shape), description)
     if family == "axial resnet":
         from vitcore.architectures.axial_resnet import AxialResNet
 
@@ -77,6 +77,11 @@ def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any
         module = AblatedViT(description["positions"], description.get("positions_at", "stem"), **shape)
     else:
         module = _class(description)(**shape)
+    return _headed(module, description)
+
+
+def _headed(module: Any, description: Mapping[str, Any]) -> Any:
+    """The module with the hidden layer in its head that a description may ask for."""
     if description.get("mlp_head"):
         module.head = mlp_head(module.embed_dim, module.num_classes)
     return module

@@ -12,6 +12,7 @@ from vitcore.models import zoo
 from vitcore.train.recipes.recipe import Recipe, RecipeError
 from vitcore.translation import say
 
+HEADS = ("head.", "head_dist.", "fc.")  # of a ViT, a DeiT, a ResNet
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 
 
@@ -50,13 +51,13 @@ def build(recipe: Recipe, classes: int) -> Any:
         if recipe.task == "layers" and getattr(trained.module, "num_classes", 0) == classes:
             module.head.load_state_dict(trained.module.head.state_dict())
         elif classes:
-            zero(module.head)
+            zero(module.get_classifier())
     return module
 
 
 def zero(head: nn.Module) -> None:
     """Set a head's last layer to zero: every class equally likely (Table 4's fine-tuning)."""
-    last = [m for m in head.modules() if isinstance(m, nn.Linear)][-1]
+    last = [m for m in head.modules() if isinstance(m, nn.Linear | nn.Conv2d)][-1]
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
 
@@ -66,7 +67,7 @@ def inherit(module: Any, trained: Any) -> None:
 
     Raises: RecipeError, when the shapes differ otherwise.
     """
-    state = {k: v for k, v in trained.state_dict().items() if not k.startswith(("head.", "head_dist."))}
+    state = {k: v for k, v in trained.state_dict().items() if not k.startswith(HEADS)}
     table = state.get("pos_embed")
     if table is not None and table.shape != module.pos_embed.shape:
         prefix = module.num_prefix_tokens
@@ -76,7 +77,7 @@ def inherit(module: Any, trained: Any) -> None:
         )  # fmt: skip
     own = module.state_dict()
     wrong = [k for k in state if k not in own or own[k].shape != state[k].shape]
-    missing = [k for k in own if k not in state and not k.startswith("head.")]
+    missing = [k for k in own if k not in state and not k.startswith(HEADS)]
     if wrong or missing:
         raise RecipeError(
             say(

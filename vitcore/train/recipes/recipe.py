@@ -153,7 +153,7 @@ class Recipe:
             )
         if problem := misfit(self):
             raise RecipeError(problem)
-        if self.width % self.heads:
+        if self.width % self.heads and self.family != "resnet":
             raise RecipeError(
                 say(
                     "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
@@ -193,6 +193,8 @@ def misfit(recipe: "Recipe") -> str:
         return say("with {resnet} patches are {px} px apart: set patch_px to that.", resnet=recipe.resnet, px=apart_px)
     if not plain and (recipe.positions, recipe.positions_at) != ("1d", "stem"):
         return say("other positions are options of a plain ViT: leave positions 1d and at the stem.")
+    if "resnet" in recipe.family and recipe.mlp_head:
+        return say("a ResNet has a linear head: leave mlp_head off.")
     if recipe.family == "resnet" and recipe.width % 32:
         return say("a ResNet's width is a multiple of 32, not {width}.", width=recipe.width)
     if not plain and recipe.task in ("masked", "layers"):

@@ -47,6 +47,8 @@ def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
         raise ModelError(
             f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json."
         )
+    if foreign := sorted(set(shape) & {"family", "resnet", "positions"}):
+        raise ModelError(f"{vit.name} is of an architecture that timm's names don't build ({', '.join(foreign)}).")
     if shape.get("mlp_head"):
         raise ModelError(
             f"{vit.name} has the paper's pre-training head, a hidden layer that timm's models lack: fine-tune it first, "
