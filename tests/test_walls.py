@@ -128,7 +128,11 @@ ROOMS = {
     ),
     "models/formats": ("vitcore.models.cards", "vitcore.models.formats", "vitcore.translation"),
     "models/inference": ("vitcore.errors", "vitcore.models", "vitcore.translation"),
+    "models/vit.py": ("vitcore.grid", "vitcore.models.cards", "vitcore.models.structure"),
+    "models/embeddings.py": ("vitcore.models.cards", "vitcore.models.vit", "vitcore.translation"),
     "models/zoo.py": (
+        "vitcore.models.embeddings",
+        "vitcore.models.vit",
         "vitcore.errors",
         "vitcore.grid",
         "vitcore.images",

@@ -3,97 +3,40 @@
 Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
 """
 
-import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.architectures import families
 from vitcore.errors import first_line
-from vitcore.grid import Grid
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.embeddings import can_move_positions as can_move_positions
+from vitcore.models.embeddings import can_take_place_away as can_take_place_away
+from vitcore.models.embeddings import first_kernel as first_kernel
+from vitcore.models.embeddings import patch_kernel as patch_kernel
+from vitcore.models.embeddings import positions as positions
+from vitcore.models.embeddings import resample_positions as resample_positions
+from vitcore.models.embeddings import resampling
+from vitcore.models.embeddings import root_kernel as root_kernel
+from vitcore.models.embeddings import with_one_position as with_one_position
+from vitcore.models.embeddings import with_positions_moved as with_positions_moved
 from vitcore.models.hub import Progress
 from vitcore.models.hub import fetch as fetch
 from vitcore.models.hub_ids import HUB_ID, fetch_id
 from vitcore.models.inference.checkpoint import Found
 from vitcore.models.inference.checkpoint import inspect as inspect
-from vitcore.models.structure import Structure, image_px_of, read
+from vitcore.models.structure import image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
+from vitcore.models.vit import Vit as Vit
 from vitcore.translation import say
 
 declare_torchvision_ops()
 
 SHIPPED = own_files.SHIPPED
-
-
-@dataclass(frozen=True, eq=False)
-class Vit:
-    """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
-
-    card: ModelCard
-    module: Any  # a timm module; its parts are looked at by name
-    grid: Grid
-    transform: Callable
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    labels: tuple[str, ...] = field(repr=False)
-    structure: Structure
-
-    @property
-    def name(self) -> str:
-        """The name that `load` takes."""
-        return self.card.name
-
-    @property
-    def blocks(self) -> int:
-        """L, the number of blocks that attend over the grid; 0 where attention is not global."""
-        return self.structure.blocks
-
-    @property
-    def heads(self) -> int:
-        """H, the number of heads of a block (of all its attention calls); 0 where attention is not global."""
-        return self.structure.heads
-
-    @property
-    def hybrid(self) -> bool:
-        """Whether a convolutional backbone reads the pixels before the patches are embedded."""
-        return hasattr(getattr(self.module, "patch_embed", None), "backbone")
-
-    @property
-    def is_global(self) -> bool:
-        """Whether every block attends over one grid of patches: what most pictures of attention need."""
-        return self.structure.is_global
-
-    @property
-    def patches(self) -> Grid | None:
-        """The grid that the pixels are cut into; None where the first layer's filters overlap."""
-        return self.structure.patches
-
-    def why_not(self, what: str) -> str:
-        """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
-        return self.structure.why_not(self.name, what)
-
-    @property
-    def readout(self) -> str:
-        """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
-        "attention pool", "mean of patches"."""
-        if getattr(self.module, "reads_class_and_mean", False):
-            return "class token and mean of patches"
-        if getattr(self.module, "attn_pool", None) is not None:
-            return "attention pool"
-        if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in (
-            "",
-            "token",
-        ):
-            return "mean of patches"
-        return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
 
 
 def load(
@@ -210,7 +153,7 @@ def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
 def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> None:
     """Another input size for a module; its learned positions are resampled."""
     table, grid = module.pos_embed, list(module.patch_embed.grid_size)
-    way = _way(positions_by)
+    way = resampling(positions_by)
     module.set_input_size(img_size=_pair(image_px))  # as timm
     if positions_by != "timm" and isinstance(table, Tensor):
         from timm.layers import resample_abs_pos_embed
@@ -295,142 +238,3 @@ def wordnet_ids(vit: Vit) -> tuple[str, ...]:
     if info is None or vit.labels != _labels(vit.module):
         return ()
     return tuple(info.label_names())
-
-
-def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, else the root convolution's."""
-    kernel = patch_kernel(vit)
-    return root_kernel(vit) if kernel is None else kernel
-
-
-def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer."""
-    embed = getattr(vit.module, "patch_embed", None) or getattr(vit.module, "embeds", None)
-    weight = getattr(getattr(embed, "proj", None), "weight", None)
-    if vit.hybrid or vit.structure.patches is None or weight is None:
-        return None
-    if weight.ndim == 2 and embed is not None:  # a linear layer of pixels, channels last
-        high, wide = embed.patch_size
-        weight = weight.unflatten(1, (high, wide, -1)).permute(0, 3, 1, 2)
-    return weight.detach().float().numpy() if weight.shape[1] == 3 else None
-
-
-def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The first convolution (filters, 3, k, k) of a hybrid or a network that cuts no patches, weight-standardised where it is
-    applied so; None for other models."""
-    if vit.structure.patches is not None and not vit.hybrid:
-        return None
-    first: Any = next((m for m in vit.module.modules() if isinstance(m, nn.Conv2d)), None)
-    if first is None or first.in_channels != 3:
-        return None
-    w = first.weight.detach().float()
-    if "Std" in type(first).__name__:
-        flat = w.flatten(1)
-        w = (
-            (flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()
-        ).view_as(w)
-    return w.numpy()
-
-
-def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
-    """The learned absolute positions (1, prefix + N, D) and how many of them belong to prefix tokens."""
-    from timm.layers import resample_abs_pos_embed_nhwc
-
-    table = getattr(vit.module, "pos_embed", None)
-    embeds = getattr(vit.module, "embeds", None)
-    if (
-        isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None
-    ):  # for pictures of any shape
-        size, way = [vit.grid.rows, vit.grid.cols], embeds.pos_embed_interp_mode
-        at = flex.detach().float()
-        fits = list(at.shape[1:3]) == size
-        there = (
-            at
-            if fits
-            else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
-        )
-        return there.flatten(1, 2), 0
-    if isinstance(table, Tensor) and table.ndim == 4 and table.shape[1:3] == (vit.grid.rows, vit.grid.cols):
-        table = table.flatten(1, 2)
-    if not isinstance(table, Tensor) or table.ndim != 3:
-        return None
-    prefix = table.shape[1] - vit.grid.patches
-    return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
-
-
-def positions(vit: Vit) -> NDArray[np.float32] | None:
-    """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
-    table = _all_positions(vit)
-    return None if table is None else table[0][0, table[1] :].numpy()
-
-
-def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") -> NDArray[np.float32]:
-    """Patch positions interpolated to another grid, (rows·cols, D), both ways through timm's own function.
-
-    "paper": bilinear with aligned corners, as the authors' checkpoint.py (scipy.ndimage.zoom, order 1).
-    "timm": bicubic, antialiased, corners not aligned, what timm does when it loads a checkpoint.
-    """
-    from timm.layers import resample_abs_pos_embed
-
-    found = _all_positions(vit)
-    if found is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
-    table = found[0][:, found[1] :]
-    old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **_way(method))[0].numpy()
-
-
-def _way(method: str) -> dict[str, Any]:
-    ways: dict[str, dict[str, Any]] = {
-        "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
-        "timm": {"interpolation": "bicubic", "antialias": True},
-    }
-    if method not in ways:
-        raise ValueError(f"method is 'paper' or 'timm', not {method!r}")
-    return ways[method]
-
-
-def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
-    """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
-    if hasattr(vit.module, "with_positions_moved"):  # positions of other kinds and places
-        return vit.module.with_positions_moved(order)
-    found = _all_positions(vit)
-    if found is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
-    table, prefix = found
-    return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
-
-
-def with_one_position(vit: Vit) -> nn.Module:
-    """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
-    found = _all_positions(vit)
-    if found is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
-    table, prefix = found
-    mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
-    return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
-
-
-def can_move_positions(vit: Vit) -> bool:
-    """Whether `with_positions_moved` is defined: positions are learned, and belong to patches that all attend to all."""
-    return vit.is_global and (positions(vit) is not None or hasattr(vit.module, "with_positions_moved"))
-
-
-def can_take_place_away(vit: Vit) -> bool:
-    """Whether `with_one_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
-    return positions(vit) is not None and not hasattr(vit.module, "with_positions_moved")
-
-
-def _with_table(vit: Vit, table: Tensor) -> nn.Module:
-    """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
-    clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
-    embeds = getattr(vit.module, "embeds", None)
-    if isinstance(getattr(embeds, "pos_embed", None), Tensor):  # NaFlexViT's: (1, rows, cols, D)
-        part = copy.copy(embeds)
-        on_grid = table.unflatten(1, (vit.grid.rows, vit.grid.cols))
-        part._parameters = {**part._parameters, "pos_embed": nn.Parameter(on_grid, requires_grad=False)}
-        clone._modules = {**vit.module._modules, "embeds": part}
-        return clone
-    own = nn.Parameter(table.view_as(vit.module.pos_embed), requires_grad=False)
-    clone._parameters = {**vit.module._parameters, "pos_embed": own}
-    return clone

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from vitcore.errors import first_line
-from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.models.cards import DEFAULT
 from vitcore.shell import compare as comparing
 from vitcore.shell import inspect as inspecting
+from vitcore.shell import menu
 from vitcore.shell import report as taking_away
 from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
@@ -99,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
     listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    listing.set_defaults(run=models)
+    listing.set_defaults(run=menu.models)
     inspecting.add(verbs)
     training.add(verbs)
     return parser
@@ -339,19 +340,3 @@ def rollout(args: argparse.Namespace) -> None:
     fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()])
-
-
-def models(args: argparse.Namespace) -> None:
-    """The menu, one model a row; or the row of Table 1 of one."""
-    if args.name:
-        from vitcore.shell.table_1 import table_1
-
-        table_1(args)
-        return
-    if args.json:
-        fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
-        print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in CARDS]}, ensure_ascii=False))
-        return
-    wide = max(len(card.name) for card in CARDS)
-    for card in CARDS:
-        print(f"{card.name:<{wide}}  {card.line} · good for {card.good_for}")

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from app import texts
-from app.components.chart.chart import chart
 from app.components.picture.picture import picture, scale_bar
 from app.furniture import controls, model_card
 from app.state import session
+from app.views.overview.door import door
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import say
@@ -27,19 +27,6 @@ def paint(drawn: dict) -> None:
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])
     st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
-
-
-def door(slug: str, spec: dict | None) -> None:
-    """A small picture, its one line, and the link to its page."""
-    with st.container(border=True, height="stretch"):
-        if spec:
-            chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
-            st.caption(text[slug].format(**facts))
-        else:
-            st.info(text[f"{slug} none"])
-        st.space("stretch")
-        page = "rollout" if slug == "answer" else slug
-        st.page_link(f"views/{page}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")
 
 
 st.markdown(text["intro"])
@@ -77,5 +64,5 @@ st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
     for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        door(slug, (of_photo | of_model)[slug])
+        door(slug, (of_photo | of_model)[slug], facts, text)
 st.caption(text["paper"])

@@ -1,0 +1,23 @@
+"""A picture of the paper as a door to its page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.components.chart.chart import chart
+from app.texts import Prose
+
+
+def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], text: Prose) -> None:
+    """A small picture, its one line, and the link to its page."""
+    with st.container(border=True, height="stretch"):
+        if spec:
+            chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
+            st.caption(text[slug].format(**facts))
+        else:
+            st.info(text[f"{slug} none"])
+        st.space("stretch")
+        page = "rollout" if slug == "answer" else slug
+        st.page_link(f"views/{page}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")

@@ -1,0 +1,152 @@
+"""What a model embeds with, read from its weights: the kernel that reads a patch, and the table of positions."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vitcore.models.cards import ModelError
+from vitcore.models.vit import Vit
+from vitcore.translation import say
+
+
+def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, else the root convolution's."""
+    kernel = patch_kernel(vit)
+    return root_kernel(vit) if kernel is None else kernel
+
+
+def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer."""
+    embed = getattr(vit.module, "patch_embed", None) or getattr(vit.module, "embeds", None)
+    weight = getattr(getattr(embed, "proj", None), "weight", None)
+    if vit.hybrid or vit.structure.patches is None or weight is None:
+        return None
+    if weight.ndim == 2 and embed is not None:  # a linear layer of pixels, channels last
+        high, wide = embed.patch_size
+        weight = weight.unflatten(1, (high, wide, -1)).permute(0, 3, 1, 2)
+    return weight.detach().float().numpy() if weight.shape[1] == 3 else None
+
+
+def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
+    """The first convolution (filters, 3, k, k) of a hybrid or a network that cuts no patches, weight-standardised where it is
+    applied so; None for other models."""
+    if vit.structure.patches is not None and not vit.hybrid:
+        return None
+    first: Any = next((m for m in vit.module.modules() if isinstance(m, nn.Conv2d)), None)
+    if first is None or first.in_channels != 3:
+        return None
+    w = first.weight.detach().float()
+    if "Std" in type(first).__name__:
+        flat = w.flatten(1)
+        w = (
+            (flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()
+        ).view_as(w)
+    return w.numpy()
+
+
+def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
+    """The learned absolute positions (1, prefix + N, D) and how many of them belong to prefix tokens."""
+    from timm.layers import resample_abs_pos_embed_nhwc
+
+    table = getattr(vit.module, "pos_embed", None)
+    embeds = getattr(vit.module, "embeds", None)
+    if (
+        isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None
+    ):  # for pictures of any shape
+        size, way = [vit.grid.rows, vit.grid.cols], embeds.pos_embed_interp_mode
+        at = flex.detach().float()
+        fits = list(at.shape[1:3]) == size
+        there = (
+            at
+            if fits
+            else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
+        )
+        return there.flatten(1, 2), 0
+    if isinstance(table, Tensor) and table.ndim == 4 and table.shape[1:3] == (vit.grid.rows, vit.grid.cols):
+        table = table.flatten(1, 2)
+    if not isinstance(table, Tensor) or table.ndim != 3:
+        return None
+    prefix = table.shape[1] - vit.grid.patches
+    return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
+
+
+def positions(vit: Vit) -> NDArray[np.float32] | None:
+    """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
+    table = _all_positions(vit)
+    return None if table is None else table[0][0, table[1] :].numpy()
+
+
+def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") -> NDArray[np.float32]:
+    """Patch positions interpolated to another grid, (rows·cols, D), both ways through timm's own function.
+
+    "paper": bilinear with aligned corners, as the authors' checkpoint.py (scipy.ndimage.zoom, order 1).
+    "timm": bicubic, antialiased, corners not aligned, what timm does when it loads a checkpoint.
+    """
+    from timm.layers import resample_abs_pos_embed
+
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+    table = found[0][:, found[1] :]
+    old = [vit.grid.rows, vit.grid.cols]
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling(method))[0].numpy()
+
+
+def resampling(method: str) -> dict[str, Any]:
+    ways: dict[str, dict[str, Any]] = {
+        "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
+        "timm": {"interpolation": "bicubic", "antialias": True},
+    }
+    if method not in ways:
+        raise ValueError(f"method is 'paper' or 'timm', not {method!r}")
+    return ways[method]
+
+
+def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
+    """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
+    if hasattr(vit.module, "with_positions_moved"):  # positions of other kinds and places
+        return vit.module.with_positions_moved(order)
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
+    table, prefix = found
+    return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
+
+
+def with_one_position(vit: Vit) -> nn.Module:
+    """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
+    found = _all_positions(vit)
+    if found is None:
+        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+    table, prefix = found
+    mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
+    return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
+
+
+def can_move_positions(vit: Vit) -> bool:
+    """Whether `with_positions_moved` is defined: positions are learned, and belong to patches that all attend to all."""
+    return vit.is_global and (positions(vit) is not None or hasattr(vit.module, "with_positions_moved"))
+
+
+def can_take_place_away(vit: Vit) -> bool:
+    """Whether `with_one_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
+    return positions(vit) is not None and not hasattr(vit.module, "with_positions_moved")
+
+
+def _with_table(vit: Vit, table: Tensor) -> nn.Module:
+    """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
+    clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
+    embeds = getattr(vit.module, "embeds", None)
+    if isinstance(getattr(embeds, "pos_embed", None), Tensor):  # NaFlexViT's: (1, rows, cols, D)
+        part = copy.copy(embeds)
+        on_grid = table.unflatten(1, (vit.grid.rows, vit.grid.cols))
+        part._parameters = {**part._parameters, "pos_embed": nn.Parameter(on_grid, requires_grad=False)}
+        clone._modules = {**vit.module._modules, "embeds": part}
+        return clone
+    own = nn.Parameter(table.view_as(vit.module.pos_embed), requires_grad=False)
+    clone._parameters = {**vit.module._parameters, "pos_embed": own}
+    return clone

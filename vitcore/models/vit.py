@@ -1,0 +1,72 @@
+"""A model as every other room sees it: the module, its grid and structure, timm's transform for it, and its classes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from vitcore.grid import Grid
+from vitcore.models.cards import ModelCard
+from vitcore.models.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Vit:
+    """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
+
+    card: ModelCard
+    module: Any  # a timm module; its parts are looked at by name
+    grid: Grid
+    transform: Callable
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    labels: tuple[str, ...] = field(repr=False)
+    structure: Structure
+
+    @property
+    def name(self) -> str:
+        """The name that `load` takes."""
+        return self.card.name
+
+    @property
+    def blocks(self) -> int:
+        """L, the number of blocks that attend over the grid; 0 where attention is not global."""
+        return self.structure.blocks
+
+    @property
+    def heads(self) -> int:
+        """H, the number of heads of a block (of all its attention calls); 0 where attention is not global."""
+        return self.structure.heads
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether a convolutional backbone reads the pixels before the patches are embedded."""
+        return hasattr(getattr(self.module, "patch_embed", None), "backbone")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether every block attends over one grid of patches: what most pictures of attention need."""
+        return self.structure.is_global
+
+    @property
+    def patches(self) -> Grid | None:
+        """The grid that the pixels are cut into; None where the first layer's filters overlap."""
+        return self.structure.patches
+
+    def why_not(self, what: str) -> str:
+        """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
+        return self.structure.why_not(self.name, what)
+
+    @property
+    def readout(self) -> str:
+        """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
+        "attention pool", "mean of patches"."""
+        if getattr(self.module, "reads_class_and_mean", False):
+            return "class token and mean of patches"
+        if getattr(self.module, "attn_pool", None) is not None:
+            return "attention pool"
+        if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in (
+            "",
+            "token",
+        ):
+            return "mean of patches"
+        return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
