@@ -36,11 +36,13 @@ class AblatedViT(VisionTransformer):
             if positions == "1d":
                 return Table1D(tokens, self.embed_dim)
             if positions == "2d":
-                return Table2D(*self.patch_embed.grid_size, prefix, self.embed_dim)
-            return Offsets(tokens, self.blocks[0].attn.head_dim)
+                rows, cols = self.patch_embed.grid_size
+                return Table2D(rows, cols, prefix, self.embed_dim)
+            first: Any = self.blocks[0]
+            return Offsets(tokens, first.attn.head_dim)
 
         self.places = nn.ModuleList(table() for _ in range(len(self.blocks) if positions_at == "blocks" else 1))
-        asked = list(self.blocks) if positions_at != "stem" else list(self.blocks)[: int(self.relative)]
+        asked: list[Any] = list(self.blocks) if positions_at != "stem" else list(self.blocks)[: int(self.relative)]
         for i, block in enumerate(asked):
             mine = (
                 self.places[i if positions_at == "blocks" else 0],
@@ -56,7 +58,7 @@ class AblatedViT(VisionTransformer):
         return None if "places" not in self._modules or self.relative else self.places[0]()
 
     @pos_embed.setter
-    def pos_embed(self, value: None) -> None:
+    def pos_embed(self, value: Any) -> None:
         """timm sets it to None: the tables here are others."""
 
     def _pos_embed(self, x: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
     first = next(iter(blocks), None)
     if first is not None:
         first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
-    with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():  # type: ignore[arg-type]
+    with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta"))
     return Table1(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),

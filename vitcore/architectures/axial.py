@@ -25,7 +25,7 @@ class AxialViT(VisionTransformer):
     def __init__(self, img_size: Any, patch_size: Any, **shape: Any) -> None:
         high, wide = (img_size, img_size) if isinstance(img_size, int) else img_size
         tall, broad = (patch_size, patch_size) if isinstance(patch_size, int) else patch_size
-        block = partial(AxialBlock, grid=(high // tall, wide // broad))
+        block: Any = partial(AxialBlock, grid=(high // tall, wide // broad))
         super().__init__(
             img_size=img_size, patch_size=patch_size, block_fn=block,
             **{**shape, "class_token": False, "global_pool": "avg", "fc_norm": False},

@@ -22,14 +22,16 @@ class AxialResNet(ResNet):
         self, layers: tuple[int, ...], width: int, heads: int, classes: int, image_px: int | tuple[int, int]
     ) -> None:
         channels = tuple(width * 2**stage for stage in range(len(layers)))
-        super().__init__(Bottleneck, layers, classes, stem_width=width, channels=channels)
+        block: Any = Bottleneck
+        super().__init__(block, layers, classes, stem_width=width, channels=channels)
         rows, cols = (-(-side // 4) for side in ((image_px, image_px) if isinstance(image_px, int) else image_px))
         self.pretrained_cfg: dict[str, Any] = {
             "input_size": (3, *((image_px, image_px) if isinstance(image_px, int) else image_px)),
             "mean": (0.5,) * 3,
             "std": (0.5,) * 3,
         }
-        for stage in (self.layer1, self.layer2, self.layer3, self.layer4)[: len(layers)]:
+        stages: Any = (self.layer1, self.layer2, self.layer3, self.layer4)[: len(layers)]
+        for stage in stages:
             for block in stage:
                 stride = block.conv2.stride[0]
                 block.conv2 = AxialAttention(block.conv2.in_channels, heads, rows, cols, stride)

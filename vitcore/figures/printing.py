@@ -50,7 +50,8 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     if note:
         sheet.supxlabel("\n".join(lines), fontsize=8, color=ink["text"], ha="left", x=0.01)
     _choose_fonts(sheet)
-    sheet.get_layout_engine().execute(sheet)
+    if engine := sheet.get_layout_engine():
+        engine.execute(sheet)
     sheet.set_layout_engine("none")  # else everything is drawn twice, the first time for the layout alone
     file = io.BytesIO()
     sheet.savefig(file, format=kind, dpi=DPI, facecolor=sheet.get_facecolor())

@@ -6,6 +6,7 @@ L blocks, H heads, T tokens = prefix + N patches.
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,7 +84,8 @@ class Reader:
 
     def __call__(self, call: Call | Softmax) -> Tensor | None:
         if self.axes:
-            return self._along(call)
+            self._along(call)
+            return None
         done = self.call * self.each  # heads of the block that were seen in calls before
         if isinstance(call, Softmax):
             if call.result.shape[-2:] == self.buffer.shape[-2:]:
@@ -169,7 +171,7 @@ class Reader:
         if weights.shape[0] != lines or weights.shape[-2:] != (length, length):
             return
         self._expect(weights.shape[1])
-        fuse = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
+        fuse: dict[str, Any] = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
         for name, into in self.fused.items():
             fused = fuse[name](weights, 1, keepdim=True)
             into[self.block * len(self.axes) + self.call] = spread(fused, axis, rows, cols)[0]

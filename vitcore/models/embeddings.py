@@ -140,7 +140,7 @@ def can_take_place_away(vit: Vit) -> bool:
 def _with_table(vit: Vit, table: Tensor) -> nn.Module:
     """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
-    embeds = getattr(vit.module, "embeds", None)
+    embeds: Any = getattr(vit.module, "embeds", None)
     if isinstance(getattr(embeds, "pos_embed", None), Tensor):  # NaFlexViT's: (1, rows, cols, D)
         part = copy.copy(embeds)
         on_grid = table.unflatten(1, (vit.grid.rows, vit.grid.cols))

@@ -36,7 +36,8 @@ def shape_of(name: str | Path, px: int | None = None) -> tuple[str, Any, tuple[i
         if not timm.is_model(str(name)):
             raise ModelError(say("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60]))
         try:
-            module: Any = timm.create_model(str(name), pretrained=False, **({"img_size": px} if px else {}))
+            sized: dict[str, Any] = {"img_size": px} if px else {}
+            module: Any = timm.create_model(str(name), pretrained=False, **sized)
         except (TypeError, ValueError):  # a network that takes any size
             module = timm.create_model(str(name), pretrained=False)
     return str(name), module, (px, px) if px else image_px_of(module, module.pretrained_cfg["input_size"][1:])

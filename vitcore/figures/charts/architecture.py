@@ -20,18 +20,28 @@ GAP = 0.8  # between the column and what a block holds
 class Drawn(Protocol):
     """What is drawn of a part: see `architectures.anatomy.Part`."""
 
-    name: str
-    kind: str
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    params: int
-    times: int
-    inside: tuple[Any, ...]
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def before(self) -> tuple[int, ...]: ...
+    @property
+    def after(self) -> tuple[int, ...]: ...
+    @property
+    def params(self) -> int: ...
+    @property
+    def times(self) -> int: ...
+    @property
+    def inside(self) -> tuple[Any, ...]: ...
 
 
 def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
     """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
-    ink, shapes, notes, traces = INK[mode], [], [], []
+    ink = INK[mode]
+    shapes: list[Part] = []
+    notes: list[Part] = []
+    traces: list[Part] = []
     opened = max((part for part in parts if part.inside), key=lambda part: part.params * part.times, default=None)
     inside = list(opened.inside) if opened else []
     rows = max(len(parts), 1)

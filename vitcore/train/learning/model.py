@@ -59,7 +59,8 @@ def zero(head: nn.Module) -> None:
     """Set a head's last layer to zero: every class equally likely (Table 4's fine-tuning)."""
     last = [m for m in head.modules() if isinstance(m, nn.Linear | nn.Conv2d)][-1]
     nn.init.zeros_(last.weight)
-    nn.init.zeros_(last.bias)
+    if last.bias is not None:
+        nn.init.zeros_(last.bias)
 
 
 def inherit(module: Any, trained: Any) -> None:
