@@ -149,8 +149,8 @@ def test_the_texts_are_in_the_script_of_their_language(lang):
 
 
 SAME = re.compile(
-    r"\b(px|[kMG]B|dropout|mixup|cutmix|rand augment|Inside ViT|[ST]C|logit|softmax|[Tt]oken|Esc|[a-zA-Z]|x_p"
-    r"|HTML|GIF|WebP|ZIP|NPZ|CSV|MLP|Grad-CAM|Captum)\b"
+    r"\b(px|[kMG]B|dropout|mixup|cutmix|rand augment|Inside ViT|[ST]C|logit( lens)?|softmax|[Tt]oken|Esc|[a-zA-Z]|x_p"
+    r"|ResNet|HTML|GIF|WebP|ZIP|NPZ|CSV|MLP|Grad-CAM|Captum)\b"
 )
 
 

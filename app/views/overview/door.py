@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.components.chart.chart import chart
+from app.furniture.controls import verbatim
 from app.texts import Prose
 
+if TYPE_CHECKING:
+    from vitcore.models.zoo import Vit
 
-def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], text: Prose) -> None:
+
+def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], vit: Vit, text: Prose) -> None:
     """A small picture, its one line, and the link to its page."""
     with st.container(border=True, height="stretch"):
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
             st.caption(text[slug].format(**facts))
         else:
-            st.info(text[f"{slug} none"])
+            st.info(text.get(f"{slug} none") or verbatim(vit.why_not(text[f"{slug} what"])))
         st.space("stretch")
         page = "rollout" if slug == "answer" else slug
         st.page_link(f"views/{page}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")

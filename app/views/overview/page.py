@@ -64,5 +64,5 @@ st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
     for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        door(slug, (of_photo | of_model)[slug], facts, text)
+        door(slug, (of_photo | of_model).get(slug), facts, vit, text)
 st.caption(text["paper"])
