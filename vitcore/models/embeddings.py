@@ -97,6 +97,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
 
 
 def resampling(method: str) -> dict[str, Any]:
+    """timm's arguments for a way to resample positions: see `resample_positions`."""
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
         "timm": {"interpolation": "bicubic", "antialias": True},
