@@ -43,6 +43,11 @@ def say(
     return named
 
 
+def touch(place: list[int]) -> None:
+    """Remember the head whose dot was touched. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
+    st.session_state["_head"] = (place[0], place[1])
+
+
 def links(places: Heads, text: Prose) -> None:
     """To these heads in the explorer."""
     with st.container(horizontal=True):

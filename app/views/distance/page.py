@@ -56,7 +56,7 @@ fig = figures.distance(
     share=share if grid.prefix else None,
 )
 figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
-       touched=lambda place: st.session_state.update(_head=(place[0], place[1])),
+       touched=findings.touch,
        distance_px=px, prefix_share=share)  # fmt: skip
 findings.links(named, text)
 st.dataframe(

@@ -6,6 +6,7 @@ from app import texts
 from app.components.figure import figure, plot
 from app.furniture import controls, model_card
 from app.state import session
+from app.views.filters import enlarged
 
 text = texts.prose("filters")
 st.markdown(text["intro"])
@@ -43,7 +44,7 @@ with large:
     fig = figures.filters(tiles, found.variance, mode, subject, touch=True)
     how = text["how"].format(zero=text[f"zero {scale}"])
     figure(fig, "filters", text.fill("alt", count=count), how, text["limits"],
-           touched=lambda place: st.session_state.update(_component=place),
+           touched=enlarged.touch,
            components=found.vectors, variance=found.variance)  # fmt: skip
 st.caption(text["kinds"])
 figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
