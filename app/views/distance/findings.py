@@ -44,7 +44,7 @@ def say(
 
 
 def touch(place: list[int]) -> None:
-    """Remember the head whose dot was touched. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
+    """Remember the head whose dot was touched. Not in the page: Streamlit keeps it, and with it all that the page has."""
     st.session_state["_head"] = (place[0], place[1])
 
 
