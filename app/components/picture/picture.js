@@ -15,7 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
-  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - 24.5rem) * ${(data.cols * data.cell[1]) / (data.rows * data.cell[0])})`
+  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(data.cols * data.cell[1]) / (data.rows * data.cell[0])})`
   // it has a name, so now it can be reached
   canvas.setAttribute("aria-label", data.label + ". " + data.words.keys)
   canvas.setAttribute("role", "application")
