@@ -44,6 +44,8 @@ def no_run_is_left(home):
 
 def test_train_a_model_and_watch_it_learn(visit, no_run_is_left):
     page = at_rest(visit("train"))
+    for folded in ("More settings", "Size of the model, learning rate"):
+        page.get_by_text(folded, exact=True).click()
     for label, value in TINY.items():
         fill(page, label, value)
     fill(page, "Heads", "5")

@@ -115,6 +115,8 @@ def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
         block, head = most_changed(first, now)
         lines.append(":material/swap_vert: " + text["head changed"].format(
             block=block, head=head, first=f"{first[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
+    else:  # as many lines as later, so that nothing jumps while it plays
+        lines.append(":material/swap_vert: " + text["head unchanged"])
     st.markdown("  \n".join(lines))
 
 
