@@ -38,14 +38,21 @@ for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "in
   window.addEventListener(kind, speaks, true)
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", speaks)
 window.addEventListener("resize", speaks)
+const sizes = new ResizeObserver(speaks)
+window.watch = main => { // the menu beside it glides, and pictures follow the room that is left
+  if (!main || window.watched === main) return
+  sizes.disconnect()
+  for (const part of [(window.watched = main), main.firstElementChild]) part && sizes.observe(part)
+}
 const still = new CSSStyleSheet()
 still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { animation: none !important }")
 document.adoptedStyleSheets.push(still)
 """
 # No run is on its way, nothing of an older one is left, our components have dressed the page and drawn what they show,
-# nothing glides or fades, and nobody has spoken for a while.
+# nothing glides or fades, nothing has changed its size, and nobody has spoken for a while.
 AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
+  window.watch(main)
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
   if (app?.dataset.testScriptState !== "notRunning" || !document.documentElement.dataset.mode) return false
   if (performance.now() - window.spoke < quiet || window.sending || document.querySelector(old)) return false
@@ -69,6 +76,13 @@ def at_rest(page: Page) -> Page:
     """Wait until the server has nothing more to say and the page has drawn what it said."""
     page.wait_for_function(AT_REST, arg=QUIET_MS, timeout=LONG_MS, polling=50)
     return page
+
+
+def resize(page: Page, width: int, height: int) -> Page:
+    """Another window, and wait until the page has followed."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return at_rest(page)
 
 
 def in_both(page: Page) -> Iterator[str]:

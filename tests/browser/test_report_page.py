@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import corners, saved
-from looking import LONG_MS, at_rest, in_both, serious, too_wide
+from looking import LONG_MS, at_rest, in_both, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -181,7 +181,6 @@ def test_the_page_is_accessible_and_fits_a_phone(visit, subtests):
     for theme in in_both(page := visit("report")):
         with subtests.test(theme):
             assert serious(page) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    at_rest(page)
+    resize(page, 390, 844)
     assert too_wide(page) <= 1
     expect(page.get_by_role("button", name="Copy link")).to_be_visible()

@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from looking import at_rest, serious, too_wide
+from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
@@ -28,11 +28,9 @@ def drawn(page: Page, alt: str) -> str:
 
 def narrow(page: Page) -> None:
     """Nothing scrolls sideways on a phone."""
-    page.set_viewport_size({"width": 390, "height": 844})
-    at_rest(page)
+    resize(page, 390, 844)
     assert too_wide(page) <= 1
-    page.set_viewport_size({"width": 1440, "height": 1000})
-    at_rest(page)
+    resize(page, 1440, 1000)
 
 
 @pytest.fixture
