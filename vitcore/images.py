@@ -86,20 +86,20 @@ def photo_of(image: Image.Image, name: str = "picture") -> Photo:
 
 def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
     if isinstance(source, bytes):
-        data, found = source, say("The photo")
+        data, its_name = source, say("The photo")
     elif isinstance(source, str | Path):
-        found = printable(Path(source).name)
+        its_name = printable(Path(source).name)
         try:
             with Path(source).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             raise PhotoError(
-                say("{name} can't be read: {reason}.", name=found, reason=getattr(error, "strerror", None) or error)
+                say("{name} can't be read: {reason}.", name=its_name, reason=getattr(error, "strerror", None) or error)
             ) from None
     else:
         opened = getattr(source, "name", say("The photo"))  # a whole path, where a file on disk was opened
-        data, found = source.read(MAX_BYTES + 1), printable(Path(str.__str__(str(opened))).name)
-    name = printable(name) if name else found
+        data, its_name = source.read(MAX_BYTES + 1), printable(Path(str.__str__(str(opened))).name)
+    name = printable(name) if name else its_name
     if len(data) > MAX_BYTES:
         raise PhotoError(say("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20))
     return data, name

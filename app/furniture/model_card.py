@@ -47,11 +47,11 @@ def show(card: ModelCard) -> None:
 def warning(card: ModelCard) -> str:
     """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
     measured = _trained(card.name).get("measured", {})
-    found = [value["top1"] for key, value in measured.items() if key.startswith("accuracy")]
-    found += [card.top1] if card.top1 else []
-    if not found or min(found) >= WEAK:
+    accuracies = [value["top1"] for key, value in measured.items() if key.startswith("accuracy")]
+    accuracies += [card.top1] if card.top1 else []
+    if not accuracies or min(accuracies) >= WEAK:
         return ""
-    return texts.prose("common")["about weak"].format(low=min(found), high=max(found))
+    return texts.prose("common")["about weak"].format(low=min(accuracies), high=max(accuracies))
 
 
 def taught(vit: Vit) -> None:

@@ -41,15 +41,15 @@ def of_photos(
     import numpy as np
 
     version = runs.version_of(vit.name)
-    found = [budget.STORE.peek(_key(version, trained, digest_of(photo))) for photo in photos]
-    missing = [i for i, features in enumerate(found) if features is None]
+    kept = [budget.STORE.peek(_key(version, trained, digest_of(photo))) for photo in photos]
+    missing = [i for i, features in enumerate(kept) if features is None]
     for start in range(0, len(missing), BATCH):
         rows = missing[start : start + BATCH]
         for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
-            found[i] = features
+            kept[i] = features
             budget.STORE.put(_key(version, trained, digest_of(photos[i])), features)
         told((start + len(rows)) / len(missing))
-    return np.stack(found)
+    return np.stack(kept)
 
 
 def draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> Draws:

@@ -115,8 +115,8 @@ def delete(run_id: str) -> str:
 def _begin(run: files.RunFolder) -> str:
     begun = _begun[run.id] = time.time()
     command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
-    found = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    env = os.environ | {"VITCORE_RUNS": str(run.path.parent), "PYTHONPATH": found, "PYTHONUTF8": "1"}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = os.environ | {"VITCORE_RUNS": str(run.path.parent), "PYTHONPATH": path, "PYTHONUTF8": "1"}
     try:
         with (run.path / OUTPUT).open("ab") as out:
             # In the folder that the app works in: from there a person has named the photos.

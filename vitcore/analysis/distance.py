@@ -56,8 +56,8 @@ def reach(dropped_px: NDArray, renormalised_px: NDArray, block: int = 0) -> Reac
 
 def sinks(share: NDArray) -> list[tuple[int, int]]:
     """(block, head) of every head whose (L, H) `share` on prefix tokens is at least `SINK`, the largest first."""
-    found = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK)]
-    return sorted(found, key=lambda place: -float(share[place]))
+    places = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK)]
+    return sorted(places, key=lambda place: -float(share[place]))
 
 
 def most_changed(before_px: NDArray, after_px: NDArray) -> tuple[int, int]:

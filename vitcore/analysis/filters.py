@@ -57,10 +57,10 @@ class Rebuilt:
     kept: float
 
 
-def rebuild(patches: NDArray, found: Components, k: int) -> Rebuilt:
+def rebuild(patches: NDArray, fitted: Components, k: int) -> Rebuilt:
     """Project patches (N, P, P, C; 0–255), relative to mid-grey, on the first k components and back."""
     x = patches.reshape(len(patches), -1).astype(np.float64) - 127.5
-    basis = found.vectors[:k].reshape(k, -1)
+    basis = fitted.vectors[:k].reshape(k, -1)
     drawn = (x @ basis.T) @ basis
     lost = float(((x - drawn) ** 2).mean())
     kept = 1 - lost / max(float((x**2).mean()), 1e-12)

@@ -52,13 +52,13 @@ def mirrors(cosine: NDArray, grid: Grid) -> list[Mirror]:
     far = grid.distances_px()
     ring = np.round(far / min(grid.step_px)).astype(np.int64)
     mean = np.bincount(ring.ravel(), np.asarray(cosine, np.float64).ravel()) / np.bincount(ring.ravel()).clip(1)
-    found = []
+    pairs = []
     for way, image in images.items():
         here = np.flatnonzero(far[np.arange(grid.patches), image] >= max(grid.image_px) / 2)
         if len(here):
             alike = float(cosine[here, image[here]].mean())
-            found.append(Mirror(way, alike, float(mean[ring[here, image[here]]].mean())))
-    clear = [one for one in found if one.cosine - one.elsewhere >= MIRROR]
+            pairs.append(Mirror(way, alike, float(mean[ring[here, image[here]]].mean())))
+    clear = [one for one in pairs if one.cosine - one.elsewhere >= MIRROR]
     return sorted(clear, key=lambda one: one.elsewhere - one.cosine)
 
 

@@ -57,18 +57,18 @@ def without_memory(module: nn.Module) -> Any:
 
 def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
     """The row of Table 1 of a module that takes images of `image_px` (height, width)."""
-    seen: list[Tensor] = []
+    inputs: list[Tensor] = []
     model = without_memory(module)
     blocks = _blocks(model)
     first = next(iter(blocks), None)
     if first is not None:
-        first.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        first.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta"))
     return Table1(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
         _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
-        counter.get_total_flops() / 2e9, _tokens(first, seen), image_px,
+        counter.get_total_flops() / 2e9, _tokens(first, inputs), image_px,
     )  # fmt: skip
 
 
@@ -120,11 +120,11 @@ def _heads(block: nn.Module) -> int:
     return next((int(n) for part in block.modules() if isinstance(n := getattr(part, "num_heads", None), int)), 0)
 
 
-def _tokens(first: Any, seen: list[Tensor]) -> int:
+def _tokens(first: Any, inputs: list[Tensor]) -> int:
     """How many tokens the first block was given; a picture of features counts where the block attends."""
-    if not seen:
+    if not inputs:
         return 0
-    x = seen[0]
+    x = inputs[0]
     if x.ndim == 3:
         return int(x.shape[1])
     last = x.shape[-1] == _width(first)  # channels last, as Swin has it
@@ -185,10 +185,10 @@ def _silent(part: nn.Module) -> bool:
     return isinstance(part, nn.Identity | nn.Dropout) or type(part).__name__ == "DropPath"
 
 
-def _merged(found: list[Part]) -> Iterator[Part]:
+def _merged(drawn: list[Part]) -> Iterator[Part]:
     """Blocks that follow one another and are alike, as one that follows itself `times` times."""
     kept: Part | None = None
-    for part in found:
+    for part in drawn:
         alike = kept and BLOCK.search(part.name) and (part.kind, part.params, part.before, part.after, part.inside) == (
             kept.kind, kept.params, kept.before, kept.after, kept.inside)  # fmt: skip
         if kept and alike:

@@ -40,27 +40,27 @@ class Family:
 
 
 def _all() -> dict[str, Family]:
-    found: dict[str, dict[str, Any]] = {}
+    families: dict[str, dict[str, Any]] = {}
     for size in SIZES:
         for patch in (8, 14, 16, 32):
-            found[f"ViT-{size}/{patch}"] = _fields(size, patch)
+            families[f"ViT-{size}/{patch}"] = _fields(size, patch)
     hybrids = [("R+Ti/16", "R"), *((f"R26+{size}/32", "R26/32") for size in "SB"),
                *((f"R50+{size}/{px}", f"R50/{px}") for size in "BL" for px in (16, 32))]  # fmt: skip
     for name, resnet in hybrids:
         size = name.partition("+")[2].partition("/")[0]
-        found[name] = _fields(size, BACKBONES[resnet][1]) | {"resnet": resnet}
+        families[name] = _fields(size, BACKBONES[resnet][1]) | {"resnet": resnet}
     for depth in RESNETS:
         for times in (1, 2, 3, 4):
-            found[f"BiT {depth}x{times}"] = {
+            families[f"BiT {depth}x{times}"] = {
                 "family": "resnet",
                 "resnet": depth,
                 "width": 64 * times,
                 "patch_px": 32,
             }
     for px in (16, 32):
-        found[f"Axial-ViT-B/{px}"] = _fields("B", px) | {"family": "axial", "readout": "mean"}
-    found["AxialResNet-50"] = {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32}
-    return {name: Family(name, fields, TRAINED.get(name, "")) for name, fields in found.items()}
+        families[f"Axial-ViT-B/{px}"] = _fields("B", px) | {"family": "axial", "readout": "mean"}
+    families["AxialResNet-50"] = {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32}
+    return {name: Family(name, fields, TRAINED.get(name, "")) for name, fields in families.items()}
 
 
 def _fields(size: str, patch_px: int) -> dict[str, Any]:

@@ -154,16 +154,16 @@ def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
     return logits, watch
 
 
-def _dense(vit: Vit, seen: Sequence[Tensor]) -> list[NDArray]:
+def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
     """What was seen of every attention call (weights, or gradients of them), as (H, T, T) a step that rollout multiplies.
 
     Calls that a block makes side by side are heads of one step; along rows and along columns are two, spread over all patches.
     """
     axes, calls, grid = vit.structure.axes, vit.structure.calls, vit.grid
     if axes:
-        spreads = (spread(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(seen))
+        spreads = (spread(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention))
         return [one.float().numpy() for one in spreads]
-    blocks = (torch.cat([one.detach()[0] for one in seen[i : i + calls]]) for i in range(0, len(seen), calls))
+    blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))
     return [block.float().numpy() for block in blocks]
 
 

@@ -86,25 +86,25 @@ def savings(given: Sequence[Run], of: str = "ResNet") -> list[Saving]:
     for run in sorted((run for run in given if run.family == "ViT"), key=lambda run: run.exaflops):
         if not front or run.accuracy > front[-1].accuracy:
             front.append(run)
-    found = []
+    savings = []
     for run in given:
         for low, high in itertools.pairwise(front):
             if run.family == of and low.accuracy <= run.accuracy < high.accuracy:
                 along = (run.accuracy - low.accuracy) / (high.accuracy - low.accuracy)
                 need = low.exaflops * math.exp(along * math.log(high.exaflops / low.exaflops))
-                found.append(Saving(run, run.exaflops / need))
-    return found
+                savings.append(Saving(run, run.exaflops / need))
+    return savings
 
 
 def by_data_size(dataset: str = "ImageNet") -> dict[str, dict[str, float]]:
     """Figure 3 from Table 5: accuracy in % on a data set, by model and then by what it was pre-trained on."""
-    found: dict[str, dict[str, float]] = {}
+    accuracy: dict[str, dict[str, float]] = {}
     for row in rows("5"):
         if row["dataset"] == dataset:
             for model in list(row)[3:]:
                 if row[model]:
-                    found.setdefault(model, {})[row["pretraining"]] = float(row[model])
-    return found
+                    accuracy.setdefault(model, {})[row["pretraining"]] = float(row[model])
+    return accuracy
 
 
 def best_by_data_size(dataset: str = "ImageNet") -> dict[str, tuple[str, float]]:

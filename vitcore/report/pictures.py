@@ -242,16 +242,16 @@ def span(first: int, last: int) -> str:
     return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
-def _over(photo: Image.Image, found: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:
+def _over(photo: Image.Image, mask: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:
     """The photo under the heat of a rollout, as `figures.rollout` draws it; a patch that was asked is outlined."""
-    return over(photo, found, top, rec.grid, settings.patch)
+    return over(photo, mask, top, rec.grid, settings.patch)
 
 
-def over(photo: Image.Image, found: NDArray, top: float, grid: Any, patch: int | None = None) -> NDArray[np.uint8]:
+def over(photo: Image.Image, mask: NDArray, top: float, grid: Any, patch: int | None = None) -> NDArray[np.uint8]:
     """(rows, cols) amounts as heat over a photo of any size, (H, W, 3)."""
     from PIL import Image, ImageDraw
 
-    warm = Image.fromarray(heat(found, heat_size(grid), top)).resize(photo.size, Image.Resampling.BILINEAR)
+    warm = Image.fromarray(heat(mask, heat_size(grid), top)).resize(photo.size, Image.Resampling.BILINEAR)
     mixed = Image.blend(photo.convert("RGB"), warm, HEAT)
     if patch is not None:
         (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows

@@ -95,7 +95,7 @@ def credit_of(file: Path) -> dict[str, str]:
     """What a `credits.json` beside a photo says of it: a list of rows with an `id`, the photo's name; else nothing."""
     try:
         rows: Any = json.loads(file.with_name("credits.json").read_text(encoding="utf-8"))
-        found: dict[Any, Any] = next((row for row in rows if row["id"] == file.stem), {})
-        return {str(key): str(value) for key, value in found.items()}
+        row: dict[Any, Any] = next((row for row in rows if row["id"] == file.stem), {})
+        return {str(key): str(value) for key, value in row.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}

@@ -123,8 +123,8 @@ def evaluate(args: argparse.Namespace) -> None:
     from vitcore.train.judging.evaluate import accuracy
 
     vit, held_out = _model_and_photos(args)[0::2]
-    found = accuracy(vit, held_out)
-    _print(args, {"model": vit.name, "data": args.data, **found})
+    right = accuracy(vit, held_out)
+    _print(args, {"model": vit.name, "data": args.data, **right})
 
 
 def few_shot(args: argparse.Namespace) -> None:
@@ -133,10 +133,12 @@ def few_shot(args: argparse.Namespace) -> None:
     from vitcore.train.judging.fewshot import few_shot as measure
 
     vit, train_photos, held_out = _model_and_photos(args)
-    found = measure(
+    accuracies = measure(
         features(vit, train_photos), train_photos.labels, features(vit, held_out), held_out.labels, tuple(args.shots)
     )
-    _print(args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in found.items()})
+    _print(
+        args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()}
+    )
 
 
 def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -148,11 +150,11 @@ def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     return load(args.model), train_photos, held_out
 
 
-def _print(args: argparse.Namespace, found: dict[str, Any]) -> None:
+def _print(args: argparse.Namespace, facts: dict[str, Any]) -> None:
     if args.json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(facts, ensure_ascii=False))
     else:
-        print("\n".join(f"{name:<10} {value}" for name, value in found.items()))
+        print("\n".join(f"{name:<10} {value}" for name, value in facts.items()))
 
 
 def export(args: argparse.Namespace) -> None:

@@ -36,8 +36,8 @@ def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
     """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False."""
 
     def told() -> None:
-        if found := st.session_state[key].size:
-            st.session_state["_size"] = Size(float(found["scale"]), int(found["narrow"]), int(found.get("high") or 0))
+        if size := st.session_state[key].size:
+            st.session_state["_size"] = Size(float(size["scale"]), int(size["narrow"]), int(size.get("high") or 0))
 
     def left() -> None:
         if st.session_state[key].left:

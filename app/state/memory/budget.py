@@ -229,8 +229,8 @@ def kept(make: Callable[P, T]) -> Callable[P, T]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             given = tuple(bound.arguments[name] for name in names)
-        found: T = STORE.get((whole, *(given[place] for place in counted)), lambda: make(*given))  # type: ignore[call-arg]
-        return found
+        value: T = STORE.get((whole, *(given[place] for place in counted)), lambda: make(*given))  # type: ignore[call-arg]
+        return value
 
     return remembered
 

@@ -63,10 +63,10 @@ def forget(name: str) -> None:
 def gone(now: float) -> list[str]:
     """Those who have left."""
     left = []
-    for name, (session, seen) in list(_seen.items()):
+    for name, (session, last) in list(_seen.items()):
         if runtime.exists() and session and runtime.get_instance().is_active_session(session):
             _seen[name] = session, now
-        elif now - seen > (GRACE_S if runtime.exists() else SILENT_S):
+        elif now - last > (GRACE_S if runtime.exists() else SILENT_S):
             left.append(name)
     return left
 

@@ -17,44 +17,48 @@ from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402
 from vitcore.figures.theme import data_uri  # noqa: E402
 
-found, mode = session.components(vit.name), controls.theme()
-if found is None:
+components, mode = session.components(vit.name), controls.theme()
+if components is None:
     st.info(text["none"])
     st.stop()
 rooted = vit.hybrid or vit.patches is None
 if rooted:
     st.info(text["hybrid" if vit.hybrid else "network"])
-most = len(found.variance)
+most = len(components.variance)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
-tiles = filters.as_picture(found.vectors[:count], scale)
-half, nine = (filters.needed(found.variance, share) for share in (0.5, 0.9))
+tiles = filters.as_picture(components.vectors[:count], scale)
+half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9))
 st.markdown(text["needed"].format(most=nine, all=most, half=half))
 large, small = st.columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
     one = controls.slider(text["component"], "component", 1, count, 1)
-    number = {"number": one, "share": f"{found.variance[one - 1]:.1%}", "rank": f"{found.variance[:one].sum():.1%}"}
+    number = {
+        "number": one,
+        "share": f"{components.variance[one - 1]:.1%}",
+        "rank": f"{components.variance[:one].sum():.1%}",
+    }
     plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     st.markdown(text["one"].format(**number))
 with large:
-    fig = figures.filters(tiles, found.variance, mode, subject, touch=True)
+    fig = figures.filters(tiles, components.variance, mode, subject, touch=True)
     how = text["how"].format(zero=text[f"zero {scale}"])
     figure(fig, "filters", text.fill("alt", count=count), how, text["limits"],
            touched=enlarged.touch,
-           components=found.vectors, variance=found.variance)  # fmt: skip
+           components=components.vectors, variance=components.variance)  # fmt: skip
 st.caption(text["kinds"])
-figure(figures.scree(found.variance, count, mode), "scree", text["scree alt"], text["scree"],
-       variance=found.variance)  # fmt: skip
+figure(figures.scree(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
+       variance=components.variance)  # fmt: skip
 
 if not rooted:
     st.markdown(f"## {text['rebuild title']}")
     k = controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = vit.patches or rec.grid
-    drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), found, k)
+    drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), components, k)
     before, after = st.columns(2, gap="large")
     before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     rebuilt = patches.join(drawn.patches, grid).clip(0, 255).round().astype("uint8")

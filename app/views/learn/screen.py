@@ -98,11 +98,11 @@ def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
     from vitcore.analysis.distance import most_changed
     from vitcore.analysis.training import appeared
 
-    found = appeared(film.arrays, frame, film.grid)
+    signs = appeared(film.arrays, frame, film.grid)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
-        ("filters", found.filters, found.smooth, {"smooth": found.smooth}),
-        ("positions", found.positions, found.correlation, {"correlation": found.correlation}),
-        ("heads", found.heads, found.near, {"near": found.near, "far": found.far}),
+        ("filters", signs.filters, signs.smooth, {"smooth": signs.smooth}),
+        ("positions", signs.positions, signs.correlation, {"correlation": signs.correlation}),
+        ("heads", signs.heads, signs.near, {"near": signs.near, "far": signs.far}),
     ]
     lines = []
     for name, there, known, numbers in facts:

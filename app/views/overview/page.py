@@ -53,8 +53,8 @@ with look if not ready else st.container(), st.skeleton(height=560) if begins el
     if not vit.is_global:
         look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
     elif not ready:
-        seen = session.shown(vit.name, photo.key, photo, rec)[0]
-        ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, seen))
+        shown = session.shown(vit.name, photo.key, photo, rec)[0]
+        ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, shown))
         with look:
             paint(ready)
     of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))

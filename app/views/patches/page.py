@@ -26,7 +26,7 @@ if vit.patches is None:
 grid, mode = vit.patches, controls.theme()
 high, wide = grid.image_px
 cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.key, rec)
-seen = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
+cropped = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140)
@@ -47,7 +47,7 @@ with left:
     area = f"{grid.step_px[0]}·{grid.step_px[1]}"
     st.markdown("## " + text["count"].format(high=high, wide=wide, area=area, count=grid.patches))
     picture(
-        seen, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
+        cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
     explain(text["how"])

@@ -38,7 +38,7 @@ class Side:
     shown: NDArray
     unit: str
     title: str
-    found: Relevance | None = None
+    relevance: Relevance | None = None
 
     def of(self, a: Asked) -> Hashable:
         """What tells this map from others of the same photo and model."""
@@ -69,35 +69,35 @@ def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | 
         settings = _settings(a, method, prefix)
     with above:
         try:
-            found = _found(a, method, settings)
+            done = _computed(a, method, settings)
         except budget.NoRoomError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
-        _draw(a, found, prefix)
+        _draw(a, done, prefix)
     with below:
-        _words(a, found, prefix)
-    return found
+        _words(a, done, prefix)
+    return done
 
 
 def _settings(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     """A method's settings, as `vitcore` takes them."""
     text = a.text
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     if "fusion" in method.settings:
-        found["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
+        chosen["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
     if "residual" in method.settings:
-        found["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, 0) / 100
-        found["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, 50) / 100
-        found["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, 0)
+        chosen["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, 0) / 100
+        chosen["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, 50) / 100
+        chosen["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, 0)
     if "steps" in method.settings:
-        found["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
-        found["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS)
-    if not found:
+        chosen["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
+        chosen["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS)
+    if not chosen:
         st.caption(text["no settings"])
-    return found
+    return chosen
 
 
-def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
+def _computed(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
     """The map of a method, and how it is shown."""
     from vitcore.analysis.relevance import share
 
@@ -109,10 +109,12 @@ def _found(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
         return Side(method, settings, raw, 100 * raw, unit, title.format(who=a.who))
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
-        found = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
-    shown = {"integrated_gradients": found.maps, "gradient_rollout": 100 * found.maps}.get(method.name)
+        computed = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
+    shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     told = title.format(label=a.rec.labels[a.target])
-    return Side(method, settings, found.maps, 100 * share(found.maps) if shown is None else shown, unit, told, found)
+    return Side(
+        method, settings, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, told, computed
+    )
 
 
 def _draw(a: Asked, side: Side, prefix: str) -> None:
@@ -152,8 +154,10 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
 
     text, name = a.text, side.method.name
     grid, seen = a.rec.grid, a.seen  # downloads keep what they name, not all of `a`
-    if side.found and side.found.gaps:
-        st.caption(text["complete"].format(rise=side.found.rises[0], gap=side.found.gaps[0], total=side.raw.sum()))
+    if side.relevance and side.relevance.gaps:
+        st.caption(
+            text["complete"].format(rise=side.relevance.rises[0], gap=side.relevance.gaps[0], total=side.raw.sum())
+        )
     explain(text[f"how.{name}"], text[f"limits.{name}"])
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
     start = None if side.method.asks_class else a.query
@@ -197,8 +201,8 @@ def difference(a: Asked, left: Side, right: Side) -> None:
             place = int(abs(values).argmax())
             row, col = grid.row_col(place)
             who = pair["left" if values.flat[place] > 0 else "right"]
-            found = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
-            st.markdown(text["apart"].format(**found))
+            apart = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
+            st.markdown(text["apart"].format(**apart))
         st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(

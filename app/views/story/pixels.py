@@ -51,12 +51,12 @@ def _count_patches(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _flattened(scene: Scene) -> None:
     if scene.vit.hybrid:
-        found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-        if found is None:
+        projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+        if projected is None:
             st.info(scene.text["other projection"])
             return
-        name, count = scene.text["features"], scene.say("of many", count=found.x_p.size)
-        vectors([vector(name, "x_{p}", found.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
+        name, count = scene.text["features"], scene.say("of many", count=projected.x_p.size)
+        vectors([vector(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
     from vitcore.figures.story import flattened
 
@@ -79,8 +79,8 @@ def _division(scene: Scene) -> str:
 
 
 def _rows(scene: Scene) -> str:
-    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-    numbers = scene.facts["numbers"] if found is None else found.x_p.size
+    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    numbers = scene.facts["numbers"] if projected is None else projected.x_p.size
     return rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{scene.rec.grid.patches} \times {numbers}}}"
 
 

@@ -12,17 +12,19 @@ from app.views.story.step import Scene, Step, chart
 
 
 def _projection(scene: Scene) -> None:
-    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-    if found is None:
+    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    if projected is None:
         st.info(scene.text["other projection"])
-    elif scene.vit.hybrid or found.x_p.shape[-1] != 3:
-        rows = [("features", "x_{p}", found.x_p.ravel()), ("embedding", "x_{p} E", found.embedding)]
+    elif scene.vit.hybrid or projected.x_p.shape[-1] != 3:
+        rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
         vectors([_row(scene, *row) for row in rows], key="story_products", label=scene.text["embedding"], flat=True)
     else:
         from vitcore.figures.story import projection
 
         chart(
-            projection(found.x_p, found.filters, found.bias, scene.mode), "story_products", scene.say("projection alt")
+            projection(projected.x_p, projected.filters, projected.bias, scene.mode),
+            "story_products",
+            scene.say("projection alt"),
         )
 
 
@@ -31,8 +33,8 @@ def _row(scene: Scene, name: str, formula: str, values: Any, sign: str = "") -> 
 
 
 def _read_by(scene: Scene) -> str:
-    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-    return " other" if found is None else " hybrid" if scene.vit.hybrid else ""
+    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    return " other" if projected is None else " hybrid" if scene.vit.hybrid else ""
 
 
 def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
@@ -82,8 +84,8 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
     (row, col), (here, there) = grid.row_col(most), grid.row_col(scene.patch)
     near = max(abs(row - here), abs(col - there)) <= 2
     origin = scene.text["origin taught" if scene.vit.card.teacher else "origin learned"]
-    found = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
-    return found, 0 if near else 1
+    facts = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
+    return facts, 0 if near else 1
 
 
 def _sequence(scene: Scene) -> None:
@@ -116,8 +118,8 @@ def _first(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _product(scene: Scene) -> str:
-    found = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-    numbers = scene.facts["numbers"] if found is None else found.x_p.size
+    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    numbers = scene.facts["numbers"] if projected is None else projected.x_p.size
     shape = rf"{numbers} \times {scene.facts['width']}"
     return rf"x_p^{{{scene.patch}}} E \in \mathbb{{R}}^D" + "\n" + rf"E \in \mathbb{{R}}^{{{shape}}}"
 

@@ -27,11 +27,11 @@ def weights_in(folder: Path) -> Path | None:
     for name in (*PREFERRED, *INDEXES):
         if (folder / name).is_file():
             return folder / name
-    found = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
-    if len(found) > 1:
+    files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if len(files) > 1:
         raise ModelError(say("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
-                             files=", ".join(file.name for file in found[:8])))  # fmt: skip
-    return found[0] if found else None
+                             files=", ".join(file.name for file in files[:8])))  # fmt: skip
+    return files[0] if files else None
 
 
 def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
@@ -43,9 +43,9 @@ def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
         raise ModelError(
             say("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
         )
-    found: dict[str, Weight] = {}
+    weights: dict[str, Weight] = {}
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
             raise ModelError(say("{name} is one of the files of this model, and it is missing.", name=shard))
-        found |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
-    return found
+        weights |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
+    return weights

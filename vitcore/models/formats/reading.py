@@ -126,8 +126,8 @@ def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
 
 
 def _twice(names: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    met: set[str] = set()
+    return next((name for name in names if name in met or met.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def _torch(file: Path, mmap: bool) -> Mapping[str, Any]:

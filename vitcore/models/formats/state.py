@@ -38,13 +38,13 @@ def shapes(weights: Mapping[str, Weight]) -> State:
 
 def rename(state: State, rules: Rules) -> State:
     """Every name with every rule applied in turn (regular expression, replacement). Takes the tensors out of `state`."""
-    found: State = {}
+    renamed: State = {}
     for name in list(state):
         new = name
         for pattern, to in rules:
             new = re.sub(pattern, to, new)
-        found[new if new not in found else name] = state.pop(name)
-    return found
+        renamed[new if new not in renamed else name] = state.pop(name)
+    return renamed
 
 
 def join(state: State, parts: tuple[str, ...], whole: str) -> None:

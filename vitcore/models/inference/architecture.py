@@ -49,12 +49,12 @@ class Inferred:
         terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
         told = {terms[key]: value for key, value in answers.items() if key in terms}
         size = [grid[0] * self.step_px[0], grid[1] * self.step_px[1]]
-        found = self.architecture | told | {"img_size": size}
-        if self.positions == grid[0] * grid[1] and _prefix(found):
-            found["no_embed_class"] = True
+        inferred = self.architecture | told | {"img_size": size}
+        if self.positions == grid[0] * grid[1] and _prefix(inferred):
+            inferred["no_embed_class"] = True
         if "pool" in answers:
-            found["fc_norm"] = False
-        return found
+            inferred["fc_norm"] = False
+        return inferred
 
 
 def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping[str, Any], file: str) -> Inferred:
@@ -68,21 +68,21 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     if not blocks or width is None:
         raise ModelError(say("{name} has no blocks of a Vision Transformer in it.", name=file))
     block = _typical(state)
-    found = {
+    inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state, width)),
         **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
     if any(name.startswith(HYBRID) for name in state):
-        found["backbone"] = _backbone(state)
-    step = tuple(p * _reduction(found) for p in found["patch_size"])
-    grid, ways = _grid(state, _prefix(found), bool(found.get("reg_tokens")), step, known.get("size"))
-    asked = _questions(block, found, known, likely)
+        inferred["backbone"] = _backbone(state)
+    step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
+    grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
+    asked = _questions(block, inferred, known, likely)
     if "normalise" not in known:
-        asked.append(Question("normalise", NORMALISED[_colours(found, likely)], tuple(NORMALISED.values())))
+        asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
     if ways:
         asked.append(Question("grid", ways[0], tuple(ways), (("patches", ways[0][0] * ways[0][1]),)))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return Inferred(found, step, grid, tuple(asked), positions)
+    return Inferred(inferred, step, grid, tuple(asked), positions)
 
 
 def _blocks(state: Mapping[str, Tensor]) -> int:
@@ -115,43 +115,43 @@ def _patch(state: Mapping[str, Tensor], width: int) -> tuple[int, int]:
 
 
 def _tokens(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    found: dict[str, Any] = {"class_token": "cls_token" in state}
+    inferred: dict[str, Any] = {"class_token": "cls_token" in state}
     if "reg_token" in state:
-        found["reg_tokens"] = int(state["reg_token"].shape[1])
+        inferred["reg_tokens"] = int(state["reg_token"].shape[1])
     if "dist_token" in state:
-        found["distilled"] = True
+        inferred["distilled"] = True
     if "pos_embed" not in state:
-        found["pos_embed"] = "none"
+        inferred["pos_embed"] = "none"
     if "norm_pre.weight" in state:
-        found["pre_norm"] = True
-    return found
+        inferred["pre_norm"] = True
+    return inferred
 
 
 def _attention(block: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    found = {"qkv_bias": "attn.qkv.bias" in block}
+    inferred = {"qkv_bias": "attn.qkv.bias" in block}
     if "attn.proj.bias" not in block:
-        found["proj_bias"] = False
+        inferred["proj_bias"] = False
     for name, term in (
         ("attn.q_norm.weight", "qk_norm"),
         ("attn.norm.weight", "scale_attn_norm"),
         ("mlp.norm.weight", "scale_mlp_norm"),
     ):
         if name in block:
-            found[term] = True
+            inferred[term] = True
     if "norm1.bias" not in block:
-        return found | {"norm": "rms"}
-    return found
+        return inferred | {"norm": "rms"}
+    return inferred
 
 
 def _mlp(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"init_values": 1.0} if "ls1.gamma" in block else {}
+    inferred: dict[str, Any] = {"init_values": 1.0} if "ls1.gamma" in block else {}
     split = "mlp.fc1_g.weight" in block
     hidden = block.get("mlp.fc1_g.weight" if split else "mlp.fc1.weight", (4 * width, width))[0]
     inner = block.get("mlp.fc2.weight", (width, hidden))[-1]
     if split or inner * 2 == hidden:
-        found["mlp"] = "swiglu" if split else "swiglu packed"
+        inferred["mlp"] = "swiglu" if split else "swiglu packed"
     ratio = hidden / width
-    return found | {"mlp_ratio": ratio if int(width * ratio) == hidden else (hidden + 0.5) / width}
+    return inferred | {"mlp_ratio": ratio if int(width * ratio) == hidden else (hidden + 0.5) / width}
 
 
 def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
@@ -161,17 +161,17 @@ def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     if classes > MOST_CLASSES:
         raise ModelError(say("{name} tells {classes} classes apart; up to {most} can be shown.",
                              name=file, classes=f"{classes:,}", most=f"{MOST_CLASSES:,}"))  # fmt: skip
-    found: dict[str, Any] = {"num_classes": classes}
+    inferred: dict[str, Any] = {"num_classes": classes}
     if "head.2.weight" in state:
-        found["mlp_head"] = True
+        inferred["mlp_head"] = True
     if "attn_pool.latent" in state:
-        return found | {"global_pool": "map"}
+        return inferred | {"global_pool": "map"}
     if last is not None and last.shape[-1] == 2 * width and "cls_token" in state and "head.2.weight" not in state:
-        return found | {"reads_class_and_mean": True}
+        return inferred | {"reads_class_and_mean": True}
     normed = "norm.weight" in state, "fc_norm.weight" in state
     pool = "avg" if "cls_token" not in state or normed[1] else "token"
-    found |= {"global_pool": pool, "fc_norm": normed[1]}
-    return found if any(normed) else found | {"final_norm": False}
+    inferred |= {"global_pool": pool, "fc_norm": normed[1]}
+    return inferred if any(normed) else inferred | {"final_norm": False}
 
 
 def _backbone(state: Mapping[str, Tensor]) -> list[int]:
@@ -183,14 +183,14 @@ def _backbone(state: Mapping[str, Tensor]) -> list[int]:
     return [stages.get(i, 0) for i in range(len(stages))]
 
 
-def _reduction(found: Mapping[str, Any]) -> int:
+def _reduction(inferred: Mapping[str, Any]) -> int:
     """How much smaller a backbone makes the photo: 4 after the root and its pooling, half of it after each stage but one."""
-    return 4 * 2 ** max(0, len(found["backbone"]) - 1) if "backbone" in found else 1
+    return 4 * 2 ** max(0, len(inferred["backbone"]) - 1) if "backbone" in inferred else 1
 
 
-def _prefix(found: Mapping[str, Any]) -> int:
+def _prefix(inferred: Mapping[str, Any]) -> int:
     """How many tokens are before the patches."""
-    return int(found["class_token"]) + int(found.get("reg_tokens", 0)) + bool(found.get("distilled"))
+    return int(inferred["class_token"]) + int(inferred.get("reg_tokens", 0)) + bool(inferred.get("distilled"))
 
 
 Way = tuple[int, int]
@@ -243,43 +243,43 @@ def _alike(table: Tensor, way: Way) -> float:
 
 
 def _questions(
-    block: Mapping[str, tuple[int, ...]], found: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any]
+    block: Mapping[str, tuple[int, ...]], inferred: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any]
 ) -> list[Question]:
-    """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `found`."""
-    width = found["embed_dim"]
+    """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
+    width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
-        found["num_heads"] = width // block["attn.q_norm.weight"][0]
+        inferred["num_heads"] = width // block["attn.q_norm.weight"][0]
     elif "heads" in known:
-        found["num_heads"] = known["heads"]
+        inferred["num_heads"] = known["heads"]
     asked = []
-    if "num_heads" not in found:
+    if "num_heads" not in inferred:
         can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
         asked.append(Question("heads", HEADS.get(width) or _nearest(can, width / 64), can, (("width", width),)))
     if "activation" in known:
-        found["act_layer"] = known["activation"]
-    elif "mlp" not in found:
+        inferred["act_layer"] = known["activation"]
+    elif "mlp" not in inferred:
         asked.append(Question("activation", likely.get("activation", "gelu"), ACTIVATIONS))
     if "eps" in known:
-        found["norm_eps"] = known["eps"]
+        inferred["norm_eps"] = known["eps"]
     else:
-        clip = found.get("pre_norm", False)
+        clip = inferred.get("pre_norm", False)
         common = likely.get("eps", 1e-5 if clip else 1e-6)
-        asked.append(Question("eps", 1e-6 if "init_values" in found and not clip else common))
-    unclear = found.get("global_pool") == "token" and found["num_classes"] and not found.get("distilled")
+        asked.append(Question("eps", 1e-6 if "init_values" in inferred and not clip else common))
+    unclear = inferred.get("global_pool") == "token" and inferred["num_classes"] and not inferred.get("distilled")
     if unclear and "pool" in known:
-        found |= {"global_pool": known["pool"], "fc_norm": False}
+        inferred |= {"global_pool": known["pool"], "fc_norm": False}
     elif unclear:
         asked.append(Question("pool", likely.get("pool", "token"), POOLS))
     return asked
 
 
-def _colours(found: Mapping[str, Any], likely: Mapping[str, Any]) -> str:
+def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:
     """How models built like this one were mostly trained: CLIP in its own way, DINOv2 and DeiT as ImageNet, Google's with ½."""
-    if found.get("pre_norm"):
+    if inferred.get("pre_norm"):
         return "clip"
-    if "init_values" in found or found.get("distilled"):
+    if "init_values" in inferred or inferred.get("distilled"):
         return "imagenet"
-    half = found.get("global_pool") == "map" or found["num_classes"] > 21_000
+    half = inferred.get("global_pool") == "map" or inferred["num_classes"] > 21_000
     return str("half" if half else likely.get("normalise", "imagenet"))
 
 

@@ -147,7 +147,7 @@ class Found:
 
     def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
         """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
-        shape, seen = self.settled(answers)
+        shape, input_ = self.settled(answers)
         row = {
             "title": self.name,
             "params_m": round(self.params / 1e6, 2),
@@ -156,7 +156,7 @@ class Found:
             "note": OWN_FILE,
         }
         named = labels or (self.configured.labels if shape.get("num_classes") else None)
-        return {"card": row, "architecture": shape, "input": seen} | ({"labels": list(named)} if named else {})
+        return {"card": row, "architecture": shape, "input": input_} | ({"labels": list(named)} if named else {})
 
     @property
     def card_file(self) -> Path:

@@ -65,25 +65,25 @@ def parse(question: Question, answer: Any) -> Any:
     text = str(answer).strip().lower()
     try:
         if question.key == "heads":
-            found: Any = int(text)
+            parsed: Any = int(text)
         elif question.key == "eps":
-            found = float(text)
+            parsed = float(text)
         elif question.key == "grid":
             rows, cols = answer if isinstance(answer, list | tuple) else re.split(r"\s*[x×,]\s*", text)
-            found = (int(rows), int(cols))
+            parsed = (int(rows), int(cols))
         elif question.key == "normalise":
-            found = NORMALISED[text] if text in NORMALISED else _six(answer)
+            parsed = NORMALISED[text] if text in NORMALISED else _six(answer)
         else:
-            found = text
+            parsed = text
     except (ValueError, TypeError):
         raise _cannot(question, answer) from None
     fits = {
-        "eps": lambda: 0 < found < 1,
+        "eps": lambda: 0 < parsed < 1,
         "normalise": lambda: True,
-    }.get(question.key, lambda: found in question.choices)
+    }.get(question.key, lambda: parsed in question.choices)
     if not fits():
         raise _cannot(question, answer)
-    return found
+    return parsed
 
 
 def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:

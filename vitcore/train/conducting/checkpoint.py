@@ -77,8 +77,8 @@ def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     taught = {role: Path(name).stem for role, name in both.items()}
     facts = {"title": f"run {folder.id}", "params_m": count, "download_mb": 0, "licence": "",
              "good_for": f"what it saw: {run.step} steps of {recipe.task}", **taught}  # fmt: skip
-    seen = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
+    input_ = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
     return {
-        "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": seen, "labels": list(run.classes),
+        "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": input_, "labels": list(run.classes),
         "trained": {"steps": run.step, "last": run.seen},
     }  # fmt: skip

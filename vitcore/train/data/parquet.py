@@ -26,12 +26,12 @@ CONVERTED = "refs/convert/parquet"  # where the hub keeps Parquet of data sets t
 
 def rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
     """(encoded photo, label) of every row of the split; files without a `split` column count whole."""
-    found: list[tuple[bytes, str]] = []
+    photos: list[tuple[bytes, str]] = []
     for file in files:
         table = pq.read_table(file).to_pydict()
         splits = table.get("split", [split] * len(table["image"]))
-        found += [(i, str(y)) for i, y, s in zip(table["image"], table["label"], splits, strict=True) if s == split]
-    return found
+        photos += [(i, str(y)) for i, y, s in zip(table["image"], table["label"], splits, strict=True) if s == split]
+    return photos
 
 
 def decode(photos: Iterable[bytes]) -> Iterable[Image.Image]:
@@ -115,8 +115,8 @@ def _read(file: Path, split: str) -> tuple[str, list[Any], list[Any], tuple[str,
 def _features(schema: pa.Schema) -> dict[str, dict]:
     """What `datasets` wrote of each column's type."""
     try:
-        found = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return {name: kind for name, kind in found.items() if isinstance(kind, dict)}
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {name: kind for name, kind in features.items() if isinstance(kind, dict)}
     except (KeyError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -139,9 +139,9 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
 
 def _classes(labels: Iterable[Any]) -> tuple[str, ...]:
     """Class names from the labels themselves: numbers in their order, strings in theirs."""
-    found = {y for y in labels if y is not None and y != -1}
-    whole = all(isinstance(y, int) for y in found)
-    return tuple(map(str, sorted(found) if whole else sorted(map(str, found))))
+    classes = {y for y in labels if y is not None and y != -1}
+    whole = all(isinstance(y, int) for y in classes)
+    return tuple(map(str, sorted(classes) if whole else sorted(map(str, classes))))
 
 
 def _numbers(name: str, given: list[Any], classes: tuple[str, ...], numbered: bool) -> NDArray[np.int64]:

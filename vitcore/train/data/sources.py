@@ -90,12 +90,12 @@ def _tables(where: str) -> dict[str, Path]:
     parts = [where] if _path(where).exists() else where.split(",")
     if len(parts) == 1 and not (_path(where).is_dir() or where.endswith(".parquet")):
         return {}
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for n, path in enumerate(_existing(part.strip()) for part in parts):
         inside = [path] if path.is_file() else [*path.glob("*.parquet"), *path.glob("*/*.parquet")]
         home = path.parent if path.is_file() else path
-        found |= {f"{n}/{file.relative_to(home).as_posix()}": file for file in sorted(inside)}
-    return found
+        files |= {f"{n}/{file.relative_to(home).as_posix()}": file for file in sorted(inside)}
+    return files
 
 
 def _path(where: str) -> Path:

@@ -86,9 +86,9 @@ class Resident:
         """Boxes as shares of each photo (B, 4), and which are mirrored (B,); each place has numbers of its own."""
         rng = np.random.default_rng((CROPS, self.recipe.seed, step))
         draws = rng.random((self.recipe.batch, NUMBERS + 1))[places.start : places.stop]
-        found = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
+        areas = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
         flips = self.recipe.flip & (draws[:, NUMBERS] < 0.5)
-        return torch.from_numpy(found.astype(np.float32)), torch.from_numpy(flips)
+        return torch.from_numpy(areas.astype(np.float32)), torch.from_numpy(flips)
 
 
 def normaliser(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:

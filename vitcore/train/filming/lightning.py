@@ -57,10 +57,10 @@ class FilmCallback(Callback):
         if self.film is None or trainer.sanity_checking:
             return
         known = trainer.callback_metrics
-        found: dict[str, Any] = {ours: known[name] for name, ours in self.measured.items() if name in known}
-        found |= {name: 100 * found[name] for name in IN_PERCENT if name in found}
-        if found:
-            self.film.frame(pl_module, trainer.global_step, **found)
+        measured: dict[str, Any] = {ours: known[name] for name, ours in self.measured.items() if name in known}
+        measured |= {name: 100 * measured[name] for name in IN_PERCENT if name in measured}
+        if measured:
+            self.film.frame(pl_module, trainer.global_step, **measured)
 
     def on_train_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """The last frame."""

@@ -77,8 +77,8 @@ def _copied(tensor: Tensor, name: str) -> Tensor:
     if hasattr(tensor, "full_tensor"):
         raise ModelError(say("the weights of {name} are shared out among processes: film a gathered copy.", name=name))
     kind = torch.float32 if tensor.is_floating_point() else tensor.dtype
-    found = tensor.detach().to("cpu", kind, copy=True)
-    return nn.Parameter(found, requires_grad=False) if isinstance(tensor, nn.Parameter) else found
+    copy = tensor.detach().to("cpu", kind, copy=True)
+    return nn.Parameter(copy, requires_grad=False) if isinstance(tensor, nn.Parameter) else copy
 
 
 @contextmanager

@@ -58,10 +58,10 @@ class FilmCallback(TrainerCallback):
         """What the Trainer has measured."""
         if self.film is None:
             return
-        found = {ours: (logs or {})[name] for name, ours in self.measured.items() if name in (logs or {})}
-        found |= {name: 100 * found[name] for name in IN_PERCENT if name in found}
-        if found:
-            self.film.frame(self.model, state.global_step, **found)
+        measured = {ours: (logs or {})[name] for name, ours in self.measured.items() if name in (logs or {})}
+        measured |= {name: 100 * measured[name] for name in IN_PERCENT if name in measured}
+        if measured:
+            self.film.frame(self.model, state.global_step, **measured)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

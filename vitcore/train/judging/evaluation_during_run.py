@@ -39,8 +39,10 @@ def validate(run: Training, held_out: Evaluation) -> dict[str, float]:
     torch.manual_seed(run.recipe.seed)  # the same patches are masked each time
     for pixels, labels in held_out:
         with machine.autocast():
-            found = _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
-        total += found.to(total)
+            measured = (
+                _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
+            )
+        total += measured.to(total)
     photos, loss, first, five = machine.reduce(total, "sum").tolist()
     photos = max(photos, 1.0)
     if isinstance(kept, MaskedPatches):

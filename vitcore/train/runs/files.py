@@ -118,8 +118,8 @@ def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
     """Every run, newest first."""
-    found = [RunFolder(file.parent) for file in (root or RUNS).glob("*/recipe.json")]
-    return sorted(found, key=lambda run: (run.path / "recipe.json").stat().st_mtime, reverse=True)
+    runs = [RunFolder(file.parent) for file in (root or RUNS).glob("*/recipe.json")]
+    return sorted(runs, key=lambda run: (run.path / "recipe.json").stat().st_mtime, reverse=True)
 
 
 def recipe_of(folder: RunFolder) -> Recipe:

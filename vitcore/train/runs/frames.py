@@ -56,8 +56,8 @@ class Film:
         """(class, probability) of the likeliest classes; empty where no classes are learned."""
         if "top_class" not in self.arrays:
             return []
-        found, p = self.arrays["top_class"][frame, photo], self.arrays["top_p"][frame, photo]
-        return [(self.classes[i], float(v)) for i, v in zip(found, p, strict=True)]
+        classes, p = self.arrays["top_class"][frame, photo], self.arrays["top_p"][frame, photo]
+        return [(self.classes[i], float(v)) for i, v in zip(classes, p, strict=True)]
 
 
 def snapshot_steps(recipe: Recipe) -> set[int]:

@@ -89,8 +89,8 @@ def localisation(vit: Vit, folder: Path, whole: bool = True) -> dict[str, float]
         scores.append([pixel_auc(rec.rollout(), mask), pixel_auc(last, mask), pixel_auc(centre_prior(), mask)])
     table = np.array(scores)
     names = ("rollout_auc", "last_block_auc", "centre_prior_auc")
-    found = {name: round(float(v), 3) for name, v in zip(names, table.mean(0), strict=True)}
-    return {"photos": len(table), **found, "rollout_above_half": round(float((table[:, 0] > 0.5).mean()), 3)}
+    means = {name: round(float(v), 3) for name, v in zip(names, table.mean(0), strict=True)}
+    return {"photos": len(table), **means, "rollout_above_half": round(float((table[:, 0] > 0.5).mean()), 3)}
 
 
 def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
     side = vit.grid.image_px[0]
     recipe = Recipe(task="layers", teacher=teacher, image_px=side, patch_px=vit.grid.patch_px, width=module.embed_dim,
                     blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    seen = (to_input(vit, see(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos))
-    errors = hidden_errors(LayerByLayer(module, recipe), seen)
+    inputs = (to_input(vit, see(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos))
+    errors = hidden_errors(LayerByLayer(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
 
 
@@ -163,8 +163,8 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
         if args.names and photos[0][1].isdigit():
             names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
-        found = accuracy(vit, labelled(spread(photos, args.most), file.stem))
-        facts[f"accuracy {file.stem}"] = {name: found[name] for name in ("photos", "top1", "top5")}
+        right = accuracy(vit, labelled(spread(photos, args.most), file.stem))
+        facts[f"accuracy {file.stem}"] = {name: right[name] for name in ("photos", "top1", "top5")}
         facts |= {f"{kind} {file.stem}": said for kind, said in kinds(vit, spread(photos, args.most)).items()}
         some = [photo for photo, _ in spread(photos, 128)]
         facts.setdefault("block_0_distance", reach(vit, some))
