@@ -18,7 +18,7 @@ from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data
 from vitcore.train.judging.evaluate import matched
-from vitcore.train.judging.evaluation_during_run import few_shots, held_out_of, validate
+from vitcore.train.judging.evaluation_during_run import evaluate, few_shots, held_out_of
 from vitcore.train.learning import loop
 from vitcore.train.recipes.recipe import FILMED, Recipe, needs_labels
 from vitcore.train.runs.files import RunError, RunFolder, alone, explained, recipe_of, source_of, write_status
@@ -148,23 +148,23 @@ def _decoding(done: int, of: int) -> str:
 
 
 def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
-    """Do what this step calls for: evaluate, keep a frame, save; returns what was measured."""
+    """Do what this step calls for: evaluate, keep a frame, save; returns what it says of the model."""
     recipe, step = run.recipe, run.step
     last = step >= recipe.steps
-    measured: dict[str, Any] = {}
+    evaluated: dict[str, Any] = {}
     if held_out and (last or (recipe.evaluate_every_steps and step % recipe.evaluate_every_steps == 0)):
-        measured |= validate(run, held_out)
+        evaluated |= evaluate(run, held_out)
     if held_out and recipe.few_shot_every_steps and (last or step % recipe.few_shot_every_steps == 0):
-        measured |= few_shots(run, held_out)
+        evaluated |= few_shots(run, held_out)
     if step in snapshot_steps(recipe):
         snapshots.take(run, folder)
-    score = measured.get("top1", -measured["val_loss"] if "val_loss" in measured else None)
+    score = evaluated.get("top1", -evaluated["val_loss"] if "val_loss" in evaluated else None)
     if score is not None and score >= run.best:
         run.best = score
         checkpoint.save_model(run, folder)
     if step % recipe.save_every_steps == 0 and not last:
         checkpoint.save(run, folder)
-    return measured
+    return evaluated
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcore.errors import first_line
 from vitcore.train.data.encoded import encoded
 from vitcore.train.data.photos import DataError, Photos, data_home, parted
 from vitcore.translation import say
@@ -84,7 +85,7 @@ def _readable(file: object) -> Iterator[None]:
             say(
                 "{file} is not a Parquet file that can be read ({reason}).",
                 file=file,
-                reason=str(error).splitlines()[0][:100],
+                reason=first_line(error, 100),
             )
         ) from None
 

@@ -31,7 +31,7 @@ def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
 
 
 @torch.no_grad()
-def validate(run: Training, held_out: Evaluation) -> dict[str, float]:
+def evaluate(run: Training, held_out: Evaluation) -> dict[str, float]:
     """{"val_loss"}, with "top1" and "top5" in % where classes are learned, and "val_colours" in % where colours are."""
     machine, kept = run.accelerator, run.kept()
     kept.eval()
@@ -39,10 +39,8 @@ def validate(run: Training, held_out: Evaluation) -> dict[str, float]:
     torch.manual_seed(run.recipe.seed)  # the same patches are masked each time
     for pixels, labels in held_out:
         with machine.autocast():
-            measured = (
-                _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
-            )
-        total += measured.to(total)
+            batch = _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
+        total += batch.to(total)
     photos, loss, first, five = machine.reduce(total, "sum").tolist()
     photos = max(photos, 1.0)
     if isinstance(kept, MaskedPatches):
