@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.shells import shell
+from vitcore.shell.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,10 +30,11 @@ def first_line(code: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path, photo_file):
-    """A folder with a photo, as a person has one, if a small one."""
+def folder(tmp_path, photo_file, monkeypatch):
+    """A person's folder with a photo, if a small one; they are in it."""
     with Image.open(photo_file) as photo:
         photo.reduce(3).save(tmp_path / "photo.jpg")
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -45,18 +46,16 @@ def test_there_is_something_to_run():
 
 @pytest.mark.parametrize("code", PYTHON, ids=first_line)
 def test_python_blocks(code, folder):
-    done = shell("-c", code, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
 
 
 @pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
 @pytest.mark.parametrize("code", SHELL, ids=first_line)
-def test_shell_blocks(code, folder):
+def test_shell_blocks(code, folder, capsys):
     for line in filter(str.strip, code.splitlines()):
         words = shlex.split(line, comments=True)
         assert words[:3] == ["python", "-m", "vitcore"], f"a line of another kind: let this test run it with sh: {line}"
-        done = shell(*words[1:], cwd=folder)
-        assert done.returncode == 0, (line, done.stderr)
+        assert main(words[3:]) == 0, (line, capsys.readouterr().err)
     assert any(folder.rglob("*.png")) or any(folder.rglob("config.json")) or "--out" not in code, "nothing was written"
 
 
