@@ -3,7 +3,7 @@
     pip install fonttools brotli && apt-get install fonts-noto-cjk && python tests/fonts.py
 
 Run it when a text in `app/text/zh-*` has a new character; `tests/app/test_fonts.py` says so. It writes OpenType fonts for
-`vitcore.figures.printing` (one a script, as matplotlib knows no language), and WOFF2 for the pages (both scripts in one
+`vitcore.figures.png_and_svg` (one a script, as matplotlib knows no language), and WOFF2 for the pages (both scripts in one
 file a weight, told apart by the page's language through `locl`; and a small one with what the menu of languages says,
 so that who reads English downloads no more than that).
 """

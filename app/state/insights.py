@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
-# The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.coding`.
+# The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.attention_as_bytes`.
 
 MOST_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
 THUMB = 16  # cells a side of a thumbnail, at most
@@ -52,7 +52,7 @@ def _lattice(rec: Recording, step: int) -> set[int]:
 @budget.kept
 def attention_bytes(model: str, key: str, _rec: Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
-    from vitcore.analysis.coding import encode
+    from vitcore.analysis.attention_as_bytes import encode
 
     return {block: encode(maps).tobytes() for block, maps in _rec.maps.items()}
 
@@ -60,7 +60,7 @@ def attention_bytes(model: str, key: str, _rec: Recording) -> dict[int, bytes]:
 @budget.kept
 def attention_of(model: str, key: str, block: int, tokens: tuple[int, ...], column: bool, _rec: Recording) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
-    from vitcore.analysis.coding import encode
+    from vitcore.analysis.attention_as_bytes import encode
 
     maps, some = _rec.maps[block], list(tokens)
     return encode(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
@@ -87,7 +87,7 @@ def atlas(model: str, key: str, token: int, column: bool, _rec: Recording) -> by
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     import numpy as np
 
-    from vitcore.analysis.coding import encode
+    from vitcore.analysis.attention_as_bytes import encode
 
     whole = len(_rec.maps) == len(_rec.distance_px)
     stacks = (_rec.maps[b] for b in sorted(_rec.maps)) if whole else (mean[None] for mean in _rec.of_blocks())
@@ -114,7 +114,7 @@ def rollout_bytes(model: str, key: str, tokens: tuple[int, ...] | None, column: 
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     import numpy as np
 
-    from vitcore.analysis.coding import encode
+    from vitcore.analysis.attention_as_bytes import encode
     from vitcore.analysis.rollout import rollout_matrix, transition
 
     fused, prefix = _rec.fused["mean"], _rec.grid.prefix

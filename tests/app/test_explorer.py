@@ -7,7 +7,7 @@ import pytest
 from visitor import App
 
 from app.state import insights, session
-from vitcore.analysis import coding, heads
+from vitcore.analysis import attention_as_bytes, heads
 from vitcore.analysis.rollout import rollout
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
@@ -42,19 +42,19 @@ def block_of(data: dict, files: dict, block: int) -> np.ndarray:
 def close(found: np.ndarray, expected: np.ndarray) -> None:
     """Equal within the error the code states."""
     expected = expected.astype(np.float64)
-    small = expected < coding.LEAST
-    assert np.all(found[small] <= 2**-coding.SPAN)
-    assert np.abs(found[~small] / expected[~small] - 1).max(initial=0) <= coding.WORST + 1e-6
+    small = expected < attention_as_bytes.LEAST
+    assert np.all(found[small] <= 2**-attention_as_bytes.SPAN)
+    assert np.abs(found[~small] / expected[~small] - 1).max(initial=0) <= attention_as_bytes.WORST + 1e-6
 
 
 def test_bytes_decode_to_the_recordings_numbers(files, rec):
     data = given(App("attention", photo="astronaut"))
     for block in (0, 6, 11):
         codes = block_of(data, files, block)
-        close(coding.decode(codes), rec.maps[block])
+        close(attention_as_bytes.decode(codes), rec.maps[block])
         token = 1 + rec.grid.patch(3, 5)
         shown = rec.head_maps(block, token)
-        close(coding.decode(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
+        close(attention_as_bytes.decode(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
     assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
     assert len({spec["url"] for spec in data["maps"]}) == 12
 
@@ -64,7 +64,7 @@ def test_the_strip_is_the_pinned_tokens(files, rec):
     for direction, pick in ways.items():
         data = given(App("attention", photo="astronaut", token="40", direction=direction))
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8).reshape(12, 3, 16, 16)
-        close(coding.decode(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
+        close(attention_as_bytes.decode(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
 
 
 def test_an_address_opens_the_view_it_names(files):
@@ -100,7 +100,7 @@ def test_controls_reach_the_picture(files):
 def test_rollout_equals_the_recordings(files, rec):
     assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
     data = given(App("attention", photo="astronaut", rolled="true"))
-    found = coding.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
+    found = attention_as_bytes.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
     for token in (0, 100):
         close(found[token], rollout(rec.fused["mean"], token, prefix=1))
 
@@ -133,14 +133,16 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert [place is None for place in data["maps"]] == [True, False, True]
         assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
         assert len(spec["queries"]) > 100, "as many as fit"
-        close(coding.decode(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
+        close(attention_as_bytes.decode(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
         assert "the nearest of those" in data["coarse"]
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))
         spec = data["maps"][1]
-        close(coding.decode(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
-        rolled = coding.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens))
+        close(attention_as_bytes.decode(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
+        rolled = attention_as_bytes.decode(
+            np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens)
+        )
         at = data["rollout"]["queries"].index(700)
         close(rolled[at, :5], np.array([rollout(rec.fused["mean"], t, prefix=3)[700] for t in range(5)]))
     finally:

@@ -11,7 +11,7 @@ from visitor import MAIN
 
 from app import texts
 from vitcore import figures, translation
-from vitcore.figures.printing import FONTS
+from vitcore.figures.png_and_svg import FONTS
 from vitcore.grid import Grid
 
 ROOT = MAIN.parents[1]

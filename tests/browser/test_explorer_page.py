@@ -8,7 +8,7 @@ from looking import LONG_MS, at_rest, in_both, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
-from vitcore.analysis import coding
+from vitcore.analysis import attention_as_bytes
 
 SIDE = 16  # patches a side of the model that ships
 PHOTO = "red-panda"
@@ -120,7 +120,9 @@ def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
         found = float(re.search(r"weight ([\d.e-]+)", said)[1])
         expected = float(rec.maps[4][2, 100, 1 + row * SIDE + col])
         assert f"to patch {row * SIDE + col} " in said and "layer 4, head 2" in said
-        assert found == pytest.approx(expected, rel=coding.WORST + 0.051, abs=2**-16), "within the code and two digits"
+        assert found == pytest.approx(expected, rel=attention_as_bytes.WORST + 0.051, abs=2**-16), (
+            "within the code and two digits"
+        )
     card = page.locator("canvas.map0").nth(0)
     point_at = card.bounding_box()
     page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
@@ -129,7 +131,7 @@ def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
     most = page.locator(".card .largest").all_inner_texts()
     for head, text in enumerate(most):
         peak = 100 * float(rec.maps[4][head, 100, 1:].max())
-        assert float(re.search(r"[\d.e-]+", text)[0]) == pytest.approx(peak, rel=coding.WORST + 0.051)
+        assert float(re.search(r"[\d.e-]+", text)[0]) == pytest.approx(peak, rel=attention_as_bytes.WORST + 0.051)
 
 
 def test_by_keys(visit):

@@ -10,7 +10,7 @@ from test_browser import choose, slider, touch
 from test_explorer_page import place, ready, title
 
 import vitcore
-from vitcore.analysis import coding, patches
+from vitcore.analysis import attention_as_bytes, patches
 from vitcore.forward.recording import predict, top_classes
 
 PHOTO = "assets/samples/red-panda.jpg"
@@ -85,9 +85,9 @@ def test_the_eye_and_its_two_arrows(visit, rec):
         best = int(given[rec.grid.prefix :].argmax())
         expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
         said = re.search(r"([\d.]+) %", most(page).inner_text())
-        assert said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < coding.WORST + 0.01, (
-            "two digits"
-        )
+        assert (
+            said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < attention_as_bytes.WORST + 0.01
+        ), "two digits"
 
 
 def test_what_shuffling_does_to_the_answer(visit, vit, rec):

@@ -9,8 +9,8 @@ from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import component, filters, scree
 from vitcore.figures.patches import one_patch, patches
+from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.positions import cosine_map, positions, tile
-from vitcore.figures.printing import print_figure
 from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 

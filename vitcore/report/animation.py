@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
-from vitcore.figures.printing import FONTS
+from vitcore.figures.png_and_svg import FONTS
 from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import INK, SEQUENTIAL, Mode, lut
 from vitcore.forward.recording import Recording

@@ -130,7 +130,7 @@ def evaluate(args: argparse.Namespace) -> None:
 def few_shot(args: argparse.Namespace) -> None:
     """Closed-form linear accuracy from a few training photos a class."""
     from vitcore.train.judging.evaluate import features
-    from vitcore.train.judging.fewshot import few_shot as measure
+    from vitcore.train.judging.few_shot import few_shot as measure
 
     vit, train_photos, held_out = _model_and_photos(args)
     accuracies = measure(

@@ -1,7 +1,7 @@
 """A chart drawn in place: one of our figures as SVG that glides to its next state, for what changes many times a second.
 
 `st.plotly_chart` makes a new chart whenever its figure changes: twice a second, that is a flicker. Here only the numbers
-of a `go.Figure` go to the page. Like `vitcore.figures.printing`, it knows the few kinds of trace our figures use.
+of a `go.Figure` go to the page. Like `vitcore.figures.png_and_svg`, it knows the few kinds of trace our figures use.
 """
 
 from __future__ import annotations

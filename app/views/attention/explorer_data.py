@@ -84,7 +84,7 @@ def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | N
 
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
-    from vitcore.analysis.coding import SPAN
+    from vitcore.analysis.attention_as_bytes import SPAN
     from vitcore.figures.theme import SEQUENTIAL, lut
 
     grid, me = rec.grid, (vit.name, photo.key)
@@ -225,7 +225,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
 
 def _lit(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], asked: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
-    from vitcore.analysis.coding import decode
+    from vitcore.analysis.attention_as_bytes import decode
 
     if not state["rolled"]:
         return asked.mean(0) if state["head"] is None else asked[state["head"]]

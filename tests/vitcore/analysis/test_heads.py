@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis import coding, heads
+from vitcore.analysis import attention_as_bytes, heads
 from vitcore.analysis.distance import mean_distance_px, uniform_distance_px
 from vitcore.grid import Grid
 
@@ -141,22 +141,22 @@ def test_without_prefix_tokens_there_is_no_sink():
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_codes_are_within_the_error_they_state(kind):
     weights = np.exp2(np.linspace(-15.99, 0, 100_000)).astype(kind)
-    back = coding.decode(coding.encode(weights)).astype(np.float64)
+    back = attention_as_bytes.decode(attention_as_bytes.encode(weights)).astype(np.float64)
     error = np.abs(back / weights.astype(np.float64) - 1)
-    assert error.max() <= coding.WORST + 1e-6 < 0.0222
+    assert error.max() <= attention_as_bytes.WORST + 1e-6 < 0.0222
     assert error.max() > 0.02, "the stated error is not idle"
 
 
 def test_the_ends_of_the_code():
-    weights = np.array([0, 1e-7, 0.99 * coding.LEAST, 1.01 * coding.LEAST, 2**-16, 1.0])
-    assert coding.encode(weights).tolist() == [0, 0, 0, 1, 1, 255]
-    assert coding.encode(weights[[0, 1, 5]].astype(np.float16)).tolist() == [0, 0, 255]
-    assert coding.decode(np.array([0, 1, 255], np.uint8)).tolist() == [0, 2**-16, 1]
-    assert (np.diff(coding.decode(np.arange(256, dtype=np.uint8))) > 0).all()
+    weights = np.array([0, 1e-7, 0.99 * attention_as_bytes.LEAST, 1.01 * attention_as_bytes.LEAST, 2**-16, 1.0])
+    assert attention_as_bytes.encode(weights).tolist() == [0, 0, 0, 1, 1, 255]
+    assert attention_as_bytes.encode(weights[[0, 1, 5]].astype(np.float16)).tolist() == [0, 0, 255]
+    assert attention_as_bytes.decode(np.array([0, 1, 255], np.uint8)).tolist() == [0, 2**-16, 1]
+    assert (np.diff(attention_as_bytes.decode(np.arange(256, dtype=np.uint8))) > 0).all()
 
 
 def test_a_look_up_is_the_same_as_the_formula():
     every = np.arange(0x3C01, dtype=np.uint16).view(np.float16)  # all from 0 to 1
-    assert np.array_equal(coding.encode(every), coding.encode(every.astype(np.float64)))
+    assert np.array_equal(attention_as_bytes.encode(every), attention_as_bytes.encode(every.astype(np.float64)))
     turned = np.random.default_rng(0).random((5, 6)).astype(np.float16).T
-    assert np.array_equal(coding.encode(turned), coding.encode(turned.astype(np.float64)))
+    assert np.array_equal(attention_as_bytes.encode(turned), attention_as_bytes.encode(turned.astype(np.float64)))

@@ -16,7 +16,7 @@ from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.filters import as_picture, components
 from vitcore.analysis.patches import cut
 from vitcore.analysis.positions import similarity
-from vitcore.figures.printing import PAPER, print_figure
+from vitcore.figures.png_and_svg import PAPER, print_figure
 from vitcore.figures.theme import INK
 from vitcore.forward.recording import embed
 from vitcore.images import sharp

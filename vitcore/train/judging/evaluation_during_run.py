@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vitcore.train.data.sources import Photos
 from vitcore.train.data.tensors import Evaluation, evaluation
-from vitcore.train.judging.fewshot import SEEDS, answer, choose
+from vitcore.train.judging.few_shot import SEEDS, answer, choose
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.masked import MaskedPatches
 

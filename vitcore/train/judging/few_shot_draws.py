@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.judging.fewshot import L2, answer, choose
+from vitcore.train.judging.few_shot import L2, answer, choose
 
 DRAWS = 20
 INNER = 95  # % of the draws that an interval holds

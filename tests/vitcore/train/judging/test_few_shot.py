@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 
-from vitcore.train.judging.fewshot import (
+from vitcore.train.judging.few_shot import (
     CONSTANT,
     L2,
     SEEDS,

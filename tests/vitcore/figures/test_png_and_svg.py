@@ -8,7 +8,7 @@ from PIL import Image
 
 from tests import files
 from vitcore import figures
-from vitcore.figures.printing import print_figure
+from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, lut
 from vitcore.grid import Grid
 
