@@ -5,6 +5,7 @@ from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.comparison import cka
 from vitcore.figures.charts.few_shot import confusion, few_shot
 from vitcore.figures.charts.predictions import predictions
+from vitcore.figures.charts.speed import SpeedLine, speed
 from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import component, filters, scree
@@ -15,7 +16,7 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "explorer",
-    "few_shot", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions", "print_figure",
-    "relevance", "rollout", "scree", "tile",
+    "Line", "SpeedLine", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance",
+    "explorer", "few_shot", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions",
+    "print_figure", "relevance", "rollout", "scree", "speed", "tile",
 ]  # fmt: skip

@@ -16,15 +16,17 @@ from vitcore.translation import say
 declare_torchvision_ops()
 
 
-def shape_of(name: str | Path, px: int | None = None) -> tuple[str, Any, tuple[int, int]]:
+def shape_of(name: str | Path, px: int | None = None, device: str = "meta") -> tuple[str, Any, tuple[int, int]]:
     """What it is called, a module without memory (torch's meta device), and its image's height and width.
+
+    On another `device` the module has memory, and random weights.
 
     Raises: ModelError, for a name that is none.
     """
     import timm
 
     family = families.find(str(name))
-    with torch.device("meta"):
+    with torch.device(device):
         if family is not None:
             side = px or 224
             return family.name, create(family.name, image_px=side), (side, side)

@@ -16,6 +16,7 @@ from vitcore.models.cards import DEFAULT
 from vitcore.shell import compare as comparing
 from vitcore.shell import inspect as inspecting
 from vitcore.shell import menu
+from vitcore.shell import profile as profiling
 from vitcore.shell import report as taking_away
 from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=menu.models)
     inspecting.add(verbs)
+    profiling.add(verbs)
     training.add(verbs)
     return parser
 

@@ -1,0 +1,155 @@
+"""Profiles: the operations torch counts, rates that are rates, the largest batch that brute force finds, and one sentence else."""
+
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from tests.conftest import timm_vit
+from vitcore.models.cards import DEFAULT, ModelError
+from vitcore.profiling import memory, speed
+from vitcore.shell.cli import main
+
+HERE = speed.Device("a device", "cpu", "fp32", 1, 1e11)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_operations_are_those_torch_counts(training):
+    told = []
+    made = speed.profile("ViT-Ti/16", HERE, px=64, batches=(2, 1, 2), training=training, seconds=0, told=told.append)
+    import timm
+
+    timm.layers.set_fused_attn(False)  # torch counts no operations of a CPU's fused attention
+    try:
+        module = timm.create_model("vit_tiny_patch16_224", img_size=64).train(training)
+    finally:
+        timm.layers.set_fused_attn(True)
+    with FlopCounterMode(display=False) as counter, torch.set_grad_enabled(training):
+        answer = module(torch.zeros(1, 3, 64, 64))
+        if training:
+            answer.sum().backward()
+    assert made.flop_per_image == pytest.approx(counter.get_total_flops(), rel=0.01)
+    assert made.limit_images_per_s == HERE.flop_per_s / made.flop_per_image
+    assert [one.batch for one in made.speeds] == told == [1, 2] and made.too_large is None
+    assert all(one.images_per_s > 0 for one in made.speeds) and made.params == sum(
+        p.numel() for p in module.parameters()
+    )
+
+
+def test_a_device_is_judged_by_its_matrix_products(monkeypatch):
+    monkeypatch.setattr(speed, "SIDE", 64)
+    monkeypatch.setattr(speed, "_times", lambda run, kind, seconds: (run(), [0.5, 0.25, 1.0])[1])
+    found = speed.device("fp32")
+    assert found.flop_per_s == 2 * 64**3 / 0.25 and found.precision == "fp32" and found.name
+
+
+def test_memory_that_ends_ends_the_row(monkeypatch):
+    def run(batch):
+        if batch > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+
+    monkeypatch.setattr(speed, "a_pass", lambda *a: run)
+    made = speed.profile(DEFAULT, HERE, batches=(1, 2, 4, 8), seconds=0)
+    assert [one.batch for one in made.speeds] == [1, 2] and made.too_large == 4
+
+    def broken(batch):
+        raise RuntimeError("shapes don't fit")
+
+    monkeypatch.setattr(speed, "a_pass", lambda *a: broken)
+    with pytest.raises(RuntimeError, match="shapes"):
+        speed.profile(DEFAULT, HERE, batches=(1,), seconds=0)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 19, 64, 1000, 4097])
+def test_the_search_is_close_to_the_largest(most):
+    tried = []
+    found = memory.largest(lambda batch: (tried.append(batch), batch <= most)[1])
+    assert found <= most <= found + max(1, 0.05 * found) and len(tried) <= 2 * max(most, 1).bit_length() + 6
+
+
+@pytest.mark.skipif(sys.platform != "linux" or torch.cuda.is_available(), reason="a limit that only Linux sets")
+def test_the_largest_batch_is_what_brute_force_finds(monkeypatch, tmp_path):
+    """Under 64 MB, in processes of their own: `largest_batch`, and batch after batch until one fails."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as one:
+        most = one.submit(_brute_force).result(timeout=120)
+    found = memory.largest_batch(DEFAULT, 64 / 1024, 64)
+    assert most > 4 and abs(found - most) <= max(1, 0.05 * most)
+
+
+def _brute_force():
+    fits, batch = memory.trial(DEFAULT, 64 / 1024, 64, False, "fp32"), 0
+    while fits(batch + 1):
+        batch += 1
+    return batch
+
+
+def test_not_one_image_fits(monkeypatch):
+    class Answer:
+        def send(self, what):
+            self.what = what
+
+    def none(*asked):
+        raise MemoryError
+
+    monkeypatch.setattr(memory, "trial", none)
+    memory._look(answer := Answer(), "x")
+    assert answer.what == 0
+
+
+def test_from_a_shell(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(speed, "device", lambda precision: HERE)
+    monkeypatch.setattr(speed, "SECONDS", 0)
+    monkeypatch.setattr(memory, "largest_batch", lambda *asked: 12)
+    asked = ["profile", DEFAULT, "ViT-Ti/16", "--px", "32", "--batches", "1,2"]
+    assert main([*asked, "--memory-gb", "0.5", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "a device, 1 thread, fp32: 100 GFLOP/s" in said
+        and "the largest batch in 0.5 GB: 12" in said
+        and "ViT-Ti/16" in said
+    )
+    assert (tmp_path / "speed.png").stat().st_size > 9000 and b"<svg" in (tmp_path / "speed.svg").read_bytes()
+    assert main([*asked[:1], "ViT-Ti/16", *asked[3:], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["device"]["kind"] == "cpu" and [one["batch"] for one in told["models"][0]["speeds"]] == [1, 2]
+
+
+@pytest.mark.parametrize("asked, said", [
+    (["no-such-model"], "no model of the paper"), ([DEFAULT, "--batches", "0"], "from 1"), ([DEFAULT, "--batches", "x"], "from 1"),
+])  # fmt: skip
+def test_what_cannot_be_profiled_is_one_sentence(asked, said, capsys, monkeypatch):
+    monkeypatch.setattr(speed, "device", lambda precision: HERE)
+    try:
+        status = main(["profile", *asked])
+    except SystemExit as end:
+        status = end.code
+    assert status == 2 and said in capsys.readouterr().err.splitlines()[0]
+
+
+def test_no_system_limits_no_largest_batch(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(memory.sys, "platform", "darwin")
+    with pytest.raises(ModelError, match="does not limit"):
+        memory.largest_batch(DEFAULT, 1)
+
+
+def test_a_watch_sees_memory_rise():
+    watch = memory.Watch()
+    if watch.before is None:
+        pytest.skip("this system does not say")
+    with watch:
+        held = torch.ones(24 * 2**20 // 4)  # 24 MB
+        del held
+    assert watch.peak_mb is None or watch.peak_mb >= 20
+
+
+def test_a_pass_trains_only_where_asked():
+    module = timm_vit()
+    speed.a_pass(module, (32, 32), HERE, False)(2)
+    assert not module.training
+    speed.a_pass(module, (32, 32), HERE, True)(2)
+    assert module.training and all(p.grad is None for p in module.parameters())

@@ -1,0 +1,148 @@
+"""How much memory a pass takes, and the largest batch that fits into so much: found by trying, in a process of its own."""
+
+import multiprocessing
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitcore.models.cards import ModelError
+from vitcore.translation import say
+
+CLOSE = 0.05  # the largest batch is found to so much of itself
+GB = 2**30
+
+
+class Watch:
+    """`with watch as used:` `used.peak_mb` is then how far memory rose above what this process had when `watch` was made.
+
+    On CUDA as torch counts it, on Linux as the system does; None elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self.before, self.peak_mb = self._now("VmRSS"), None
+
+    def __enter__(self) -> "Watch":
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        elif sys.platform == "linux":
+            try:
+                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the highest so far
+            except OSError:
+                self.before = None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if torch.cuda.is_available():
+            self.peak_mb = torch.cuda.max_memory_allocated() / 2**20
+            return
+        high = self._now("VmHWM")
+        self.peak_mb = None if high is None or self.before is None else max(0.0, high - self.before)
+
+    peak_mb: float | None
+
+    @staticmethod
+    def _now(field: str) -> float | None:
+        try:
+            lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+        except (OSError, StopIteration):
+            return None
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a pass failed because memory ended, not for another reason."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "allocate memory" in str(error)
+
+
+def largest(fits: Callable[[int], bool], close: float = CLOSE) -> int:
+    """The largest batch for which `fits` says yes, to within `close` of itself; 0 where one image does not fit."""
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > max(1, close * low):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def largest_batch(
+    name: str, memory_gb: float, px: int | None = None, training: bool = False, precision: str = "fp32"
+) -> int:
+    """The largest batch of a model's pass that fits into `memory_gb` beside the program itself, weights counted in.
+
+    Tried in a process of its own, whose memory the system limits (on CUDA: torch's share of the chip).
+    Raises: ModelError, where the system sets no such limits, or for a name that is none.
+    """
+    if not torch.cuda.is_available() and sys.platform != "linux":
+        raise ModelError(
+            say("This system does not limit a process's memory, so the largest batch can't be looked for.")
+        )
+    context = multiprocessing.get_context("spawn")
+    mine, theirs = context.Pipe(duplex=False)
+    worker = context.Process(target=_look, args=(theirs, name, memory_gb, px, training, precision), daemon=True)
+    worker.start()
+    theirs.close()
+    try:
+        answer: int | str = mine.recv()
+    except EOFError:
+        raise ModelError(say("The process that looked for the largest batch ended before it had an answer.")) from None
+    finally:
+        worker.join()
+    if isinstance(answer, str):
+        raise ModelError(answer)
+    return answer
+
+
+def trial(name: str, memory_gb: float, px: int | None, training: bool, precision: str) -> Callable[[int], bool]:
+    """Whether a batch fits, as a function of its size; from here on this process can't take more than `memory_gb` beyond
+    what it had before there was a model."""
+    from vitcore.models.shapes import shape_of
+    from vitcore.profiling.speed import Device, a_pass
+
+    kind = "cuda" if torch.cuda.is_available() else "cpu"
+    on = Device(kind, kind, precision, torch.get_num_threads(), 0.0)
+    a_pass(torch.nn.Linear(8, 8), (8, 8), on, training)(1)  # threads are there, and what they take
+    before = _size()
+    _, module, image_px = shape_of(name, px, "cpu")
+    run = a_pass(module, image_px, on, training)
+    run(1)  # whatever is wrong with the model itself is said here
+    limit(before, memory_gb)
+
+    def fits(batch: int) -> bool:
+        try:
+            run(batch)
+        except (RuntimeError, MemoryError):  # of the allocator, or of a library that got nothing from it
+            module.zero_grad(set_to_none=True)
+            return False
+        return True
+
+    return fits
+
+
+def limit(before: int, memory_gb: float) -> None:
+    """Let this process have `memory_gb` more than the bytes it had `before`, and not a byte beyond."""
+    if torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory_gb * GB / torch.cuda.mem_get_info()[1]))
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (before + int(memory_gb * GB), resource.RLIM_INFINITY))
+
+
+def _size() -> int:
+    """Bytes this process may write to, as the limit counts them; 0 where nobody asks."""
+    return int((Watch._now("VmData") or 0) * 2**20)
+
+
+def _look(answer: Any, *asked: Any) -> None:
+    try:
+        answer.send(largest(trial(*asked)))
+    except ModelError as error:
+        answer.send(str(error))
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        answer.send(0)  # not even the weights
