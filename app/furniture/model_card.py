@@ -27,9 +27,9 @@ def show(card: ModelCard) -> None:
         st.markdown(text["taught looker"].format(looker=card.looker))
     if data := trained.get("data") or card.data:
         st.markdown(text["about data"].format(data=say(data)))
-    judged, teacher = (_judged(trained.get(key, {})) for key in ("measured", "teacher_measured_alike"))
-    if judged and teacher:
-        st.markdown(text["about good"].format(**judged, teacher1=teacher["top1"], teacher5=teacher["top5"]))
+    for line, (judged, teacher) in zip(("about good", "about good other"), _judged(trained), strict=False):
+        teachers = {"teacher1": teacher["top1"], "teacher5": teacher["top5"]}
+        st.markdown(text[line].format(**judged, **teachers))
     if card.top1:
         st.markdown(text["about top1"].format(top1=card.top1))
     elif card.data:
@@ -78,6 +78,7 @@ def _trained(name: str) -> dict[str, Any]:
     return trained if isinstance(trained, dict) else {}
 
 
-def _judged(measured: dict[str, Any]) -> dict[str, float]:
-    """The first accuracy that was measured: {"photos", "top1", "top5"}."""
-    return next((value for key, value in measured.items() if key.startswith("accuracy")), {})
+def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """Of each set of photos on which the model and its teacher were asked alike, {"photos", "top1", "top5"} of both."""
+    model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
+    return [(model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]
