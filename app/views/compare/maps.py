@@ -102,7 +102,8 @@ def _shown(
     with two:
         st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation, pair.names)))
         explain(text[f"how {kind}"], text[f"limits {kind}"])
-        explain(text["how difference"].format(first=pair.names[0], second=pair.names[1]))
+        first, second = map(controls.verbatim, pair.names)
+        explain(text["how difference"].format(first=first, second=second))
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
         downloads(make, f"{kind}_difference", text["difference"], difference=maps.difference)
 

@@ -11,6 +11,7 @@ from app import mode, texts
 from app.furniture import controls
 from app.state import models, runs, session
 from app.state.beside import comparisons, second
+from app.state.memory import budget
 from vitcore.models.cards import CARDS, DEFAULT
 
 if TYPE_CHECKING:
@@ -83,24 +84,21 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
     with size:
         wanted = _size(text, base)
     other = base and second.resized(base, wanted)
-    if other is None:
-        st.warning(f"{controls.verbatim(second.problem())} {text['instead']}", icon=":material/cloud_off:")
-        st.button(texts.prose("common")["try again"], on_click=second.forget, icon=":material/refresh:", key="again")
-        asked, wanted = second.RANDOM, second.OWN
-        other = models.variant(first, second.RANDOM)
-    vits = (first, other)
-    both = first.is_global and other.is_global
-    theirs = comparisons.recording(other, photo)
-    found = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
-    return Pair(
-        text,
-        vits,
-        (rec, theirs),
-        (first.card.title, _called(text, first, other, asked)),
-        photo,
-        found,
-        controls.theme(),
-    )
+    try:
+        if other is None:
+            st.warning(f"{controls.verbatim(second.problem())} {text['instead']}", icon=":material/cloud_off:")
+            st.button(
+                texts.prose("common")["try again"], on_click=second.forget, icon=":material/refresh:", key="again"
+            )
+            asked, other = second.RANDOM, models.variant(first, second.RANDOM)
+        theirs, vits = comparisons.recording(other, photo), (first, other)
+        both = first.is_global and other.is_global
+        found = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
+    except budget.NoRoomError:
+        st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+        st.stop()
+    names = first.card.title, _called(text, first, other, asked)
+    return Pair(text, vits, (rec, theirs), names, photo, found, controls.theme())
 
 
 def _called(text: texts.Prose, first: Vit, other: Vit, asked: str) -> str:
