@@ -132,7 +132,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Nam
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
         return say("The two models don't tell the same classes apart, so their answers can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": f"{p:.0%}", "q": f"{q:.0%}", "first": names[0], "second": names[1]}
+    facts = {"one": one, "two": two, "p": f"{p:.1%}", "q": f"{q:.1%}", "first": names[0], "second": names[1]}
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1

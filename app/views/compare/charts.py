@@ -11,12 +11,13 @@ from app.components.figure import explain, figure
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state import session
-from app.views.compare.pair import Pair
+from app.views.compare.pair import Pair, sides
 
 if TYPE_CHECKING:
     from vitcore.forward.compare import Comparison
 
 SHOWN = 28  # components of the filters, the paper's number
+WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
 def distance(pair: Pair, found: Comparison) -> None:
@@ -28,9 +29,8 @@ def distance(pair: Pair, found: Comparison) -> None:
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec in pair.recs]
     st.markdown(controls.verbatim(compare.of_distances(px, pair.vits, pair.names)))
     drawn = compare.distances(px, pair.vits, pair.mode, cls)
-    for place, key, fig, name, array in zip(st.columns(2, gap="large"), "ab", drawn, pair.names, px, strict=True):
+    for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
         with place:
-            st.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
             figure(fig, f"distance_{key}", f"{text['picture.distance']}: {name}", **{f"distance_px_{key}": array})
     explain(text["how distance"], text["limits distance"])
 
@@ -62,6 +62,7 @@ def filters(pair: Pair, found: Comparison | None) -> None:
     from vitcore import figures
     from vitcore.analysis import comparison
     from vitcore.analysis import filters as of_filters
+    from vitcore.figures.theme import fitted_to
 
     text = pair.text
     parts = [session.components(vit.name) for vit in pair.vits]
@@ -79,13 +80,14 @@ def filters(pair: Pair, found: Comparison | None) -> None:
             st.markdown(text.fill("overlap", count=count, shared=f"{shared:.0%}", chance=f"{chance:.0%}"))
         else:
             st.markdown(text["no overlap"])
-    for place, key, part, name in zip(st.columns(2, gap="large"), "ab", parts, pair.names, strict=True):
+    for (place, key, name), part in zip(sides(pair), parts, strict=True):
         with place:
-            st.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
             if part is None:
                 st.info(text["no filters"])
                 continue
-            fig = figures.filters(of_filters.as_picture(part.vectors[:count]), part.variance, pair.mode)
+            fig = fitted_to(
+                figures.filters(of_filters.as_picture(part.vectors[:count]), part.variance, pair.mode), WIDE_PX
+            )
             alt = f"{text['picture.filters']}: {name}"
             figure(fig, f"filters_{key}", alt, **{f"components_{key}": part.vectors, f"variance_{key}": part.variance})
     explain(text["how filters"], text["limits filters"])
@@ -101,14 +103,12 @@ def positions(pair: Pair, found: Comparison | None) -> None:
     same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
     if cosines[0] is not None and cosines[1] is not None:
         one, two = (correlation_with_distance(cosine, vit.grid) for cosine, vit in zip(cosines, pair.vits, strict=True))
-        facts = {"first": pair.names[0], "second": pair.names[1], "one": f"{one:.2f}", "two": f"{two:.2f}"}
+        numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
+        facts = {"first": pair.names[0], "second": pair.names[1]} | numbers
         st.markdown(controls.verbatim(text["follows"].format(**facts)))
     chosen = _position(pair) if same and all(cosine is not None for cosine in cosines) else None
-    for place, key, vit, cosine, name in zip(
-        st.columns(2, gap="large"), "ab", pair.vits, cosines, pair.names, strict=True
-    ):
+    for (place, key, name), vit, cosine in zip(sides(pair), pair.vits, cosines, strict=True):
         with place:
-            st.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
             if cosine is None:
                 st.info(text["no positions"])
                 continue
@@ -137,9 +137,8 @@ def answers(pair: Pair, found: Comparison | None) -> None:
     text, (a, b) = pair.text, pair.recs
     agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
     st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs], pair.names)))
-    for place, key, rec, name in zip(st.columns(2, gap="large"), "ab", pair.recs, pair.names, strict=True):
+    for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
         with place:
-            st.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
             if not rec.labels:
                 st.info(text["no classes"])
                 continue

@@ -13,7 +13,7 @@ from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state.beside import comparisons
-from app.views.compare.pair import Pair
+from app.views.compare.pair import Pair, sides
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -87,9 +87,8 @@ def _shown(
     most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
     more = text["or more"] if most < max(one.max() for one in maps.both) else ""
     under = address(comparisons.photograph(*pair.me, False, found), "image/jpeg", "compared")
-    for place, key, mask, name in zip(st.columns(2, gap="large"), "ab", maps.both, pair.names, strict=True):
+    for (place, key, name), mask in zip(sides(pair), maps.both, strict=True):
         with place:
-            st.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
             drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
             _picture(pair, found, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
@@ -101,9 +100,9 @@ def _shown(
         _difference(pair, found, maps, (kind, of), cell, opacity)
     with two:
         st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation, pair.names)))
-        explain(text[f"how {kind}"], text[f"limits {kind}"])
         first, second = map(controls.verbatim, pair.names)
-        explain(text["how difference"].format(first=first, second=second))
+        differs = text["how difference"].format(first=first, second=second)
+        explain(f"{text[f'how {kind}']} {differs}", text[f"limits {kind}"])
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
         downloads(make, f"{kind}_difference", text["difference"], difference=maps.difference)
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.state.beside import comparisons
 from app.views.compare import charts, maps, pair, take
 
@@ -28,5 +28,5 @@ if st.session_state.get("picture", "rollout") not in shown:
 take.numbers(two)
 picture = controls.choice(text, "picture", list(shown), width="stretch")
 shown[picture](two, two.found)
-model_card.taught(vit)
+take.taught(two)
 take.handout(two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ from app.state.memory import budget
 from vitcore.models.cards import CARDS, DEFAULT
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from vitcore.figures.theme import Mode
     from vitcore.forward.compare import Comparison
     from vitcore.forward.recording import Recording
@@ -101,6 +104,14 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
     return Pair(text, vits, (rec, theirs), names, photo, found, controls.theme())
 
 
+def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:
+    """Two columns, each with its model's name above: the place, "a" or "b", and the name."""
+    places = st.columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
+    for place, key, name in zip(places, "ab", pair.names, strict=True):
+        place.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
+        yield place, key, name
+
+
 def _called(text: texts.Prose, first: Vit, other: Vit, asked: str) -> str:
     """What the second model is called, in the visitor's language."""
     title = first.card.title if asked in (second.RANDOM, second.ITSELF, *models.CHECKPOINTS) else other.card.title
@@ -162,7 +173,7 @@ def _size(text: texts.Prose, vit: Vit | None) -> str:
     names = {second.OWN: own} | {size: pixels(size) for size in offered}
     if st.session_state.get("b_px", second.OWN) not in names:
         st.session_state["b_px"] = second.OWN
-    return controls.named(text["b_px"], names, "b_px", width=170, disabled=not offered, help=text["b_px help"])
+    return controls.named(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])
 
 
 def _ready(text: texts.Prose, first: Vit) -> None:

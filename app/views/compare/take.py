@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import texts
 from app.components.listing.listing import listing
-from app.furniture import copy_link
+from app.furniture import controls, copy_link
 from app.state import session
 from app.state.beside import comparisons
 from app.views.compare.pair import Pair
@@ -46,6 +46,14 @@ def numbers(pair: Pair) -> None:
 
 def _number(value: float) -> str:
     return f"{value:.2f}" if value == value else "–"
+
+
+def taught(pair: Pair) -> None:
+    """Say so of a model that was made to imitate another: its pictures are the other's as well."""
+    for vit, name in zip(pair.vits, pair.names, strict=True):
+        if vit.card.teacher:
+            told = pair.text["taught"].format(model=controls.verbatim(name), teacher=vit.card.teacher)
+            st.caption(f":material/school: {told}")
 
 
 def handout(pair: Pair) -> None:
