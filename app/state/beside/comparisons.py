@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.state import insights, reports, session
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.forward.compare import Comparison, Maps
+    from vitcore.forward.compare import Comparison, Look, Maps
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -44,13 +45,20 @@ def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float3
     return left[0] if left else look_again(_vit, rec).tokens
 
 
-@budget.kept
-def compared(first: str, second: str, key: str, _vits: tuple[Vit, Vit], _photo: Photo) -> Comparison:
+def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo) -> Comparison:
     """The comparison of two models that attend over one grid each."""
-    from vitcore.forward.compare import Look, compare
+    from vitcore.forward.compare import Look
 
-    one, two = (Look(recording(vit, _photo), _tokens(vit.name, _photo.key, vit, _photo)) for vit in _vits)
-    return compare(one, two)
+    one, two = (Look(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
+    return replace(_compared(first, second, key, (one, two)), looks=(one, two))
+
+
+@budget.kept
+def _compared(first: str, second: str, key: str, _looks: tuple[Look, Look]) -> Comparison:
+    """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
+    from vitcore.forward.compare import compare
+
+    return replace(compare(*_looks), looks=())  # type: ignore[arg-type]
 
 
 @budget.kept
@@ -126,8 +134,6 @@ def again(first: str, second: str, key: str) -> tuple[Comparison, tuple[Vit, Vit
 
 def handout(first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str) -> bytes:
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
-    from dataclasses import replace
-
     from vitcore.report.compare import command_of
     from vitcore.report.compare import handout as made
 
