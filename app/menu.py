@@ -22,6 +22,7 @@ PAGES = (
     PageRow("positions", ":material/grid_on:", "pictures"),
     PageRow("distance", ":material/straighten:", "pictures"),
     PageRow("rollout", ":material/center_focus_strong:", "pictures"),
+    PageRow("compare", ":material/compare:", "pictures"),
     PageRow("train", ":material/model_training:", "train", False),
     PageRow("learn", ":material/movie:", "train", False),
     PageRow("fewshot", ":material/category:", "train", False),

@@ -249,7 +249,7 @@ CACHING = [
 ]  # small things, by their number
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
-    for name in ("models", "session", "runs", "insights", "reports", "features", "shuffles")
+    for name in ("models", "session", "runs", "insights", "reports", "features", "shuffles", "beside/comparisons")
 ]  # by bytes
 
 

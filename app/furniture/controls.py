@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -175,10 +176,13 @@ def _model_picker() -> None:
             model_card.show(card)
 
 
-def current(block: int | None = None, needs: str = "") -> tuple[Vit, Photo, Recording]:
+def current(
+    block: int | None = None, needs: str = "", record: Callable[..., Recording] = session.recording
+) -> tuple[Vit, Photo, Recording]:
     """The model, the photo and the recording the page shows; says on the page what went wrong and what was done.
 
-    A page that `needs` attention over one grid (its picture, in the reader's language) says why and stops where there is none.
+    `record` makes the recording, or has it already. A page that `needs` attention over one grid (its picture, in the reader's
+    language) says why and stops where there is none.
     """
     waiting, text = st.empty(), texts.prose("common")
 
@@ -200,7 +204,7 @@ def current(block: int | None = None, needs: str = "") -> tuple[Vit, Photo, Reco
     for note in photo.notes:
         st.caption(f":material/info: {verbatim(note)}")
     try:
-        return vit, photo, session.recording(vit, photo, None if block is None else min(block, vit.blocks - 1))
+        return vit, photo, record(vit, photo, None if block is None else min(block, vit.blocks - 1))
     except budget.NoRoomError:
         st.warning(text["no room now"], icon=":material/memory:")
         st.stop()

@@ -43,6 +43,8 @@ def lacking(text: texts.Prose, slug: str) -> str:
     if looks and state.get("photo") == session.UPLOAD and session.upload():
         said.append(text["lacks photo"])
     here = state.get("model") if looks else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
+    if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
+        here = state["b"]
     if str(here or "").startswith("runs/") and here != "runs/":
         said.append(text["lacks model"] if looks else text["lacks run"])
     return " ".join(said)

@@ -44,13 +44,57 @@ def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
 
 @budget.kept
 def loaded(name: str) -> Vit:
-    """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written."""
+    """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written.
+
+    `<name>~<how>` is a variant of a model: see `variant`.
+    """
     from vitcore.models import zoo
 
+    if "~" in name:
+        return _made_of(*name.rsplit("~", 1))
     run, _, written = name.partition("@")
     path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
     vit = zoo.load(path or name)
     return replace(vit, card=replace(vit.card, name=name)) if path else vit
+
+
+CHECKPOINTS = ("checkpoint", "checkpoint-before")  # folders of a run with its state at two steps
+
+
+def variant(vit: Vit, how: str) -> Vit:
+    """A model as it would be otherwise, kept as `<name>~<how>`.
+
+    how: "random" (weights drawn anew), "<high>x<wide>" (another input size), or one of CHECKPOINTS, a dot, and when it was written.
+    Raises: ModelError, for what can't be had; NoRoomError.
+    """
+    kept: Vit | None = budget.STORE.peek(_key(f"{vit.name}~{how}"))
+    if kept is None:
+        planned = shape(vit)
+        with budget.STORE.room(planned.weights_bytes + planned.pass_bytes):
+            pass
+    return kept or loaded(f"{vit.name}~{how}")
+
+
+def _made_of(base: str, how: str) -> Vit:
+    """What `variant` asks for."""
+    from vitcore.models import zoo
+    from vitcore.models.untrained import untrained
+
+    run, _, written = base.partition("@")
+    path = runs.model_of(run) if written else None
+    note = ""
+    if how == "random":
+        vit = untrained(loaded(base))
+    elif how.partition(".")[0] in CHECKPOINTS and path:
+        from vitcore.train.conducting.checkpoint import open_model
+        from vitcore.train.runs.files import RunFolder
+
+        vit, step = open_model(RunFolder(path), how.partition(".")[0])
+        note = str(step)
+    else:
+        high, wide = how.split("x")
+        vit = zoo.load(path or base, image_px=(int(high), int(wide)))
+    return replace(vit, card=replace(vit.card, name=f"{base}~{how}", note=note, teacher="", looker=""))
 
 
 def _key(version: str) -> budget.Key:

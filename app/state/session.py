@@ -64,15 +64,15 @@ def _photo(digest: str, name: str, lang: str, whose: str, _data: bytes | Path) -
 
 
 @budget.kept
-def _recording(model: str, key: str, whole: bool, _photo: Photo) -> Recording:
+def _recording(model: str, key: str, whole: bool, _photo: Photo, _record: Any = None) -> Recording:
     """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
     from vitcore.forward.recording import record
 
-    vit = models.loaded(model)
+    vit, make = models.loaded(model), _record or record
     if whole:
-        return record(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
+        return make(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
     with budget.STORE.room(models.shape(vit).pass_bytes):
-        return record(vit, _photo, lean=True)
+        return make(vit, _photo, lean=True)
 
 
 @budget.kept
@@ -313,10 +313,10 @@ def arrive(slug: str) -> None:
         forget_model_errors()
 
 
-def recording(model: Vit, image: Photo, block: int | None = None) -> Recording:
-    """What one forward pass left behind; with the maps of `block` among it, where one is named."""
+def recording(model: Vit, image: Photo, block: int | None = None, record: Any = None) -> Recording:
+    """What one forward pass left behind (`record` makes it); with the maps of `block` among it, where one is named."""
     whole = 2 * model.blocks * model.heads * model.grid.tokens**2 <= KEEP_MAPS_MB * 2**20
-    rec = _recording(model.name, image.key, whole, image)
+    rec = _recording(model.name, image.key, whole, image, record)
     if whole or block is None:
         return rec
     return replace(rec, maps={block: _heads(model.name, image.key, block, rec)})

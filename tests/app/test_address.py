@@ -49,6 +49,11 @@ SETTINGS = {
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
+    "compare": {
+        "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
+        "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
+        "opacity": ("70", 70),
+    },
     "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "in_head": ("2", 2)},
     "attention": {
         "block": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
@@ -66,12 +71,13 @@ def test_every_setting_is_in_the_address(slug):
     given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
-    # a camera is not opened by a link, nor a guess made; the language writes its own address, the bar's model is `model`
+    # a camera is not opened by a link, nor a guess made; the language writes its own address; bar and Compare show `model` again
     assert {key for key in unbound if not key.startswith("guess_")} <= {
         "camera_on",
         "lang",
         "animation_plays",
         "bar_model",
+        "a_model",
     }
     assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()} == {
         key: value for key, (_, value) in given.items()

@@ -32,7 +32,7 @@ class App:
     def run(self) -> "App":
         """Run the script, as after every touch of a control."""
         for box in self.at.selectbox:
-            if box.value not in [*box.options, None] and box.key == "model":
+            if box.value not in [*box.options, None] and box.key in ("model", "b"):
                 box.options.append(box.value)  # typed in; AppTest only knows options of the list
         self.at.run()
         return self

@@ -1,6 +1,7 @@
 """Two models beside each other on one photo: the same twice, models of other shapes, and the shell's verb."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vitcore
-from vitcore.forward.compare import compare, look, shown
+from vitcore.forward.compare import attention, beside, compare, look, look_again, shown
 from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
 from vitcore.shell.cli import main
@@ -48,6 +49,24 @@ def test_a_look_is_a_recording_and_the_models_own_tokens(tiny, photo):
     for hook in hooks:
         hook.remove()
     np.testing.assert_array_equal(one.tokens, torch.cat(states)[:, tiny.grid.prefix :].numpy())
+
+
+def test_a_look_at_a_recording_that_is_there(tiny, photo):
+    one = look(tiny, photo)
+    again = look_again(tiny, one.rec)
+    assert again.rec is one.rec and not again.tokens.flags.writeable
+    np.testing.assert_allclose(again.tokens, one.tokens, atol=1e-4)  # the model's own kernel, the weights not watched
+
+
+def test_the_attention_of_a_layer_on_one_grid(tiny, other, photo):
+    a, b = look(tiny, photo, maps=range(3)), look(other, photo, maps=range(5))
+    mean = np.mean([attention(a.rec, 1, head) for head in range(3)], 0)
+    np.testing.assert_allclose(attention(a.rec, 1), mean, rtol=1e-2, atol=1e-4)  # heads are kept in half precision
+    np.testing.assert_array_equal(attention(a.rec, 2, 1, 5), a.rec.head_maps(2, 5)[1])
+    np.testing.assert_array_equal(attention(a.rec, 0, token=5), a.rec.grid.to_map(a.rec.fused["mean"][0][5]))
+    maps = beside(compare(a, b).grid, attention(a.rec, 1), attention(b.rec, 4, 0))
+    assert [one.shape for one in maps.both] == [(4, 4)] * 2 and np.allclose([one.sum() for one in maps.both], 1)
+    np.testing.assert_allclose(maps.difference, 100 * (maps.both[0] - maps.both[1]))
 
 
 def test_models_of_other_shapes_are_compared_on_one_grid(tiny, other, photo):
@@ -112,15 +131,28 @@ def test_json_and_figures(two, capsys, tmp_path):
     assert np.allclose(np.sum(found["rollouts"], (1, 2)), 1) and 0 <= found["divergence_bits"] <= 1
     files = {file.name for file in (tmp_path / "out").iterdir()}
     pictures = {"rollout-a", "rollout-b", "distance-a", "distance-b", "difference", "cka"}
-    assert files == {f"{name}.png" for name in pictures} | {"compare.npz"}
+    assert files == {f"{name}.png" for name in pictures} | {"compare.npz", "compare.html"}
     for name in pictures:
         assert Image.open(tmp_path / "out" / f"{name}.png").size[0] > 300
     numbers = np.load(tmp_path / "out" / "compare.npz")
     np.testing.assert_allclose(numbers["cka"], found["cka"])
 
 
+def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
+    from vitcore.report.compare import handout
+
+    found = compare(look(tiny, photo), look(other, photo))
+    page = handout(found, (tiny, other), ("<one>", "two & more"), command="vitcore compare one two").decode()
+    assert "<one>" not in page and "&lt;one&gt;" in page and "two &amp; more" in page
+    assert re.findall(r"(?:src|srcset|href)=\"(?!data:)", page) == [] and "<script src" not in page
+    assert page.count("data:image/svg+xml") == 12, "six figures, each for light and for dark pages"
+    numbers = json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', page, re.S)[1])
+    assert np.shape(numbers["cka"]) == (3, 5) and numbers["rank_correlation"] == found.rank_correlation
+    assert f"{found.rank_correlation:.2f}" in page and "Resampled" in page
+
+
 def test_figures_share_their_scales(tiny, other, photo):
-    from vitcore.shell.compare import figures_of
+    from vitcore.report.compare import figures_of
 
     drawn = figures_of(compare(look(tiny, photo), look(other, photo)), (tiny, other))
     tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]

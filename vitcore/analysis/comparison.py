@@ -44,6 +44,11 @@ class Common:
         found = np.einsum("cw,lrwd->lrcd", across, lower, optimize=True)
         return found.reshape(len(states), self.rows * self.cols, -1)
 
+    def patch(self, which: int, cell: int) -> int:
+        """The patch of model 0 or 1 that a cell, counted in reading order, has most of."""
+        row, col = divmod(cell, self.cols)
+        return int(self.down[which][row].argmax()) * self.across[which].shape[1] + int(self.across[which][col].argmax())
+
 
 def common(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> Common:
     """The finest grid whose cells are no smaller than either model's patches, over what both see of the photo.
@@ -100,6 +105,17 @@ def _grams(tokens: NDArray) -> NDArray[np.float32]:
         size = np.linalg.norm(product := (x @ x.T).ravel())
         np.divide(product, size if size > 0 else np.nan, out=into)
     return found
+
+
+def subspace_overlap(a: NDArray, b: NDArray) -> float:
+    """How much the spaces that orthonormal rows a (K, D) and b (K, D) span have in common, 0 to 1: ‖A·Bᵀ‖² / K.
+
+    The mean squared cosine of the principal angles between them; two spaces drawn at random have about K / D.
+    """
+    a, b = (np.asarray(one, np.float64).reshape(len(one), -1) for one in (a, b))
+    if a.shape != b.shape:
+        raise ValueError(f"spaces of {a.shape} and {b.shape} can't be compared")
+    return float(((a @ b.T) ** 2).sum() / len(a))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from vitcore.analysis.comparison import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
 from vitcore.analysis.relevance import difference_points, rank_correlation, share
 from vitcore.forward.exchanged import Watched, with_parts
-from vitcore.forward.recording import Recording, record
+from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
@@ -50,9 +50,41 @@ class Comparison:
     def block_by_block(self) -> list[tuple[int, int, float]]:
         """(block, block, CKA): every block of the model that has more beside the other's at the same depth, last with last."""
         few, many = sorted(self.cka.shape)
-        paired = [(i, (2 * i + 1) * few // (2 * many)) for i in range(many)]
+        paired = [(i, same_depth(i, many, few)) for i in range(many)]
         pairs = paired if self.cka.shape[0] == many else [(j, i) for i, j in paired]
         return [(i, j, float(self.cka[i, j])) for i, j in pairs]
+
+
+def same_depth(block: int, blocks: int, others: int) -> int:
+    """The block of a model with `others` blocks that is as deep as this one among `blocks`: last beside last."""
+    return (2 * block + 1) * others // (2 * blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Two maps (rows, cols) on one grid, each as shares of its own total, their difference in percentage points, and how
+    alike they rank the places (Spearman's)."""
+
+    both: tuple[NDArray[np.float64], NDArray[np.float64]]
+    difference: NDArray[np.float64]
+    rank_correlation: float
+
+
+def beside(grid: Common, one: NDArray, two: NDArray) -> Maps:
+    """A map of each model, each on the grid of its patches, on one grid."""
+    a, b = (share(grid.cells(i, values)) for i, values in enumerate((one, two)))
+    return Maps((a, b), difference_points(a, b), rank_correlation(a, b))
+
+
+def attention(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
+    """(rows, cols) attention of a token (default: where the answer is read) in a block: of one head, or the heads' mean.
+
+    Raises: KeyError, for a head of a block whose maps were not kept.
+    """
+    if head is not None:
+        return rec.head_maps(block, token)[head]
+    weights = rec.of_blocks()[block].astype(np.float32)
+    return rec.grid.to_map(rec.readout @ weights if token is None else weights[token])
 
 
 class _Block(Watched):
@@ -70,6 +102,22 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
     """
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
+    module, states = _keeping(vit)
+    return Look(record(replace(vit, module=module), image, **settings), _stacked(states))
+
+
+@torch.inference_mode()
+def look_again(vit: Vit, rec: Recording) -> Look:
+    """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
+    if not vit.is_global:
+        raise ModelError(vit.why_not(say("a comparison of blocks")))
+    module, states = _keeping(vit)
+    module(to_input(vit, rec.seen.pixels))
+    return Look(rec, _stacked(states))
+
+
+def _keeping(vit: Vit) -> tuple[Any, list[Tensor]]:
+    """The model, leaving its patches' tokens in a list as they leave each block; and that list."""
     states: list[Tensor] = []
     first = vit.grid.prefix
 
@@ -77,10 +125,13 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
         states.append(result[0, first:].float())
 
     watched = nn.Sequential(*(_Block(block, keep) for block in vit.module.blocks))
-    rec = record(replace(vit, module=with_parts(vit.module, blocks=watched)), image, **settings)
-    tokens = torch.stack(states).numpy()
+    return with_parts(vit.module, blocks=watched), states
+
+
+def _stacked(states: list[Tensor]) -> NDArray[np.float32]:
+    tokens: NDArray[np.float32] = torch.stack(states).numpy()
     tokens.flags.writeable = False
-    return Look(rec, tokens)
+    return tokens
 
 
 def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Comparison:
@@ -95,10 +146,10 @@ def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Compar
         raise ValueError("the two models looked at different photos")
     grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].seen.box, recs[1].seen.box)
     grid, coarse = common(grids, boxes), common(grids, boxes, MOST_POSITIONS)
-    one, two = (share(grid.cells(i, rec.rollout(None, fusion, **settings))) for i, rec in enumerate(recs))
+    maps = beside(grid, *(rec.rollout(None, fusion, **settings) for rec in recs))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     return Comparison(
-        (a, b), grid, (one, two), difference_points(one, two), rank_correlation(one, two),
+        (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
         linear_cka(tokens[0], tokens[1]), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
     )  # fmt: skip
 

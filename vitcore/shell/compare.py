@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from vitcore.forward.compare import Comparison
     from vitcore.models.zoo import Vit
 
@@ -24,7 +22,9 @@ def add(verbs: Any, load: Callable[[str], Vit]) -> None:
     verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
     verb.add_argument("second", metavar="B", help="another")
     verb.add_argument("photo", type=Path)
-    verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, and the numbers as NPZ")
+    verb.add_argument(
+        "--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ"
+    )
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     verb.set_defaults(run=lambda args: compare(args, load))
 
@@ -33,6 +33,7 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare as beside
     from vitcore.forward.recording import as_photo
+    from vitcore.report.compare import facts
 
     photo = as_photo(args.photo)
     vits = load(args.first), load(args.second)
@@ -43,29 +44,6 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
         print("\n".join(table(found)))
     if args.out:
         write(found, vits, args.out, quiet=args.json)
-
-
-def facts(found: Comparison) -> dict[str, Any]:
-    """All numbers of a comparison, as JSON has them; null where there is none."""
-    both, answers = found.looks, found.answers
-    models = [{
-        "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
-        "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
-        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
-    } for side in both]  # fmt: skip
-    return {
-        "models": models, "grid": [found.grid.rows, found.grid.cols], "resampled": found.grid.resampled,
-        "box_px": list(found.grid.box), "rank_correlation": _number(found.rank_correlation),
-        "rollouts": [mask.tolist() for mask in found.rollouts], "difference_points": found.difference.tolist(),
-        "cka": [[_number(value) for value in row] for row in found.cka],
-        "cka_grid": [found.cka_grid.rows, found.cka_grid.cols], "cka_resampled": found.cka_grid.resampled,
-        "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
-        "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
-    }  # fmt: skip
-
-
-def _number(value: float) -> float | None:
-    return float(value) if value == value else None
 
 
 def table(found: Comparison) -> list[str]:
@@ -113,10 +91,11 @@ def _answers(found: Comparison) -> list[str]:
 
 
 def write(found: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
-    """Figures as PNG, what is compared on one scale, and the numbers as compare.npz."""
+    """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
     import numpy as np
 
     from vitcore.figures import print_figure
+    from vitcore.report.compare import command_of, figures_of, handout
 
     out.mkdir(parents=True, exist_ok=True)
     for name, fig in figures_of(found, vits).items():
@@ -127,37 +106,7 @@ def write(found: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = Fal
         out / "compare.npz", rollout_a=found.rollouts[0], rollout_b=found.rollouts[1], difference=found.difference,
         cka=found.cka, distance_px_a=found.looks[0].rec.distance_px, distance_px_b=found.looks[1].rec.distance_px,
     )  # fmt: skip
+    photo = found.looks[0].rec.photo.name
+    (out / "compare.html").write_bytes(handout(found, vits, command=command_of(vits[0].name, vits[1].name, photo)))
     if not quiet:
-        print(out / "compare.npz")
-
-
-def figures_of(found: Comparison, vits: tuple[Vit, Vit]) -> dict[str, go.Figure]:
-    """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
-    import numpy as np
-
-    from vitcore import figures
-    from vitcore.analysis.distance import uniform_distance_px
-    from vitcore.figures.attention import scale_top
-    from vitcore.forward.compare import shown
-    from vitcore.grid import Grid
-    from vitcore.translation import say
-
-    photo, grid = shown(found), Grid(found.grid.rows, found.grid.cols, 1)
-    names = found.looks[0].rec.model, found.looks[1].rec.model
-    most = scale_top(np.stack(found.rollouts))
-    reach = max(float(side.rec.distance_px.max()) / side.rec.grid.image_px[1] for side in found.looks)
-    drawn: dict[str, go.Figure] = {}
-    for letter, side, mask, vit in zip("ab", found.looks, found.rollouts, vits, strict=True):
-        wide = side.rec.grid.image_px[1]
-        drawn[f"rollout-{letter}"] = figures.gathered(
-            mask, photo, grid, say("Attention rollout"), most, about=side.rec.model
-        )
-        drawn[f"distance-{letter}"] = figures.distance(
-            side.rec.distance_px, side.rec.grid, uniform_distance_px(vit.grid), most_px=reach * wide
-        )
-    drawn["difference"] = figures.relevance(
-        found.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
-        say("percentage points"), signed=True,
-    )  # fmt: skip
-    drawn["cka"] = figures.cka(found.cka, names)
-    return drawn
+        print(out / "compare.npz", out / "compare.html", sep="\n")

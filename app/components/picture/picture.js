@@ -1,6 +1,7 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
 const states = new WeakMap()
+const groups = new Map() // pictures that point at the same patch together: the name of a group, and what shows it in each
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const canvas = parentElement.querySelector("canvas")
@@ -23,13 +24,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
   for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.overlay) s.pictures.delete(old)
 
-  const show = (slot, fromKeys) => {
+  const follow = slot => {
     if (slot === s.hover) return
     s.hover = slot
-    if (fromKeys) s.cursor = slot
     caption.textContent = describe(slot ?? slotOf(s.data.selected, s.data), s.data)
     draw(canvas, s)
   }
+  const show = (slot, fromKeys) => {
+    if (fromKeys) s.cursor = slot
+    if (slot === s.hover) return
+    follow(slot)
+    for (const other of groups.get(s.data.group) ?? []) if (other !== follow) other(slot)
+  }
+  leave(s)
+  s.follow = follow
+  if (data.group) groups.set(data.group, (groups.get(data.group) ?? new Set()).add(follow))
+  s.group = data.group
   canvas.onpointermove = e => show(slotAt(e, canvas, s), false)
   canvas.onpointerleave = () => show(null, false)
   canvas.onclick = e => {
@@ -52,9 +62,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
   caption.textContent = describe(s.hover ?? slotOf(data.selected, data), data)
   draw(canvas, s)
-  return () => s.observer.disconnect()
+  return () => { leave(s); s.observer.disconnect() }
 }
 
+const leave = s => groups.get(s.group)?.delete(s.follow)
 const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const patchIn = (slot, data) => (data.order ? data.order[slot] : slot)
 const slotOf = (patch, data) => (data.order && patch !== null ? data.order.indexOf(patch) : patch)

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ortho_group
 
-from vitcore.analysis.comparison import agreement, common, linear_cka
+from vitcore.analysis.comparison import agreement, common, linear_cka, subspace_overlap
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.grid import Grid
 
@@ -127,3 +127,27 @@ def test_many_positions_are_made_fewer():
     np.testing.assert_allclose(found.down[0].sum(1), 1)
     smooth = np.add.outer(np.arange(37.0), np.arange(37.0))
     assert rank_correlation(found.cells(0, smooth), np.add.outer(np.arange(20.0), np.arange(20.0))) > 0.99
+
+
+# Spaces and places
+
+
+def test_spaces_overlap_by_their_directions_and_not_by_their_bases():
+    turned = ortho_group.rvs(3, random_state=0)
+    axes = np.eye(8)
+    assert subspace_overlap(axes[:3], turned @ axes[:3]) == pytest.approx(1)
+    assert subspace_overlap(axes[:3], axes[3:6]) == 0
+    assert subspace_overlap(axes[:2], axes[1:3]) == pytest.approx(0.5), "one direction of two"
+    tilted = np.cos(0.3) * axes[:1] + np.sin(0.3) * axes[5:6]
+    assert subspace_overlap(axes[:1].reshape(1, 2, 4), tilted) == pytest.approx(np.cos(0.3) ** 2)
+    with pytest.raises(ValueError, match="can't be compared"):
+        subspace_overlap(axes[:2], axes[:3])
+
+
+def test_a_cell_is_the_patch_that_it_has_most_of():
+    found = common((Grid(4, 4, 16), Grid(8, 8, 8)), (WHOLE, WHOLE))
+    assert (found.rows, found.cols) == (4, 4)
+    assert [found.patch(0, cell) for cell in (0, 5, 15)] == [0, 5, 15]
+    assert found.patch(1, 5) in (18, 19, 26, 27), "row 1, column 1 holds rows and columns 2 and 3"
+    same = common((Grid(4, 4, 16), Grid(4, 4, 8)), (WHOLE, WHOLE))
+    assert [same.patch(1, cell) for cell in range(16)] == list(range(16))

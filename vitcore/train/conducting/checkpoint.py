@@ -1,21 +1,26 @@
 """Checkpoints and model files of a run: written whole or not at all, the one before kept in case the newest is damaged."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from vitcore.errors import first_line
+from vitcore.models import zoo
+from vitcore.models.cards import ModelError
+from vitcore.models.zoo import Vit
 from vitcore.train.learning.loop import Training
 from vitcore.train.learning.model import architecture
 from vitcore.train.runs.files import RunError, RunFolder, explained, replace, write
 from vitcore.translation import say
 
 WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
+VIT = re.compile(r"(?:(?:module|_orig_mod)\.)*vit\.")  # the model in an objective, or in an average of it
 
 
 def save(run: Training, folder: RunFolder) -> None:
@@ -82,3 +87,22 @@ def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
         "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": input_, "labels": list(run.classes),
         "trained": {"steps": run.step, "last": run.seen},
     }  # fmt: skip
+
+
+def open_model(folder: RunFolder, which: str = "checkpoint") -> tuple[Vit, int]:
+    """The model as it is in a run's `checkpoint` or `checkpoint-before`, and the step: its average where there is one.
+
+    Raises: ModelError, for a run that has left no model yet, or a checkpoint that is not there or can't be read.
+    """
+    vit = zoo.load(folder.path)
+    try:
+        told = torch.load(folder.path / which / "custom_checkpoint_0.pkl", map_location="cpu", weights_only=True)
+        whole = told.get("average") or load_file(folder.path / which / "model.safetensors")
+        mine = {VIT.sub("", name, count=1): value.float() for name, value in whole.items() if VIT.match(name)}
+        vit.module.load_state_dict(mine)
+    except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
+        reason = first_line(error, 120)
+        raise ModelError(
+            say("the checkpoint of run {id} can't be read: {reason}", id=folder.id, reason=reason)
+        ) from error
+    return vit, int(told["step"])

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 import vitcore
 from tests.shells import shell, start, two_processes
 from tests.vitcore.train.conftest import TINY
+from vitcore.models.cards import ModelError
 from vitcore.train.conducting import checkpoint
 from vitcore.train.conducting.conduct import conduct
 from vitcore.train.learning import loop
@@ -64,6 +65,17 @@ def test_a_run_leaves_everything_behind(new_run):
     assert vit.labels == tuple("0123456789") and vit.grid.rows == 4
     rec = vitcore.record(vit, frames_photo())
     assert rec.rollout().shape == (4, 4) and len(rec.top(3)) == 3
+
+
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_a_run_opens_at_its_checkpoint(new_run, average):
+    folder = new_run(steps=2, warmup_steps=1, average_decay=average)
+    conduct(folder, quiet)
+    vit, step = checkpoint.open_model(folder)
+    kept = vitcore.load(folder.path).module.state_dict()  # the last evaluation, at the same step
+    assert step == 2 and all(torch.equal(value, kept[name]) for name, value in vit.module.state_dict().items())
+    with pytest.raises(ModelError, match="can't be read"):
+        checkpoint.open_model(folder, "checkpoint-before")
 
 
 def frames_photo():

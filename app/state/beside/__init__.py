@@ -1,0 +1,1 @@
+"""Two models beside each other: which the second is, and what is computed of both."""

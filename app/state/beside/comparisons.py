@@ -1,0 +1,144 @@
+"""What two models make of one photo, computed once and kept: their tokens, the comparison, maps on one grid, the handout."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app.state import insights, reports, session
+from app.state.memory import budget
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.compare import Comparison, Look, Maps
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
+    from vitcore.report.settings import Origin
+
+Settings = tuple[tuple[str, float | str], ...]
+
+
+def recording(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
+    """As the session's; the tokens are kept from the same forward pass, where it is the first."""
+    if vit.is_global:
+        _tokens(vit.name, photo.key, vit, photo)
+    return session.recording(vit, photo, block)
+
+
+@budget.kept
+def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float32]:
+    """The patches' tokens (L, N, D) as they leave each block; read-only."""
+    from vitcore.forward.compare import look, look_again
+
+    left = []
+
+    def record(vit: Vit, image: Photo, **settings: Any) -> Recording:
+        one = look(vit, image, **settings)
+        left.append(one.tokens)
+        return one.rec
+
+    rec = session.recording(_vit, _photo, record=record)
+    return left[0] if left else look_again(_vit, rec).tokens
+
+
+def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo) -> Comparison:
+    """The comparison of two models that attend over one grid each."""
+    from vitcore.forward.compare import Look
+
+    one, two = (Look(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
+    return replace(_compared(first, second, key, (one, two)), looks=(one, two))
+
+
+@budget.kept
+def _compared(first: str, second: str, key: str, _looks: tuple[Look, Look]) -> Comparison:
+    """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
+    from vitcore.forward.compare import compare
+
+    return replace(compare(*_looks), looks=())  # type: ignore[arg-type]
+
+
+@budget.kept
+def rollouts(
+    first: str, second: str, key: str, cell: int | None, settings: Settings, _vits: tuple[Vit, Vit], _found: Comparison
+) -> Maps:
+    """What a place (or where the answer is read) gathered in each, on one grid."""
+    from vitcore.forward.compare import beside
+
+    recs = [side.rec for side in _found.looks]
+    maps = [
+        insights.rollout(vit.name, rec.photo.key, None if cell is None else _found.grid.patch(i, cell), settings, vit, rec)
+        for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
+    ]  # fmt: skip
+    return beside(_found.grid, maps[0], maps[1])
+
+
+@budget.kept
+def attentions(
+    first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit],
+    _found: Comparison,
+) -> Maps:  # fmt: skip
+    """What a place (or where the answer is read) attends to in a block of each, on one grid."""
+    from vitcore.forward.compare import attention, beside
+
+    maps = []
+    for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
+        rec = session.recording(vit, _found.looks[i].rec.photo, None if head is None else block)
+        token = None if cell is None else rec.grid.prefix + _found.grid.patch(i, cell)
+        maps.append(attention(rec, block, head, token))
+    return beside(_found.grid, maps[0], maps[1])
+
+
+@budget.kept
+def overlay(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
+    """A map in colours up to `most`, to be laid on the photo, as a data address."""
+    from vitcore.figures.attention import heat, heat_size
+    from vitcore.figures.theme import data_uri
+    from vitcore.grid import Grid
+
+    return data_uri(heat(_values, heat_size(Grid(*_values.shape, 1)), most))
+
+
+@budget.kept
+def overlay_signed(first: str, second: str, key: str, of: Hashable, _values: NDArray) -> str:
+    """A difference in red and blue, to be laid on the photo in grey, as a data address."""
+    from vitcore.figures.relevance import drawn
+    from vitcore.figures.theme import data_uri
+    from vitcore.grid import Grid
+
+    return data_uri(drawn(_values, Grid(*_values.shape, 1), True))
+
+
+@budget.kept
+def photograph(first: str, second: str, key: str, grey: bool, _found: Comparison) -> bytes:
+    """The part of the photo that both models see, as a JPEG file."""
+    import numpy as np
+    from PIL import Image
+
+    from vitcore.figures.relevance import grey as without_colours
+    from vitcore.figures.theme import encoded
+    from vitcore.forward.compare import shown
+
+    pixels = shown(_found)
+    return encoded(np.asarray(without_colours(Image.fromarray(pixels))) if grey else pixels, photo=True)[0]
+
+
+def again(first: str, second: str, key: str) -> tuple[Comparison, tuple[Vit, Vit]]:
+    """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
+    (one, rec), (two, _) = (session.again(name, key, "mean") for name in (first, second))
+    return compared(first, second, key, (one, two), rec.photo), (one, two)
+
+
+def handout(first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str) -> bytes:
+    """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
+    from vitcore.report.compare import command_of
+    from vitcore.report.compare import handout as made
+
+    found, vits = again(first, second, key)
+    plain = "~" not in second  # the shell knows models, not variants of them
+    file = f"assets/samples/{sample}.jpg" if sample else found.looks[0].rec.photo.name
+    command = command_of(*(name.partition("@")[0] for name in (first, second)), file) if plain else ""
+    return made(found, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

@@ -1,0 +1,82 @@
+"""The model that stands beside the chosen one: another, or the chosen one otherwise (random weights, other input, other step)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.state import models, runs
+from app.state.memory import budget
+from vitcore.models.cards import DEFAULT, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.models.zoo import Vit
+
+RANDOM, ITSELF = "random", "itself"
+OWN = "own"  # the input size that a model was made for
+FACTORS = (0.5, 0.75, 1.5, 2)  # of its rows and columns
+LEAST, MOST = 4, 1600  # rows or columns, and patches
+
+
+def steps(name: str) -> list[str]:
+    """The checkpoints of `runs/<id>`, by the names of their folders: its state at up to two steps."""
+    path = runs.model_of(name.partition("@")[0])
+    return [which for which in models.CHECKPOINTS if path and (path / which / "model.safetensors").is_file()]
+
+
+def sizes(vit: Vit) -> dict[str, tuple[int, int]]:
+    """Other input sizes (height, width) a model can be given, by name; none where its positions can't be resampled."""
+    if not vit.is_global or vit.structure.axes or not hasattr(vit.module, "set_input_size"):
+        return {}
+    (high, wide), grid = vit.grid.step_px, vit.grid
+    shapes = [(round(grid.rows * factor), round(grid.cols * factor)) for factor in FACTORS]
+    fit = [(r, c) for r, c in shapes if min(r, c) >= LEAST and r * c <= MOST and (r, c) != (grid.rows, grid.cols)]
+    return {f"{r * high}x{c * wide}": (r * high, c * wide) for r, c in fit}
+
+
+def base(first: Vit, asked: str, progress: Callable[[int, int], None]) -> Vit:
+    """The model that is asked for at its own input size, downloaded if need be. Raises: ModelError, NoRoomError."""
+    if asked == RANDOM:
+        return models.variant(first, RANDOM)
+    if asked == ITSELF:
+        return first
+    if asked in steps(first.name):
+        path = runs.model_of(first.name.partition("@")[0])
+        assert path, "it has steps"
+        return models.variant(first, f"{asked}.{(path / asked / 'model.safetensors').stat().st_mtime_ns}")
+    return models.have(asked, asked == DEFAULT, progress)
+
+
+def have(first: Vit, asked: str, progress: Callable[[int, int], None]) -> Vit | None:
+    """The same; None where it can't be had (`problem` says why), which is not tried again until `forget` or another is asked."""
+    return _tried((first.name, asked), lambda: base(first, asked, progress))
+
+
+def resized(vit: Vit, size: str) -> Vit | None:
+    """A model at one of its `sizes`, or as it is at OWN; None where it can't be had, as of `have`."""
+    return vit if size not in sizes(vit) else _tried((vit.name, size), lambda: models.variant(vit, size))
+
+
+def _tried(what: tuple[str, str], make: Callable[[], Vit]) -> Vit | None:
+    known = st.session_state.setdefault("_beside_problems", {})
+    if what in known:
+        return None
+    try:
+        return make()
+    except (ModelError, budget.NoRoomError) as error:
+        known.clear()
+        known[what] = str(error) or texts.prose("common")["no room now"]
+        return None
+
+
+def problem() -> str:
+    """Why the second model could not be had."""
+    return next(iter(st.session_state.get("_beside_problems", {}).values()), "")
+
+
+def forget() -> None:
+    """Let it be tried again."""
+    st.session_state["_beside_problems"] = {}

@@ -1,0 +1,147 @@
+"""The other pictures of two models: distances, tokens, filters, positions and answers, each pair on one scale, with its number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components import address
+from app.components.figure import explain, figure
+from app.components.picture.picture import picture
+from app.furniture import controls
+from app.state import session
+from app.views.compare.pair import Pair, sides
+
+if TYPE_CHECKING:
+    from vitcore.forward.compare import Comparison
+
+SHOWN = 28  # components of the filters, the paper's number
+WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
+
+
+def distance(pair: Pair, found: Comparison) -> None:
+    """One dot per head over depth, on axes that reach as far of what each model sees."""
+    from vitcore.report import compare
+
+    text = pair.text
+    cls = controls.choice(text, "cls", ["drop", "renormalise"])
+    px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec in pair.recs]
+    st.markdown(controls.verbatim(compare.of_distances(px, pair.vits, pair.names)))
+    drawn = compare.distances(px, pair.vits, pair.mode, cls)
+    for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
+        with place:
+            figure(fig, f"distance_{key}", f"{text['picture.distance']}: {name}", **{f"distance_px_{key}": array})
+    explain(text["how distance"], text["limits distance"])
+
+
+def tokens(pair: Pair, found: Comparison) -> None:
+    """Linear CKA of every layer of one beside every layer of the other."""
+    from vitcore import figures
+    from vitcore.report import compare
+
+    text = pair.text
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        fig = figures.cka(found.cka, pair.names, pair.mode)
+        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], cka=found.cka)
+    with right:
+        st.markdown(controls.verbatim(compare.of_tokens(found, pair.names)))
+        st.caption(compare.on(found.cka_grid))
+        rows = found.block_by_block
+        st.dataframe(
+            {text["layer of"].format(model=f"A · {pair.names[0]}"): [i for i, *_ in rows],
+             text["layer of"].format(model=f"B · {pair.names[1]}"): [j for _, j, _ in rows],
+             "CKA": [round(value, 3) for *_, value in rows]},
+            hide_index=True, alt=text["table"],
+        )  # fmt: skip
+
+
+def filters(pair: Pair, found: Comparison | None) -> None:
+    """The first principal components of both, and how much of the spaces that they span is the same."""
+    from vitcore import figures
+    from vitcore.analysis import comparison
+    from vitcore.analysis import filters as of_filters
+    from vitcore.figures.theme import fitted_to
+
+    text = pair.text
+    parts = [session.components(vit.name) for vit in pair.vits]
+    count = min([SHOWN, *(len(part.variance) for part in parts if part)])
+    if parts[0] and parts[1]:
+        needed = [of_filters.needed(part.variance, 0.9) for part in parts if part]
+        st.markdown(
+            controls.verbatim(
+                text.fill("needed", first=pair.names[0], second=pair.names[1], one=needed[0], two=needed[1])
+            )
+        )
+        one, two = (part.vectors[:count] for part in parts if part)
+        if one.shape == two.shape:
+            shared, chance = comparison.subspace_overlap(one, two), count / one[0].size
+            st.markdown(text.fill("overlap", count=count, shared=f"{shared:.0%}", chance=f"{chance:.0%}"))
+        else:
+            st.markdown(text["no overlap"])
+    for (place, key, name), part in zip(sides(pair), parts, strict=True):
+        with place:
+            if part is None:
+                st.info(text["no filters"])
+                continue
+            fig = fitted_to(
+                figures.filters(of_filters.as_picture(part.vectors[:count]), part.variance, pair.mode), WIDE_PX
+            )
+            alt = f"{text['picture.filters']}: {name}"
+            figure(fig, f"filters_{key}", alt, **{f"components_{key}": part.vectors, f"variance_{key}": part.variance})
+    explain(text["how filters"], text["limits filters"])
+
+
+def positions(pair: Pair, found: Comparison | None) -> None:
+    """The tiles of both, and how closely similarity follows distance in each."""
+    from vitcore.analysis.positions import correlation_with_distance
+    from vitcore.figures.theme import DIVERGING
+
+    text = pair.text
+    cosines = [session.similarity(vit.name) for vit in pair.vits]
+    same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
+    if cosines[0] is not None and cosines[1] is not None:
+        one, two = (correlation_with_distance(cosine, vit.grid) for cosine, vit in zip(cosines, pair.vits, strict=True))
+        numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
+        facts = {"first": pair.names[0], "second": pair.names[1]} | numbers
+        st.markdown(controls.verbatim(text["follows"].format(**facts)))
+    chosen = _position(pair) if same and all(cosine is not None for cosine in cosines) else None
+    for (place, key, name), vit, cosine in zip(sides(pair), pair.vits, cosines, strict=True):
+        with place:
+            if cosine is None:
+                st.info(text["no positions"])
+                continue
+            grid = vit.grid
+            picture(
+                address(session.tiles(vit.name), "image/png", f"tiles_{key}"), grid.rows, grid.cols, grid.step_px,
+                key=f"{key}_tiles", target="position", label=f"{text['picture.positions']}: {name}", selected=chosen,
+                gutter_px=grid.patch_px / 8, lines=False, smooth=False, group="tiles" if same else "",
+                values=None if chosen is None else cosine[chosen].tolist(), unit=text["cosine"],
+            )  # fmt: skip
+            controls.scale_strip(DIVERGING, -1, 1, text["cosine"], f"{key}_cosine")
+    explain(text["how positions"], text["limits positions"])
+
+
+def _position(pair: Pair) -> int:
+    grid = pair.vits[0].grid
+    return controls.number(pair.text["position"], "position", grid.patches, grid.middle, width=130)
+
+
+def answers(pair: Pair, found: Comparison | None) -> None:
+    """The five likeliest classes of both, on one axis, and how alike the answers are."""
+    from vitcore import figures
+    from vitcore.analysis.comparison import agreement
+    from vitcore.report import compare
+
+    text, (a, b) = pair.text, pair.recs
+    agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
+    st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs], pair.names)))
+    for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
+        with place:
+            if not rec.labels:
+                st.info(text["no classes"])
+                continue
+            figure(figures.predictions(rec.top(), pair.mode), f"answers_{key}", f"{text['picture.answers']}: {name}",
+                   **{f"logits_{key}": rec.logits})  # fmt: skip
+    explain(text["how answers"], text["limits answers"])

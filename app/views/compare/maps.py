@@ -1,0 +1,158 @@
+"""Two maps on the photo, on one scale and one grid, and their difference: rollout, and the attention of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.components import address
+from app.components.figure import downloads, explain
+from app.components.picture.picture import picture
+from app.furniture import controls
+from app.state.beside import comparisons
+from app.views.compare.pair import Pair, sides
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from numpy.typing import NDArray
+
+    from vitcore.forward.compare import Comparison, Maps
+
+Me = tuple[str, str, str]  # both models and the photo, by what they are kept under
+
+
+def rollout(pair: Pair, found: Comparison) -> None:
+    """What was gathered through all layers."""
+    text = pair.text
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cell = _asked(pair, found)
+        with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
+            settings: dict[str, Any] = {"fusion": controls.choice(text, "fusion", ["mean", "max", "min"])}
+            settings["discard_ratio"] = controls.slider(text["discard"], "discard", 0, 95, 0) / 100
+            settings["residual"] = controls.slider(text["residual"], "residual", 0, 95, 50) / 100
+            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+    items = tuple(sorted(settings.items()))
+    maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, found)
+    _shown(pair, found, maps, "rollout", (cell, items), cell, opacity / 100)
+
+
+def attention(pair: Pair, found: Comparison) -> None:
+    """What is attended to in one layer; in the other model, in the layer at the same depth."""
+    from vitcore.forward.compare import same_depth
+
+    text = pair.text
+    blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
+    deep = max(blocks)
+    named = {"mean": text["mean of heads"]} | {str(head): text["head"].format(head=head) for head in range(heads)}
+    if st.session_state.get("both_head", "mean") not in named:
+        st.session_state["both_head"] = "mean"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = controls.slider(text["layer"], "both_layer", 0, deep - 1, deep - 1, width=260)
+        head = controls.named(text["one head"], named, "both_head", width=150)
+        cell = _asked(pair, found)
+        with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
+            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+    here = tuple(layer if count == deep else same_depth(layer, deep, count) for count in blocks)
+    if blocks[0] != blocks[1]:
+        st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
+    one = None if head == "mean" else int(head)
+    maps = comparisons.attentions(*pair.me, cell, here, one, pair.vits, found)
+    _shown(pair, found, maps, "attention", (cell, here, one), cell, opacity / 100)
+
+
+def _asked(pair: Pair, found: Comparison) -> int | None:
+    """The place that is asked, or None for where the answer is read."""
+    text, count = pair.text, found.grid.rows * found.grid.cols
+    asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
+    middle = (found.grid.rows // 2) * found.grid.cols + found.grid.cols // 2
+    cell = controls.number(text["place"], "query", count, middle, width=130, disabled=not asks)
+    return cell if asks else None
+
+
+def _shown(
+    pair: Pair, found: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None, opacity: float
+) -> None:
+    """Both maps side by side on one scale, and below them their difference beside what it says; `of` tells maps of a kind apart."""
+    import numpy as np
+
+    from vitcore.figures.attention import scale_top
+    from vitcore.figures.theme import SEQUENTIAL
+    from vitcore.report import compare
+
+    text = pair.text
+    st.caption(compare.on(found.grid))
+    most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
+    more = text["or more"] if most < max(one.max() for one in maps.both) else ""
+    under = address(comparisons.photograph(*pair.me, False, found), "image/jpeg", "compared")
+    for (place, key, name), mask in zip(sides(pair), maps.both, strict=True):
+        with place:
+            drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
+            label = f"{text[f'picture.{kind}']}: {name}"
+            _picture(pair, found, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
+            controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
+            make = partial(gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity)
+            downloads(make, f"{key}_{kind}", text[f"how {kind}"], **{f"{kind}_{key}": mask})
+    one, two = st.columns(2, gap="large")
+    with one:
+        _difference(pair, found, maps, (kind, of), cell, opacity)
+    with two:
+        st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation, pair.names)))
+        first, second = map(controls.verbatim, pair.names)
+        differs = text["how difference"].format(first=first, second=second)
+        explain(f"{text[f'how {kind}']} {differs}", text[f"limits {kind}"])
+        make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
+        downloads(make, f"{kind}_difference", text["difference"], difference=maps.difference)
+
+
+def _difference(pair: Pair, found: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:
+    """The first less the second, in percentage points."""
+    from vitcore.figures.relevance import limit
+    from vitcore.figures.theme import DIVERGING
+
+    text, values, most = pair.text, maps.difference, limit(maps.difference, True)
+    st.markdown(f"## {text['difference']}")
+    grey = address(comparisons.photograph(*pair.me, True, found), "image/jpeg", "compared_grey")
+    drawn = comparisons.overlay_signed(*pair.me, of, values)
+    _picture(pair, found, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity)
+    more = text["or more"] if most < abs(values).max() else ""
+    controls.scale_strip(DIVERGING, -most, most, text["points"] + more, "differ_scale")
+
+
+def _picture(
+    pair: Pair, found: Comparison, key: str, label: str, under: str, over: str, values: NDArray, unit: str, cell: int | None,
+    opacity: float,
+) -> None:  # fmt: skip
+    """One of the three: pointed at together, and a touch asks the place in both models."""
+    grid, seen = found.grid, found.looks[0].rec.grid
+    (left, top, right, bottom), step = grid.box, seen.step_px
+    if grid.resampled:  # then in pixels of the photo
+        step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
+    picture(
+        under, grid.rows, grid.cols, step, key=key, label=label, target="query", also=("ask", True), selected=cell,
+        overlay=over, opacity=opacity, values=values.ravel().tolist(), unit=unit, lines=False, group="compared",
+    )  # fmt: skip
+
+
+def gathered(me: Me, mask: NDArray, most: float, title: str, name: str, mode: Any, opacity: float) -> go.Figure:
+    """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
+    from vitcore import figures
+    from vitcore.forward.compare import shown
+    from vitcore.grid import Grid
+
+    photo = shown(comparisons.again(*me)[0])
+    return figures.gathered(mask, photo, Grid(*mask.shape, 1), title, most, mode, name, opacity)
+
+
+def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity: float) -> go.Figure:
+    """A difference as a figure, as `gathered` makes them."""
+    from vitcore import figures
+    from vitcore.forward.compare import shown
+    from vitcore.grid import Grid
+
+    photo = shown(comparisons.again(*me)[0])
+    return figures.relevance(
+        values, photo, Grid(*values.shape, 1), title, unit, signed=True, opacity=opacity, mode=mode
+    )

@@ -1,0 +1,32 @@
+"""Compare: two models on one photo, any picture of both on one scale, how they differ, and a number for each (REFERENCE §5)."""
+
+import streamlit as st
+
+from app import texts
+from app.furniture import controls
+from app.state.beside import comparisons
+from app.views.compare import charts, maps, pair, take
+
+text = texts.prose("compare")
+st.markdown(text["intro"])
+vit, photo, rec = controls.current(record=comparisons.recording)
+two = pair.chosen(text, vit, photo, rec)
+shown = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
+if two.found:
+    shown = {
+        "rollout": maps.rollout,
+        "attention": maps.attention,
+        "distance": charts.distance,
+        "tokens": charts.tokens,
+    } | shown
+else:
+    for one in two.vits:
+        if not one.is_global:
+            controls.not_defined(one, text["what"])
+if st.session_state.get("picture", "rollout") not in shown:
+    st.session_state["picture"] = next(iter(shown))
+take.numbers(two)
+picture = controls.choice(text, "picture", list(shown), width="stretch")
+shown[picture](two, two.found)
+take.taught(two)
+take.handout(two)

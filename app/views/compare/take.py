@@ -1,0 +1,96 @@
+"""What a comparison comes to, in three numbers; and both models side by side as a handout, to take along."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+
+from app import texts
+from app.components.listing.listing import listing
+from app.furniture import controls, copy_link
+from app.state import session
+from app.state.beside import comparisons
+from app.views.compare.pair import Pair
+from vitcore.translation import speaking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vitcore.report.settings import Origin
+
+# What a link to the page carries beside the picture's own settings:
+ADDRESS = ("photo", "model", "b", "b_px", "picture")
+
+
+def numbers(pair: Pair) -> None:
+    """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
+    text, found = pair.text, pair.found
+    if found is None:
+        return
+    values = [value for *_, value in found.block_by_block if value == value]
+    answers = found.answers
+    with st.container(horizontal=True, key="alike"):
+        st.metric(text["alike rollouts"], _number(found.rank_correlation), help=text["alike rollouts help"])
+        st.metric(
+            text["alike tokens"],
+            _number(float(np.mean(values)) if values else float("nan")),
+            help=text["alike tokens help"],
+        )
+        shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
+        st.metric(text["alike answers"], shared, help=text["alike answers help"])
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value == value else "–"
+
+
+def taught(pair: Pair) -> None:
+    """Say so of a model that was made to imitate another: its pictures are the other's as well."""
+    for vit, name in zip(pair.vits, pair.names, strict=True):
+        if vit.card.teacher:
+            told = pair.text["taught"].format(model=controls.verbatim(name), teacher=vit.card.teacher)
+            st.caption(f":material/school: {told}")
+
+
+def handout(pair: Pair) -> None:
+    """The file, made when it is asked for, and the shell's command for the same."""
+    from vitcore.report.compare import command_of
+    from vitcore.report.settings import Origin
+
+    text = pair.text
+    if pair.found is None:
+        return
+    st.markdown(f"## {text['take title']}")
+    own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
+    sample = "" if own else pair.photo.name.removesuffix(".jpg")
+    origin = Origin(
+        address=_address(own), lacking=copy_link.lacking(texts.prose("report"), "compare"), lang=texts.language()
+    )
+    st.markdown(text["take about"])
+    st.download_button(
+        text["take get"], partial(made, pair.me, pair.names, origin, sample, texts.table()), "compare.html", "text/html",
+        key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
+    )  # fmt: skip
+    if "~" not in pair.vits[1].name:
+        st.caption(text["take shell"])
+        names = [vit.name.partition("@")[0] for vit in pair.vits]
+        listing(command_of(names[0], names[1], "photo.jpg"), key="shell")
+
+
+def made(
+    me: tuple[str, str, str], names: tuple[str, str], origin: Origin, sample: str, words: Mapping[str, str]
+) -> bytes:
+    """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
+    with speaking(words):
+        return comparisons.handout(*me, names, origin, sample)
+
+
+def _address(own: bool) -> str:
+    """Where this comparison is in this app; empty when nobody knows."""
+    here, state = st.context.url, st.session_state
+    given = {key: str(state[key]) for key in ADDRESS if state.get(key) and not (own and key == "photo")}
+    return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

@@ -1,0 +1,144 @@
+"""Compare: both models' pictures are vitcore's, what can't be had is said, and pairs are a touch away."""
+
+import re
+
+import numpy as np
+import pytest
+from trained import a_run, give_model
+from visitor import App
+
+from app import texts
+from app.state import session
+from app.state.beside import second
+from app.views.compare import pair, take
+from vitcore.forward.compare import compare, look
+from vitcore.images import open_photo
+from vitcore.models import zoo
+from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.models.untrained import untrained
+from vitcore.translation import speaking
+
+TEXT = texts.prose("compare", "en")
+PHOTO = session.SAMPLES / f"{session.samples()[0]['id']}.jpg"
+
+
+@pytest.fixture(scope="module")
+def expected(shipped):
+    """The model that ships beside its own random weights, as the library compares them."""
+    image = open_photo(PHOTO)
+    return compare(look(shipped, image), look(untrained(shipped), image))
+
+
+def values(app: App, key: str) -> np.ndarray:
+    return np.array(app.component(key)["values"])
+
+
+def test_both_rollouts_and_their_difference_are_the_librarys(expected):
+    app = App("compare").fine()
+    for key, mask in zip(("a_map", "b_map"), expected.rollouts, strict=True):
+        np.testing.assert_allclose(values(app, key), 100 * mask.ravel(), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(values(app, "differ"), expected.difference.ravel(), rtol=1e-2, atol=1e-3)
+    assert {app.component(key)["group"] for key in ("a_map", "b_map", "differ")} == {"compared"}, "pointed at together"
+    shown = [metric.value for metric in app.at.metric]
+    mean = np.mean([value for *_, value in expected.block_by_block])
+    assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
+    assert any(f"Rank correlation over 256 places: {shown[0]}." in said for said in app.sentences("markdown"))
+    assert any("Patch by patch" in said for said in app.sentences("caption"))
+
+
+def test_every_picture_of_both_with_its_number(expected):
+    app, charts = App("compare"), {"distance": 2, "tokens": 1, "filters": 2, "positions": 0, "answers": 2}
+    for picture, count in charts.items():
+        app.set(picture=picture).fine()
+        assert len(app.charts()) == count, picture
+        assert any(re.search(r"\d", said) for said in app.sentences("markdown")), picture
+        assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
+    app.set(picture="attention").fine().set(both_layer=3, both_head="1").fine()
+    one = session.recording(zoo.load(), open_photo(PHOTO)).head_maps(3)[1]
+    np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
+
+
+def test_another_input_is_resampled_and_said():
+    app = App("compare", b="itself", b_px="64x64").fine()
+    assert app.component("b_map")["rows"] == app.component("a_map")["rows"] == 8
+    assert any("Resampled" in said and "8×8" in said for said in app.sentences("caption"))
+    assert any("Inside ViT Ti/8 · 128 px, 64 px" in said for said in app.sentences("markdown"))
+
+
+def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
+    offer({"registers": kinds["registers"]})
+    app = App("compare", b="registers", picture="attention", both_layer="11").fine()
+    assert any(
+        "beside layer 11 of A stands the layer at the same depth, layer 2 of B" in c for c in app.sentences("caption")
+    )
+    assert app.controls["both_head"].options == ["mean of all", *(f"head {i}" for i in range(3))]
+    app.set(both_layer=0, both_head="2", ask=True).set(query=15).fine()
+    assert app.component("b_map")["selected"] == 15
+
+
+def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
+    asked = []
+
+    def fetch(name, progress=None):
+        asked.append(name)
+        raise zoo.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
+
+    monkeypatch.setattr(zoo, "fetch", fetch)
+    app = App("compare", b=CARDS[1].title).fine()
+    (said,) = app.sentences("warning")
+    assert "can't be reached" in said and said.endswith(TEXT["instead"]) and app.component("b_map")
+    app.set(picture="answers").fine()
+    assert asked == [CARDS[1].name], "not at every touch"
+    next(button for button in app.at.button if button.label == "Try again").click()
+    app.run().fine()
+    assert asked == 2 * [CARDS[1].name]
+    app.set(b="random").fine()
+    assert not app.at.warning
+
+
+def test_in_public_only_models_of_the_menu(monkeypatch):
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: pytest.fail(name))
+    app = App("compare", b="vit_small_patch8_224.augreg2_in21k_ft_in1k").fine()
+    assert texts.prose("common", "en")["off downloads"] in app.sentences("warning")[0]
+    labels = {button.label for button in app.at.button}
+    assert TEXT["ready dino"] in labels and TEXT["ready tuned"] not in labels, "one of them is not in the menu"
+
+
+def test_a_ready_pair_is_one_touch():
+    app = App("compare")
+    next(button for button in app.at.button if button.label == TEXT["ready size"]).click()
+    app.run().fine()
+    assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
+    listed = {name for one in pair.READY for name in (one.a, one.b) if name} - {second.RANDOM, second.ITSELF}
+    assert listed - {card.name for card in CARDS} == pair.UNLISTED_MB.keys(), "the size of every download is known"
+
+
+def test_a_run_stands_beside_its_checkpoint(make_module):
+    import torch
+    from safetensors.torch import save_file
+
+    run, later = a_run(), make_module()
+    give_model(run, later)
+    before = run.path / "checkpoint-before"
+    before.mkdir()
+    save_file(
+        {f"vit.{k}": v.contiguous() for k, v in make_module(seed=1).state_dict().items()}, before / "model.safetensors"
+    )
+    torch.save({"step": 30, "best": 0.0}, before / "custom_checkpoint_0.pkl")
+    app = App("compare", model="runs/demo", b="checkpoint-before").fine()
+    assert any("runs/demo, step 30" in said.replace("run demo", "runs/demo") for said in app.sentences("markdown"))
+    assert float(app.at.metric[0].value) < 1
+    app.set(model=DEFAULT).fine()
+    assert app.values()["b"] == "random", "the other model has no checkpoints"
+
+
+def test_the_handout_is_made_of_names_alone(shipped):
+    from vitcore.report.settings import Origin
+
+    key, words = open_photo(PHOTO).key, texts.table("zh-CN")
+    made = take.made(
+        (DEFAULT, f"{DEFAULT}~random", key), ("one", "two"), Origin(lang="zh-CN"), PHOTO.stem, words
+    ).decode()
+    with speaking(words):
+        assert 'lang="zh-CN"' in made and "秩相关" in made and "one" in made and session.samples()[0]["author"] in made

@@ -1,0 +1,31 @@
+"""Compare in a real browser: another B, another picture, both pointed at together, and the link that reopens it all."""
+
+import re
+
+from looking import at_rest, pick, serious, too_wide
+from playwright.sync_api import Page, expect
+
+
+def said(page: Page, key: str) -> str:
+    return page.locator(f".st-key-{key} figcaption").inner_text()
+
+
+def test_choose_b_switch_the_picture_point_and_share(visit):
+    page = at_rest(visit("compare", width=390, height=844))
+    assert too_wide(page) <= 1
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    pick(at_rest(page), page.get_by_role("combobox", name="B", exact=True), "The same, with another input")
+    expect(page).to_have_url(re.compile("b=The"))
+    pick(at_rest(page), page.get_by_role("combobox", name="Input of B"), "64 px")
+    expect(page.get_by_text("Resampled", exact=False)).to_be_visible()
+    page.get_by_role("radio", name="attention", exact=True).click()
+    at_rest(page)
+    page.locator(".st-key-b_map canvas").hover(position={"x": 100, "y": 60})
+    places = [said(page, key).split(" px")[0] for key in ("a_map", "b_map", "differ")]
+    assert places[0].startswith("patch") and len(set(places)) == 1, "pointed at together"
+    numbers = page.locator("[data-testid=stMetricValue]").all_inner_texts()
+    assert serious(page) == []
+    theirs = at_rest(visit(page.url))
+    expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
+    expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, 64 px")).to_be_visible()
+    assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers

@@ -1,0 +1,246 @@
+"""Two models on one photo, to take along: figures with shared scales, what they say in sentences, and a handout of both.
+
+The handout is one HTML file as `handout.py` makes them: pictures embedded, words as text, no network, no script.
+"""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore import figures
+from vitcore.analysis.distance import uniform_distance_px
+from vitcore.figures import print_figure
+from vitcore.figures.attention import scale_top
+from vitcore.figures.theme import Mode
+from vitcore.forward.compare import Comparison, shown
+from vitcore.grid import Grid
+from vitcore.images import outlined
+from vitcore.models.zoo import Vit
+from vitcore.report import html
+from vitcore.report.contents import now, versions
+from vitcore.report.handout import title_of
+from vitcore.report.settings import Origin
+from vitcore.translation import say
+
+Names = tuple[str, str]
+SOURCES = (
+    "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
+    "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
+    "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: App. D.7, D.8",
+)
+
+
+def figures_of(
+    found: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
+) -> dict[str, go.Figure]:
+    """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
+    photo, grid = shown(found), Grid(found.grid.rows, found.grid.cols, 1)
+    names = names or (found.looks[0].rec.model, found.looks[1].rec.model)
+    most = scale_top(np.stack(found.rollouts))
+    drawn: dict[str, go.Figure] = {}
+    for letter, mask, name in zip("ab", found.rollouts, names, strict=True):
+        drawn[f"rollout-{letter}"] = figures.gathered(
+            mask, photo, grid, say("Attention rollout"), most, mode, about=name
+        )
+    recs = [side.rec for side in found.looks]
+    px = [rec.distance_px for rec in recs]
+    drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode), strict=True)
+    drawn["difference"] = figures.relevance(
+        found.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
+        say("percentage points"), signed=True, mode=mode,
+    )  # fmt: skip
+    drawn["cka"] = figures.cka(found.cka, names, mode)
+    return drawn
+
+
+def distances(px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop") -> list[go.Figure]:
+    """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees."""
+    wide = [vit.grid.image_px[1] for vit in vits]
+    even = [uniform_distance_px(vit.grid) for vit in vits]
+    reach = max(max(float(one.max()), flat) / side for one, flat, side in zip(px, even, wide, strict=True))
+    return [
+        figures.distance(one, vit.grid, flat, cls, mode=mode, most_px=reach * side)
+        for one, vit, flat, side in zip(px, vits, even, wide, strict=True)
+    ]
+
+
+# What it says, in sentences
+
+
+def on(grid: Any) -> str:
+    """On which positions two models were compared."""
+    facts = {"rows": grid.rows, "cols": grid.cols}
+    if grid.resampled:
+        return say(
+            "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.",
+            **facts,
+        )
+    return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
+
+
+def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, names: Names) -> str:
+    """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
+    place = int(np.abs(difference).argmax())
+    most = float(difference.flat[place])
+    if not most:
+        return say("The two maps are the same.")
+    row, col = divmod(place, difference.shape[1])
+    told = say(
+        "They differ most in row {row}, column {col}: there {who} has {points} percentage points more.",
+        row=row, col=col, who=names[most < 0], points=f"{abs(most):.2f}",
+    )  # fmt: skip
+    if alike != alike:
+        return told
+    return (
+        f"{say('Rank correlation over {count} places: {value}.', count=difference.size, value=f'{alike:.2f}')} {told}"
+    )
+
+
+def of_tokens(found: Comparison, names: Names) -> str:
+    """How alike the tokens are, layer beside layer at the same depth."""
+    pairs = [pair for pair in found.block_by_block if pair[2] == pair[2]]
+    if not pairs:
+        return say("All tokens of a layer are alike in one of the models, so there is nothing to compare.")
+    most, least = max(pairs, key=lambda pair: pair[2]), min(pairs, key=lambda pair: pair[2])
+    mean = float(np.mean([value for *_, value in pairs]))
+    if most[2] - least[2] < 0.005:
+        return say("Linear CKA of the tokens at the same depth is {mean} in every layer.", mean=f"{mean:.2f}")
+    facts = {"mean": f"{mean:.2f}", "first": names[0], "second": names[1], "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}",
+             "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
+    return say(
+        "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
+        "{j} of {second}; lowest, {least}, in layers {k} and {m}.",
+        **facts,
+    )
+
+
+def of_answers(found: Comparison, names: Names) -> str:
+    """Whether both give the same answer."""
+    tops = [side.rec.top(1) for side in found.looks]
+    return told_answers(found.answers, tops, names)
+
+
+def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Names) -> str:
+    """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
+    if agreement is None:
+        mute = [name for name, top in zip(names, tops, strict=True) if not top]
+        if mute:
+            return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
+        return say("The two models don't tell the same classes apart, so their answers can't be compared.")
+    (one, p), (two, q) = (top[0] for top in tops)
+    facts = {"one": one, "two": two, "p": f"{p:.1%}", "q": f"{q:.1%}", "first": names[0], "second": names[1]}
+    told = (
+        say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
+        if agreement.same_top1
+        else say("{first} says “{one}” ({p}), {second} “{two}” ({q}).", **facts)
+    )
+    return f"{told} " + say(
+        "Of the likeliest {of}, {shared} are the same; Jensen-Shannon divergence of the answers is {bits} bits.",
+        of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
+    )  # fmt: skip
+
+
+def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names) -> str:
+    """How far heads look, as shares of the width that each model sees, in the first layer and over all."""
+    share = [one / vit.grid.image_px[1] for one, vit in zip(px, vits, strict=True)]
+    facts = {
+        f"{part}{i}": f"{100 * value:.0f}"
+        for i, one in enumerate(share)
+        for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
+    }
+    return say(
+        "In layer 0 heads of {first} look {near0} to {far0} % of the width far, those of {second} {near1} to {far1} %; over all "
+        "layers {mean0} and {mean1} % on average.",
+        first=names[0], second=names[1], **facts,
+    )  # fmt: skip
+
+
+# The handout
+
+
+def handout(
+    found: Comparison,
+    vits: tuple[Vit, Vit],
+    names: Names | None = None,
+    origin: Origin | None = None,
+    command: str = "",
+) -> bytes:
+    """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
+    origin = origin or Origin()
+    names = names or (vits[0].name, vits[1].name)
+    light, dark = (figures_of(found, vits, names, mode) for mode in ("light", "dark"))  # type: ignore[arg-type]
+    recs = [side.rec for side in found.looks]
+    maps = of_maps(found.rollouts, found.difference, found.rank_correlation, names)
+    px = [rec.distance_px for rec in recs]
+    dimmed = say("The photo {name}; what the model does not see is dimmed", name=recs[0].photo.name)
+    return html.page(
+        "compare.html", lang=origin.lang, title=title_of(recs[0], origin), names=names,
+        lead=say("seen by {first} and by {second}", first=names[0], second=names[1]),
+        photo=html.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
+        drawn={name: _drawing(light[name], dark[name]) for name in light},
+        tops=[rec.top() for rec in recs], on=on(found.grid), tokens_on=on(found.cka_grid),
+        said={"maps": maps, "tokens": of_tokens(found, names), "answers": of_answers(found, names),
+              "distances": of_distances(px, vits, names)},
+        models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
+        credits=[(say("File"), recs[0].photo.name), (say("Author"), origin.credit.get("author", "")),
+                 (say("Licence"), origin.credit.get("licence", "")), (say("Source"), origin.credit.get("source", ""))],
+        origin=origin, sources=SOURCES, command=command, numbers=facts(found),
+    )  # fmt: skip
+
+
+def command_of(first: str, second: str, photo: str) -> str:
+    """The shell command that compares the same models."""
+    return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, "--out", "compared"])
+
+
+def _drawing(light: go.Figure, dark: go.Figure) -> html.Drawing:
+    title = light.layout.title.text
+    about = light.layout.title.subtitle.text or ""
+    for fig in (light, dark):
+        fig.layout.title = None
+        fig.layout.margin.t = 24
+    return html.drawing(print_figure(light, "svg"), print_figure(dark, "svg"), f"{title} {about}".strip())
+
+
+def _facts(vit: Vit) -> list[tuple[str, str]]:
+    grid = vit.grid
+    (high, wide), (tall, broad) = grid.step_px, grid.image_px
+    return [
+        (say("Name"), vit.name), (say("Licence"), vit.card.licence),
+        (say("Parameters"), f"{sum(p.numel() for p in vit.module.parameters()):,}".replace(",", " ")),
+        (say("Grid"), say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide)),
+        (say("What the model sees"), f"{broad} × {tall} px"), (say("Layers × heads"), f"{vit.blocks} × {vit.heads}"),
+        (say("Answer read from"), say(vit.readout)),
+    ]  # fmt: skip
+
+
+# The numbers
+
+TOP = 5
+
+
+def facts(found: Comparison) -> Mapping[str, Any]:
+    """All numbers of a comparison, as JSON has them; null where there is none."""
+    both, answers = found.looks, found.answers
+    models = [{
+        "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
+        "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
+        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
+    } for side in both]  # fmt: skip
+    return {
+        "models": models, "grid": [found.grid.rows, found.grid.cols], "resampled": found.grid.resampled,
+        "box_px": list(found.grid.box), "rank_correlation": _number(found.rank_correlation),
+        "rollouts": [mask.tolist() for mask in found.rollouts], "difference_points": found.difference.tolist(),
+        "cka": [[_number(value) for value in row] for row in found.cka],
+        "cka_grid": [found.cka_grid.rows, found.cka_grid.cols], "cka_resampled": found.cka_grid.resampled,
+        "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
+        "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None
