@@ -13,9 +13,11 @@ from app import mode, texts
 from app.components.gallery.gallery import gallery
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
-from app.furniture import model_card
+from app.furniture import model_card, own_model
 from app.state import averages, models, session
 from app.state.memory import budget
+from app.texts import verbatim as verbatim
+from vitcore.models.cards import DEFAULT
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
@@ -118,11 +120,7 @@ def missing_photo() -> None:
 def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
-    if texts.language() != texts.DEFAULT:  # Streamlit has no setting for the word on the button
-        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
-        st.html(
-            f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{text["upload"]}"; font-size: 1rem }}</style>'
-        )
+    name_the_button()
     from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
@@ -131,15 +129,18 @@ def uploader(key: str) -> None:
     _say_what_was_wrong(key)
 
 
+def name_the_button() -> None:
+    """The word on the buttons of all uploaders of a page, in the visitor's language: Streamlit has no setting for it."""
+    if texts.language() != texts.DEFAULT:
+        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        said = texts.prose("common")["upload"]
+        st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{said}"; font-size: 1rem }}</style>')
+
+
 def _say_what_was_wrong(key: str) -> None:
     problem, shown, where = st.session_state.get("_photo_problem") or (None, None, None)
     if problem and where == key and shown == st.session_state.get("photo"):  # once another is chosen it is old news
         st.error(verbatim(problem), icon=":material/broken_image:")
-
-
-def verbatim(text: str) -> str:
-    """Text with a stranger's words in it (a file's name, a model's), as Markdown that shows just that."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>~:$&-])", r"\\\1", text)
 
 
 def _take(key: str) -> None:
@@ -158,9 +159,10 @@ def _take(key: str) -> None:
 def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
     session.name_the_model_there_is()
+    titles = {card.title for card in cards.values()}
+    asked = _meant_model(st.session_state.get("model") or st.query_params.get("model"), titles)
     # one that is not in the menu stays chosen: `current` gets it, or says why not
-    asked = st.session_state.get("model") or st.query_params.get("model")
-    strange = {asked} - {None, *cards, *(card.title for card in cards.values())}
+    strange = {asked} - {None, *cards, *titles}
     name = st.selectbox(
         text["model"], [*cards, *strange], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,
@@ -168,11 +170,25 @@ def _model_picker() -> None:
         placeholder=text["choose one"],
     )  # fmt: skip
     if card := cards.get(name or ""):
-        st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
+        good = text["good for"].format(what=say(card.good_for)) if card.good_for else own_model.about()
+        st.caption(f"{card.line}  \n{good}")
         if weak := model_card.warning(card):
             st.caption(f":material/warning: {weak}")
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show(card)
+
+
+def _meant_model(asked: str | None, titles: set[str]) -> str | None:
+    """What a link or a person asks for, by the name of the menu; a model that is gone is missing, and the first is shown."""
+    wanted = asked if asked in titles else models.meant(asked)
+    if wanted == models.OWN and models.is_gone(wanted):  # neither a link nor a reload carries somebody's file
+        st.session_state["_model_missing"], wanted = True, DEFAULT
+    if wanted is not None and wanted != asked:
+        if "model" in st.session_state:
+            st.session_state["model"] = wanted
+        else:
+            respell("model", wanted, models.menu()[wanted].title if wanted in models.menu() else wanted)
+    return wanted
 
 
 def current(block: int | None = None, needs: str = "") -> tuple[Vit, Photo, Recording]:

@@ -10,6 +10,7 @@ from app.components.figure import downloads, explain, figure, plot
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
+from app.views.positions import by_offset
 
 text = texts.prose("positions")
 st.markdown(text["intro"])
@@ -25,8 +26,10 @@ from vitcore.grid import Grid  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 cosine = session.similarity(vit.name)
+by_offset.show(vit, rec, text, also=cosine is not None)
 if cosine is None:
-    st.info(text["none"] if vit.is_global else text["none part"].format(rows=grid.rows, cols=grid.cols))
+    if not vit.is_global:
+        st.info(text["none part"].format(rows=grid.rows, cols=grid.cols))
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
