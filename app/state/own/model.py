@@ -84,20 +84,33 @@ def version() -> str:
     return one.version
 
 
-def bring_file(upload: Any) -> str | None:
-    """Take a file that was dropped and look into it: None, or the sentence that says why not; then all stays as it was."""
-    folder = None
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """A file that was dropped, on disk."""
+
+    folder: files.Folder
+    path: Path
+    called: str
+
+
+def take(upload: Any) -> Arrived | str:
+    """Put a file that was dropped on disk; or the sentence that says why not."""
     try:
-        folder, path = files.take(upload, mode.upload_mb())
-        found = _inspect(path)
-        _keep(Brought(path, files.safe(upload.name), found, folder))
+        return Arrived(*files.take(upload, mode.upload_mb()), files.safe(upload.name))
+    except ModelError as error:
+        return str(error)
+
+
+def look_into(arrived: Arrived) -> str | None:
+    """Look into a file, and keep it: None, or the sentence that says why not; then all stays as it was."""
+    try:
+        _keep(Brought(arrived.path, arrived.called, _inspect(arrived.path), arrived.folder))
         return None
     except ModelError as error:
-        problem: str | None = str(error)
+        problem = str(error)
     except budget.NoRoomError:
         problem = texts.prose("common")["no room now"]
-    if folder is not None:
-        folder.remove()
+    arrived.folder.remove()
     return problem
 
 

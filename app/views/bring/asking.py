@@ -10,6 +10,7 @@ from app.texts import Prose
 from vitcore.models.inference.questions import Question, written
 
 LARGEST_PX = 2048
+SELDOM = ("activation", "eps")  # other than likely, and least to be seen
 FREE = {"normalise", "eps"}  # answers that may be numbers of one's own
 COMMON_EPS = ("1e-06", "1e-05", "1e-12")
 NAMED, LONGEST = 6, 40  # classes whose names are shown, and their letters
@@ -32,7 +33,11 @@ def everything(one: own.Brought, text: Prose) -> own.Opening:
     """All questions; what is not touched is the likely answer."""
     st.markdown(f"### {text['questions title']}")
     st.markdown(text["questions" if one.found.questions else "no questions"])
-    answers = {question.key: _answer(question, one, text) for question in one.found.questions}
+    first, seldom = ([q for q in one.found.questions if (q.key in SELDOM) == rare] for rare in (False, True))
+    answers = {question.key: _answer(question, one, text) for question in first}
+    if seldom:
+        with st.expander(text["seldom"], icon=":material/tune:"):
+            answers |= {question.key: _answer(question, one, text) for question in seldom}
     labels = _labels(one, text)
     size, way = _size(one, text)
     return own.Opening(answers, labels, size, way)

@@ -24,7 +24,7 @@ def show(text: Prose) -> None:
         st.markdown(text["formats"])
         st.caption(text["yours alone"])
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(f"## {controls.verbatim(one.called)}")
         st.button(text["forget"], key="own_forget", icon=":material/delete:", on_click=_forget)
     if one.opened is not None:
@@ -46,7 +46,8 @@ def show(text: Prose) -> None:
 def _facts(one: own.Brought, text: Prose) -> None:
     st.markdown(f"### {text['facts title']}")
     rows = [*one.found.facts, (text["parameters"], f"{one.found.params:,}")]
-    lines = [f"| {controls.verbatim(term)} | {controls.verbatim(value)} |" for term, value in rows]
+    told = [(term, text["asked"] if value == "?" else value) for term, value in rows]
+    lines = [f"| {controls.verbatim(term)} | {controls.verbatim(value)} |" for term, value in told]
     st.markdown("\n".join([f"| {text['what']} | {text['value']} |", "|---|---|", *lines]))
     for note in one.found.notes:
         st.caption(f":material/info: {controls.verbatim(note)}")

@@ -10,6 +10,7 @@ from app.state.own import model as own
 from app.texts import Prose
 
 TURN, PROBLEM = "_own_turn", "_own_problem"  # which uploader it is: a new one lets go of what the last one held
+ARRIVED = "_own_arrived"  # a file that is on disk, and not looked into yet
 
 
 def show(text: Prose) -> None:
@@ -29,13 +30,24 @@ def _file(text: Prose) -> None:
     st.markdown(f"**:material/upload_file: {text['file']}**")
     controls.name_the_button()
     turn = st.session_state.setdefault(TURN, 0)
-    given = st.file_uploader(text["drop"], key=f"own_model_{turn}", max_upload_size=mode.upload_mb())
-    st.caption(text["drop limits"].format(mb=mode.upload_mb()))
-    if given is not None:
-        st.session_state[TURN] = turn + 1
+    key, most = f"own_model_{turn}", mode.upload_mb()
+    st.file_uploader(text["drop"], key=key, max_upload_size=most, on_change=_take, args=(key,))
+    st.caption(text["drop limits"].format(mb=most))
+    if arrived := st.session_state.pop(ARRIVED, None):
         with st.spinner(text["reading"]):
-            st.session_state[PROBLEM] = own.bring_file(given)
+            st.session_state[PROBLEM] = own.look_into(arrived)
         st.rerun()
+
+
+def _take(key: str) -> None:
+    """Before the page is drawn: what `st.file_uploader` returns is a copy of the whole file, the session's state is not."""
+    given = st.session_state[key]
+    if given is not None:
+        st.session_state[TURN] += 1
+        arrived = own.take(given)
+        st.session_state[ARRIVED], st.session_state[PROBLEM] = (
+            (None, arrived) if isinstance(arrived, str) else (arrived, None)
+        )
 
 
 def _hub(text: Prose) -> None:
