@@ -31,7 +31,7 @@ def show(text: Prose) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="own_is_open"):
             st.markdown(f":material/check_circle: {text['is open'].format(id=text['yours'])}")
             if st.button(text["look"], key="own_look", icon=":material/visibility:"):
-                _look()
+                _look(text)
     left, right = st.columns([2, 3], gap="large")
     with left:
         _facts(one, text)
@@ -74,7 +74,7 @@ def _open(one: own.Brought, text: Prose) -> None:
     if problem:
         st.error(controls.verbatim(problem), icon=":material/block:")
     else:
-        _look()
+        _look(text)
 
 
 def _seen(one: own.Brought) -> str | None:
@@ -88,9 +88,9 @@ def _seen(one: own.Brought) -> str | None:
     return None
 
 
-def _look() -> None:
+def _look(text: Prose) -> None:
     st.session_state["model"] = models.OWN
-    st.switch_page("views/overview/page.py")
+    st.switch_page("views/overview/page.py", query_params={"model": text["yours"]})
 
 
 def _forget() -> None:
