@@ -24,7 +24,7 @@ def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
             st.info(text["none"])
         return
     st.markdown(f"## {text[f'{found.kind} title']}")
-    st.markdown(text[f"{found.kind} about"] + (f" {text['beside table']}" if also else ""))
+    st.markdown(f"{text['beside table' if also else 'instead of table']} {text[f'{found.kind} about']}")
     left, right = st.columns([3, 2], gap="large")
     block, head = 0, 0
     with right:
