@@ -16,14 +16,15 @@ if str(HERE.parent) not in sys.path:  # where `app` is: in a checkout, or in the
 ICON = HERE / "static" / "icon.svg"  # a material icon here would be fetched from outside
 st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
 
-from app import texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
+from app import mode, texts  # noqa: E402  (nothing heavy: torch and plotly wait until the page needs them)
 from app.components.choices import answered, hold  # noqa: E402
-from app.furniture import controls, copy_link, lecture  # noqa: E402
+from app.furniture import controls, copy_link, lecture, missing  # noqa: E402
 from app.menu import GROUPS, PAGES  # noqa: E402
 from app.state import session, turns  # noqa: E402
 from app.state.memory import collector  # noqa: E402
 
 collector.start()
+mode.limit_uploads()
 text = texts.prose("menu")
 pages = {
     row.slug: st.Page(
@@ -54,7 +55,8 @@ with turns.pages.one(first=again):  # a click before a page that is opened: who 
         if not lecture.on():
             copy_link.share(row.slug)
     if row.looks:
-        controls.missing_photo()
+        missing.photo(controls.uploader)
+        missing.model()
     answered("photo", "lecture")  # here already: a page may stop before its end
     page.run()
     copy_link.remember(row.slug)

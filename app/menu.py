@@ -17,6 +17,7 @@ PAGES = (
     PageRow("overview", ":material/visibility:", "look"),
     PageRow("story", ":material/auto_stories:", "look"),
     PageRow("attention", ":material/touch_app:", "look"),
+    PageRow("bring", ":material/upload_file:", "look", False),
     PageRow("patches", ":material/grid_view:", "pictures"),
     PageRow("filters", ":material/blur_on:", "pictures"),
     PageRow("positions", ":material/grid_on:", "pictures"),

@@ -13,6 +13,7 @@ from streamlit import config, runtime
 from app import texts
 
 OFF = ("trainings", "paths", "downloads")  # in public: processes, folders of the server, models outside the menu
+UPLOAD_MB = {"local": 500, "public": 100}  # of a model's file; photos have a limit of their own
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -38,6 +39,17 @@ def allows(what: str) -> bool:
 def why(what: str) -> str:
     """The sentence that says what is off, and why."""
     return texts.prose("common")[f"off {what}"]
+
+
+def upload_mb() -> int:
+    """How large a file may be that a visitor brings: the mode's limit, or the server's own where that is lower."""
+    return min(UPLOAD_MB["public" if public() else "local"], int(config.get_option("server.maxUploadSize")))
+
+
+def limit_uploads() -> None:
+    """In public Streamlit itself, too, takes no more than that, whatever a message made by hand says."""
+    if config.get_option("server.maxUploadSize") > (most := upload_mb()):
+        config.set_option("server.maxUploadSize", most)
 
 
 def demand(what: str) -> None:

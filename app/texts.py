@@ -84,6 +84,11 @@ def parse(markdown: str) -> dict[str, str]:
     return texts
 
 
+def verbatim(text: str) -> str:
+    """Text with a stranger's words in it (a file's name, a model's), as Markdown that shows just that."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>~:$&-])", r"\\\1", text)
+
+
 @lru_cache(maxsize=8)
 def _table(lang: str) -> dict[str, str]:
     file = HOME / lang / "vitcore.toml"

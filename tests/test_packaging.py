@@ -207,7 +207,7 @@ def test_the_app_keeps_to_itself():
     assert settings["browser.gatherUsageStats"] is False
     assert settings["browser.serverAddress"] == "localhost"
     assert settings["server.enableXsrfProtection"] is True
-    assert settings["server.maxUploadSize"] == 25
+    assert settings["server.maxUploadSize"] == 500
     assert [key for key, value in settings.items() if re.search(r"//|https?:", str(value))] == []
 
 

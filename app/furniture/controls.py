@@ -14,9 +14,10 @@ from app import mode, texts
 from app.components.gallery.gallery import gallery
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
-from app.furniture import model_card
+from app.furniture import missing, model_card
 from app.state import averages, models, session
 from app.state.memory import budget
+from app.texts import verbatim as verbatim
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
-    if not own_photo and st.session_state.get("photo", st.query_params.get("photo")) == session.UPLOAD:
-        st.session_state["_photo_missing"] = rows[0]["id"]  # neither a link nor a reload carries somebody's upload
+    missing.look_for_photo(ids, {title for lang in texts.LANGUAGES for title in called(lang, ids).values()})
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
@@ -80,11 +80,14 @@ def _photo_picker() -> None:
 
 def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
     """A menu of photos: by what a link calls them in English, by their titles in other languages."""
-    own = {lang: {session.UPLOAD: texts.prose("common", lang)["your photo"]} for lang in texts.LANGUAGES}
-    called = {lang: own[lang] | ({row["id"]: row["title"] for row in _sample_tiles(lang)} if lang != texts.DEFAULT else {})
-              for lang in texts.LANGUAGES}  # fmt: skip
-    shown = {lang: {one: called[lang].get(one, one) for one in ids} for lang in called}
-    return named(label, shown[texts.language()], key, list(shown.values()), **more)
+    return named(label, called(texts.language(), ids), key, [called(lang, ids) for lang in texts.LANGUAGES], **more)
+
+
+def called(lang: str, ids: list[str]) -> dict[str, str]:
+    """What a menu calls these photos in a language: in English by what a link says, in others by their titles."""
+    own = {session.UPLOAD: texts.prose("common", lang)["your photo"]}
+    titles = own | ({row["id"]: row["title"] for row in _sample_tiles(lang)} if lang != texts.DEFAULT else {})
+    return {one: titles.get(one, one) for one in ids}
 
 
 def photos(chosen: str, *, key: str) -> None:
@@ -100,30 +103,10 @@ def _sample_tiles(lang: str) -> list[dict[str, str]]:
         return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in session.samples()]
 
 
-def missing_photo() -> None:
-    """Above the page: the photo of the link is not here; where to drop it in again, until that or another is chosen."""
-    shown = st.session_state.get("_photo_missing")
-    if shown is None or st.session_state.get("photo") != shown:
-        st.session_state["_photo_missing"] = None
-        return
-    text = texts.prose("common")
-    title = next(say(row["title"]) for row in session.samples() if row["id"] == shown)
-    with st.container(border=True, key="missing_photo"):
-        st.markdown(f":material/hide_image: {text['missing photo'].format(photo=title)}")
-        uploader("missing_file")
-        st.button(
-            text["go without"], key="go_without", on_click=st.session_state.update, kwargs={"_photo_missing": None}
-        )
-
-
 def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
-    if texts.language() != texts.DEFAULT:  # Streamlit has no setting for the word on the button
-        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
-        st.html(
-            f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{text["upload"]}"; font-size: 1rem }}</style>'
-        )
+    name_the_button()
     from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
@@ -132,15 +115,18 @@ def uploader(key: str) -> None:
     _say_what_was_wrong(key)
 
 
+def name_the_button() -> None:
+    """The word on the buttons of all uploaders of a page, in the visitor's language: Streamlit has no setting for it."""
+    if texts.language() != texts.DEFAULT:
+        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        said = texts.prose("common")["upload"]
+        st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{said}"; font-size: 1rem }}</style>')
+
+
 def _say_what_was_wrong(key: str) -> None:
     problem, shown, where = st.session_state.get("_photo_problem") or (None, None, None)
     if problem and where == key and shown == st.session_state.get("photo"):  # once another is chosen it is old news
         st.error(verbatim(problem), icon=":material/broken_image:")
-
-
-def verbatim(text: str) -> str:
-    """Text with a stranger's words in it (a file's name, a model's), as Markdown that shows just that."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>~:$&-])", r"\\\1", text)
 
 
 def _take(key: str) -> None:
@@ -159,9 +145,16 @@ def _take(key: str) -> None:
 def _model_picker() -> None:
     text, cards = texts.prose("common"), models.menu()
     session.name_the_model_there_is()
+    titles = {card.title for card in cards.values()}
+    said = st.session_state.get("model") or st.query_params.get("model")
+    asked = missing.model_meant(said, titles)
+    if asked is not None and asked != said:
+        if "model" in st.session_state:
+            st.session_state["model"] = asked
+        else:
+            respell("model", asked, cards[asked].title if asked in cards else asked)
     # one that is not in the menu stays chosen: `current` gets it, or says why not
-    asked = st.session_state.get("model") or st.query_params.get("model")
-    strange = {asked} - {None, *cards, *(card.title for card in cards.values())}
+    strange = {asked} - {None, *cards, *titles}
     name = st.selectbox(
         text["model"], [*cards, *strange], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=session.forget_model_errors,
@@ -169,7 +162,8 @@ def _model_picker() -> None:
         placeholder=text["choose one"],
     )  # fmt: skip
     if card := cards.get(name or ""):
-        st.caption(f"{card.line}  \n" + text["good for"].format(what=say(card.good_for)))
+        good = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.own()
+        st.caption(f"{card.line}  \n{good}")
         if weak := model_card.warning(card):
             st.caption(f":material/warning: {weak}")
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):

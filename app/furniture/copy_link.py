@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.link.link import link
-from app.state import session
+from app.state import models, session
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def lacking(text: texts.Prose, slug: str) -> str:
     here = state.get("model") if looks else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
         here = state["b"]
+    if here == models.OWN:
+        said.append(text["lacks own model"])
     if str(here or "").startswith("runs/") and here != "runs/":
         said.append(text["lacks model"] if looks else text["lacks run"])
     return " ".join(said)
@@ -75,7 +77,9 @@ def address(settings: Settings) -> str:
         return ""
     usual = {"photo": session.samples()[0]["id"], "model": DEFAULT}
     chosen = {key: st.session_state.get(key) for key in usual}
-    asked = {key: value for key, value in chosen.items() if value and value not in (usual[key], session.UPLOAD)}
+    asked = {
+        key: value for key, value in chosen.items() if value and value not in (usual[key], session.UPLOAD, models.OWN)
+    }
     rollout = {
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,

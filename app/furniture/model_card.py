@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, ModelCard, ModelError
 from vitcore.translation import say
@@ -42,6 +43,12 @@ def show(card: ModelCard) -> None:
         st.markdown(text["about names"])
     if not (card.teacher or trained or card.data):
         st.markdown(text["about none"])
+
+
+def own() -> str:
+    """Which file the visitor's own model is; nothing where there is none."""
+    one = own_model.mine()
+    return "" if one is None else texts.prose("common")["own model"].format(name=texts.verbatim(one.called))
 
 
 def warning(card: ModelCard) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
     from vitcore.grid import Grid
+    from vitcore.models.embeddings import ByOffset
     from vitcore.models.zoo import Vit
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
@@ -195,6 +196,17 @@ def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
     from vitcore.figures.theme import encoded
 
     return encoded(np.asarray(grey(_seen)), photo=True)[0]
+
+
+# Positions that are no table: what depends on the offset alone.
+
+
+@budget.kept
+def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
+    """A block's relative position bias or the kernel of its rotations, from the middle patch, (H, N); None for neither."""
+    from vitcore.models.zoo import by_offset as found
+
+    return found(_vit, block)
 
 
 # The story: what the head would say at every depth, and the numbers of one token on its way.

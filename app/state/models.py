@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from app import mode, texts
 from app.state import runs
 from app.state.memory import budget
-from vitcore.models.cards import CARDS, DEFAULT, ModelCard
+from app.state.own import model as own
+from app.state.own.model import OWN
+from vitcore.architectures import families
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
 
 if TYPE_CHECKING:
     from vitcore.models.plan import Plan
@@ -20,42 +23,92 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
 
 def menu() -> dict[str, ModelCard]:
-    """The models of the menu, by name: those of the table, and those trained here."""
-    return {card.name: card for card in CARDS} | runs.cards()
+    """The models of the menu, by name: those of the table, the one that this visitor brought, and those trained here."""
+    return {DEFAULT: CARDS[0]} | own.card() | {card.name: card for card in CARDS} | runs.cards()
+
+
+def meant(asked: str | None) -> str | None:
+    """The name of what a link or a person asks for: of the visitor's own model in any language, of one of the paper's."""
+    if asked is None or asked in menu():
+        return asked
+    if asked in own.names():
+        return OWN
+    family = families.find(asked)
+    return family.trained if family and family.trained else asked
+
+
+def version_of(name: str) -> str:
+    """What all is kept under that is made of a model: of one that changes, its name and when. Raises: ModelError."""
+    return own.version() if name == OWN else runs.version_of(name)
+
+
+def is_gone(name: str) -> bool:
+    """Whether a run's model, or the visitor's own, was there and is not any more."""
+    return (name == OWN and not own.card()) or (name.startswith("runs/") and runs.model_of(name) is None)
 
 
 def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
     """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
-    from vitcore.models.cards import ModelError
     from vitcore.models.zoo import fetch
 
-    if runs.model_of(name) is None and not is_here:
+    name = meant(name) or name
+    if name != OWN and runs.model_of(name) is None and not is_here:
+        if family := families.find(name):
+            raise ModelError(texts.prose("common")["no weights"].format(name=family.name))
         if not NAME.fullmatch(name):
             raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
         if name not in menu() and not mode.allows("downloads"):
             raise ModelError(mode.why("downloads"))
         fetch(name, progress)
-    version = runs.version_of(name)
+    version = version_of(name)
     kept: Vit | None = budget.STORE.peek(_key(version))
     if kept is None and version == name != DEFAULT:
         _make_room(name)
+    elif kept is None and name == OWN and (one := own.mine()):
+        _room_for(one.called, 4 * one.found.params)
     return kept or loaded(version)
+
+
+def open_own(how: own.Opening) -> str | None:
+    """Open the model that this visitor brought: None, or the sentence that says why not; then it is as it was."""
+    one = own.mine()
+    if one is None:
+        return texts.prose("bring")["gone"]
+    before = one.opened, one.version
+    own.prepare(one, how)
+    try:
+        _room_for(one.called, 4 * one.found.params)
+        loaded(one.version)
+        problem = None
+    except ModelError as error:
+        problem = str(error)
+    except budget.NoRoomError:
+        problem = texts.prose("common")["no room now"]
+    if problem is not None:
+        failed, (one.opened, one.version) = one.version, before
+        own.drop_made(failed)
+        return problem
+    own.drop_made(before[1])
+    return None
 
 
 @budget.kept
 def loaded(name: str) -> Vit:
     """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written.
 
-    `<name>~<how>` is a variant of a model: see `variant`.
+    `<name>~<how>` is a variant of a model: see `variant`. A visitor's own is kept under a name that holds the visitor's, so that
+    nobody else asks for it, and it goes when they go.
     """
     from vitcore.models import zoo
 
     if "~" in name:
         return _made_of(*name.rsplit("~", 1))
+    if name.startswith(f"{OWN}@"):
+        return own.load(name)
     run, _, written = name.partition("@")
     path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
     vit = zoo.load(path or name)
-    return replace(vit, card=replace(vit.card, name=name)) if path else vit
+    return replace(vit, card=replace(vit.card, name=name, called=run)) if path else vit
 
 
 CHECKPOINTS = ("checkpoint", "checkpoint-before")  # folders of a run with its state at two steps
@@ -106,7 +159,6 @@ def _make_room(name: str) -> None:
 
     Raises: ModelError, where there can't be so much.
     """
-    from vitcore.models.cards import ModelError
     from vitcore.models.plan import plan
 
     try:
@@ -115,8 +167,12 @@ def _make_room(name: str) -> None:
         planned = None
     if planned is None:
         return
-    need = planned.weights_bytes + planned.pass_bytes
-    loading = min(need + planned.weights_bytes, budget.limit())  # for a moment, the file and the model
+    _room_for(name, planned.weights_bytes, planned.pass_bytes)
+
+
+def _room_for(name: str, weights: int, one_photo: int = 0) -> None:
+    need = weights + one_photo
+    loading = min(need + weights, budget.limit())  # for a moment, the file and the model
     try:
         with budget.STORE.room(max(need, loading)):
             pass

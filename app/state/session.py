@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.state import models, runs
+from app.state import models
 from app.state.memory import budget, visitors
 from vitcore.assets import SAMPLES
 from vitcore.models.cards import DEFAULT
@@ -258,11 +258,11 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
 
 
 def _last_model() -> Vit:
-    """The model there was; if it was a run's, that may be gone by now."""
+    """The model there was; if it was a run's or the visitor's own, that may be gone by now."""
     last = st.session_state.get("_model", DEFAULT)
-    if last.startswith("runs/") and runs.model_of(last) is None:
+    if models.is_gone(last):
         last = st.session_state["_model"] = DEFAULT
-    return models.loaded(runs.version_of(last))
+    return models.loaded(models.version_of(last))
 
 
 def model_error() -> str | None:

@@ -250,7 +250,7 @@ def test_models_that_attend_otherwise(capsys, monkeypatch):
     monkeypatch.setattr(zoo, "load", lambda *_, **__: odd)
     for verb in ("distance", "rollout", "patches", "report"):
         assert "test_resnet" in complaint(capsys, verb, CAT)
-    assert run("filters", "--json", "--components", "8") == 0 and '"variance"' in capsys.readouterr().out
+    assert run("filters", "--json") == 0 and '"variance"' in capsys.readouterr().out
 
 
 def test_what_a_model_is_made_of(capsys, tmp_path, monkeypatch):

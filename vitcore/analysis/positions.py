@@ -71,3 +71,9 @@ def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:
     """Pearson correlation of cosine with 2-D distance over all pairs of different positions."""
     pair = np.triu_indices(grid.patches, 1)
     return float(np.corrcoef(cosine[pair], grid.distances_px()[pair])[0, 1])
+
+
+def same_place(patch: int, grid: Grid, other: Grid) -> int:
+    """The patch of another grid that holds the centre of this one's, where both cut the same picture."""
+    row, col = grid.row_col(patch)
+    return other.patch((2 * row + 1) * other.rows // (2 * grid.rows), (2 * col + 1) * other.cols // (2 * grid.cols))

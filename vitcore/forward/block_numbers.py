@@ -101,7 +101,7 @@ def _not_defined(vit: Vit) -> ModelError:
         say(
             "The blocks of {name} are not built as Eq. 2 and 3 of the paper say (LayerNorm, attention, sum; LayerNorm, MLP, "
             "sum), so their numbers can't be shown step by step.",
-            name=vit.name,
+            name=vit.called,
         )
     )
 

@@ -30,6 +30,7 @@ class ModelCard:
         0.0  # % of ImageNet-1k's validation photos named right (timm's results-imagenet.csv); 0: no such classes
     )
     interpolated: bool = False  # whether its positions were interpolated on the grid before its training went on
+    called: str = ""  # what people are told, and type, where `name` is only what it is kept under
 
     @property
     def line(self) -> str:

@@ -1,6 +1,7 @@
 """What a model embeds with, read from its weights: the kernel that reads a patch, and the table of positions."""
 
 import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,54 @@ def can_move_positions(vit: Vit) -> bool:
 def can_take_place_away(vit: Vit) -> bool:
     """Whether `with_one_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
     return positions(vit) is not None and not hasattr(vit.module, "with_positions_moved")
+
+
+@dataclass(frozen=True, eq=False)
+class ByOffset:
+    """What depends on the offset between two patches alone: from the middle patch to every other, for each head, (H, N).
+
+    kind: "bias", a number that is added to the scores; "rotation", the mean cosine of the angles by which queries and keys are
+    turned against each other, 1 at no offset. Where all heads, or all blocks, have the same, H is 1 and `every_block` is true.
+    """
+
+    kind: str
+    values: NDArray[np.float32]
+    every_block: bool
+
+
+def by_offset(vit: Vit, block: int) -> ByOffset | None:
+    """Relative position bias (arXiv 2106.08254 §2.3, as Swin's) or rotary embedding (RoPE, arXiv 2104.09864; on a grid
+    arXiv 2403.13298) of a block; None for models with neither."""
+    if not vit.is_global:
+        return None
+    module, grid = vit.module, vit.grid
+    with torch.no_grad():
+        if (bias := _bias(module, block)) is not None:
+            at = grid.prefix + grid.middle
+            shared = getattr(module, "rel_pos_bias", None) or getattr(module, "shared_rel_pos", None)
+            return ByOffset("bias", bias[:, at, grid.prefix :].float().numpy(), shared is not None)
+        rope: Any = getattr(module, "rope", None)
+        if rope is None:
+            return None
+        turns = rope.get_embed(shape=[grid.rows, grid.cols])
+    turns = turns if isinstance(turns, Tensor) else torch.cat(turns, -1)  # sines and cosines, (…, N, 2d)
+    mixed = turns.ndim == 4  # angles of its own for every block and head
+    turns = (turns[block] if mixed else turns.reshape(1, *turns.shape[-2:])).float()
+    mean = (turns * turns[:, grid.middle, None]).sum(-1) / (turns.shape[-1] // 2)  # of cos(a − b)
+    return ByOffset("rotation", mean.numpy(), not mixed)
+
+
+def _bias(module: Any, block: int) -> Tensor | None:
+    """(H, T, T) that is added to a block's scores, of timm's BEiT and ViTs with relative positions."""
+    attn = module.blocks[block].attn
+    if getattr(attn, "relative_position_bias_table", None) is not None:
+        return attn._get_rel_pos_bias()[0]
+    if getattr(attn, "rel_pos", None) is not None:
+        return attn.rel_pos.get_bias()[0]
+    if getattr(module, "shared_rel_pos", None) is not None:
+        return module.shared_rel_pos.get_bias()[0]
+    shared = getattr(module, "rel_pos_bias", None)
+    return None if shared is None else shared().reshape(-1, *shared().shape[-2:])
 
 
 def _with_table(vit: Vit, table: Tensor) -> nn.Module:

@@ -28,6 +28,11 @@ class Vit:
         return self.card.name
 
     @property
+    def called(self) -> str:
+        """The name that people are told: a file's, a run's, a model's of the hub."""
+        return self.card.called or self.card.name
+
+    @property
     def blocks(self) -> int:
         """L, the number of blocks that attend over the grid; 0 where attention is not global."""
         return self.structure.blocks
@@ -54,7 +59,7 @@ class Vit:
 
     def why_not(self, what: str) -> str:
         """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
-        return self.structure.why_not(self.name, what)
+        return self.structure.why_not(self.called, what)
 
     @property
     def readout(self) -> str:

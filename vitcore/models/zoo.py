@@ -14,6 +14,7 @@ from vitcore.architectures import families
 from vitcore.errors import first_line
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.embeddings import by_offset as by_offset
 from vitcore.models.embeddings import can_move_positions as can_move_positions
 from vitcore.models.embeddings import can_take_place_away as can_take_place_away
 from vitcore.models.embeddings import first_kernel as first_kernel

@@ -75,7 +75,7 @@ class Bundle:
     def manifest(self) -> dict[str, Any]:
         """What is on the shelf, as one JSON object."""
         return {
-            "made": now(), "versions": versions(), "model": self.vit.name, "weights_sha256": self.side.digest,
+            "made": now(), "versions": versions(), "model": self.vit.called, "weights_sha256": self.side.digest,
             "photos": [{"folder": one.folder, "name": one.name, "title": one.title, "digest": one.digest,
                         "answer": list(one.top) if one.top else None} for one in self.photos],
             "left_out": self.problems,

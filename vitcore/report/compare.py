@@ -172,7 +172,7 @@ def handout(
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
     origin = origin or Origin()
     names = names or (vits[0].name, vits[1].name)
-    light, dark = (figures_of(found, vits, names, mode) for mode in ("light", "dark"))  # type: ignore[arg-type]
+    light, dark = (figures_of(found, vits, names, mode) for mode in ("light", "dark"))
     recs = [side.rec for side in found.looks]
     maps = of_maps(found.rollouts, found.difference, found.rank_correlation, names)
     px = [rec.distance_px for rec in recs]

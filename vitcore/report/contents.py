@@ -57,7 +57,7 @@ def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> di
     return {
         "photo": {"name": rec.photo.name, "digest": rec.photo.digest, "size_px": list(rec.photo.image.size),
                   "crop_px": [float(edge) for edge in rec.seen.box]},
-        "model": {"name": vit.name, "title": vit.card.title, "parameters": side.params, "licence": vit.card.licence,
+        "model": {"name": vit.called, "title": vit.card.title, "parameters": side.params, "licence": vit.card.licence,
                   "sha256": side.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.readout},
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,

@@ -48,7 +48,7 @@ def handout(
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=SOURCES,
-        command=command(origin.file or rec.photo.name, vit.name, settings), numbers=numbers(vit, rec, settings, side),
+        command=command(origin.file or rec.photo.name, vit.called, settings), numbers=numbers(vit, rec, settings, side),
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def _card(vit: Vit, rec: Recording, side: ModelSide) -> list[tuple[str, str]]:
     tokens = say("{tokens} tokens: {prefix} before {patches} {patches:patch|patches}", tokens=grid.tokens, prefix=grid.prefix,
                  patches=grid.patches)  # fmt: skip
     given = {
-        say("Title"): vit.card.title, say("Name"): vit.name,
+        say("Title"): vit.card.title, say("Name"): vit.called,
         say("Parameters"): f"{side.params:,}".replace(",", " "), say("Licence"): vit.card.licence,
         say("Grid"): say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide),
         say("Sequence"): tokens, say("Layers × heads"): f"{vit.blocks} × {vit.heads}",

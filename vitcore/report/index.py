@@ -28,7 +28,7 @@ def page(
     """The page as bytes of a self-contained HTML file; its links lead to the `files` beside it; `weights` is their hash."""
     links = (("filters", say("Embedding filters")), ("positions", say("Position-embedding similarity")))
     return html.page(
-        "index.html", lang=lang, title=say("All photos"), problems=problems, model=vit.name, weights=weights,
+        "index.html", lang=lang, title=say("All photos"), problems=problems, model=vit.called, weights=weights,
         lead=say("{count} {count:photo|photos} seen by {model}", count=len(photos), model=vit.card.title),
         photos=[_card(one) for one in photos], mean=_mean(vit, photos) if photos else None,
         links=[(name, words) for name, words in links if f"model/{name}.png" in files],

@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
     )
     _verb(verbs, "filters", filters, "principal components of the embedding filters").add_argument(
-        "--components", type=int, default=28, help="how many (default 28, as the paper)"
+        "--components", type=int, help="how many (default 28, as the paper, or all there are)"
     )
     _verb(verbs, "positions", positions, "similarity of the position embeddings")
     far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
@@ -240,13 +240,15 @@ def filters(args: argparse.Namespace) -> None:
         kind = "is a hybrid" if vit.hybrid else "cuts no patches"
         print(f"{vit.name} {kind}: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr)
     basis = components(kernel)
-    if not 1 <= args.components <= len(basis.variance):
-        raise UsageError(f"--components is from 1 to {len(basis.variance)}.")
-    shown = as_picture(basis.vectors[: args.components])
+    most = len(basis.variance)
+    count = min(28, most) if args.components is None else args.components
+    if not 1 <= count <= most:
+        raise UsageError(f"--components is from 1 to {most}.")
+    shown = as_picture(basis.vectors[:count])
     subject = "Root convolution" if rooted else "RGB embedding filters"
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
-    _give(args, vit, "filters", fig, arrays, variance=basis.variance[: args.components].tolist())
+    _give(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
 def positions(args: argparse.Namespace) -> None:

@@ -99,7 +99,7 @@ def overlay(first: str, second: str, key: str, of: Hashable, most: float, _value
     from vitcore.figures.theme import data_uri
     from vitcore.grid import Grid
 
-    return data_uri(heat(_values, heat_size(Grid(*_values.shape, 1)), most))
+    return data_uri(heat(_values, heat_size(Grid(len(_values), _values.shape[1], 1)), most))
 
 
 @budget.kept
@@ -109,7 +109,7 @@ def overlay_signed(first: str, second: str, key: str, of: Hashable, _values: NDA
     from vitcore.figures.theme import data_uri
     from vitcore.grid import Grid
 
-    return data_uri(drawn(_values, Grid(*_values.shape, 1), True))
+    return data_uri(drawn(_values, Grid(len(_values), _values.shape[1], 1), True))
 
 
 @budget.kept
@@ -140,5 +140,5 @@ def handout(first: str, second: str, key: str, names: tuple[str, str], origin: O
     found, vits = again(first, second, key)
     plain = "~" not in second  # the shell knows models, not variants of them
     file = f"assets/samples/{sample}.jpg" if sample else found.looks[0].rec.photo.name
-    command = command_of(*(name.partition("@")[0] for name in (first, second)), file) if plain else ""
+    command = command_of(first.partition("@")[0], second.partition("@")[0], file) if plain else ""
     return made(found, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

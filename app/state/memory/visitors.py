@@ -11,6 +11,7 @@ import contextlib
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -24,6 +25,7 @@ SILENT_S = 30 * 60
 ROUND_S = 20
 
 _seen: dict[str, tuple[str, float]] = {}  # visitor -> Streamlit's session, and when it was last there
+let_go: list[Callable[[str], None]] = []  # told who has left, before what they brought is thrown away
 _watch = threading.Lock()
 _watchman: threading.Thread | None = None
 
@@ -57,6 +59,8 @@ def take_back(what: str) -> None:
 def forget(name: str) -> None:
     """Throw away all that is kept of a visitor."""
     _seen.pop(name, None)
+    for tell in let_go:
+        tell(name)
     budget.STORE.drop(lambda key: any(isinstance(part, str) and name in part for part in key))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -31,7 +31,8 @@ def distance(pair: Pair, found: Comparison) -> None:
     drawn = compare.distances(px, pair.vits, pair.mode, cls)
     for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
         with place:
-            figure(fig, f"distance_{key}", f"{text['picture.distance']}: {name}", **{f"distance_px_{key}": array})
+            arrays: Any = {f"distance_px_{key}": array}
+            figure(fig, f"distance_{key}", f"{text['picture.distance']}: {name}", **arrays)
     explain(text["how distance"], text["limits distance"])
 
 
@@ -89,7 +90,8 @@ def filters(pair: Pair, found: Comparison | None) -> None:
                 figures.filters(of_filters.as_picture(part.vectors[:count]), part.variance, pair.mode), WIDE_PX
             )
             alt = f"{text['picture.filters']}: {name}"
-            figure(fig, f"filters_{key}", alt, **{f"components_{key}": part.vectors, f"variance_{key}": part.variance})
+            arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
+            figure(fig, f"filters_{key}", alt, **arrays)
     explain(text["how filters"], text["limits filters"])
 
 
@@ -102,7 +104,9 @@ def positions(pair: Pair, found: Comparison | None) -> None:
     cosines = [session.similarity(vit.name) for vit in pair.vits]
     same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
     if cosines[0] is not None and cosines[1] is not None:
-        one, two = (correlation_with_distance(cosine, vit.grid) for cosine, vit in zip(cosines, pair.vits, strict=True))
+        one, two = (
+            correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+        )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         facts = {"first": pair.names[0], "second": pair.names[1]} | numbers
         st.markdown(controls.verbatim(text["follows"].format(**facts)))
@@ -142,6 +146,7 @@ def answers(pair: Pair, found: Comparison | None) -> None:
             if not rec.labels:
                 st.info(text["no classes"])
                 continue
-            figure(figures.predictions(rec.top(), pair.mode), f"answers_{key}", f"{text['picture.answers']}: {name}",
-                   **{f"logits_{key}": rec.logits})  # fmt: skip
+            arrays: Any = {f"logits_{key}": rec.logits}
+            drawn = figures.predictions(rec.top(), pair.mode)
+            figure(drawn, f"answers_{key}", f"{text['picture.answers']}: {name}", **arrays)
     explain(text["how answers"], text["limits answers"])

@@ -55,7 +55,8 @@ def attention(pair: Pair, found: Comparison) -> None:
         cell = _asked(pair, found)
         with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
-    here = tuple(layer if count == deep else same_depth(layer, deep, count) for count in blocks)
+    first, second = (layer if count == deep else same_depth(layer, deep, count) for count in blocks)
+    here = (first, second)
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
     one = None if head == "mean" else int(head)
@@ -143,7 +144,7 @@ def gathered(me: Me, mask: NDArray, most: float, title: str, name: str, mode: An
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
-    return figures.gathered(mask, photo, Grid(*mask.shape, 1), title, most, mode, name, opacity)
+    return figures.gathered(mask, photo, Grid(len(mask), mask.shape[1], 1), title, most, mode, name, opacity)
 
 
 def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity: float) -> go.Figure:
@@ -154,5 +155,5 @@ def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity
 
     photo = shown(comparisons.again(*me)[0])
     return figures.relevance(
-        values, photo, Grid(*values.shape, 1), title, unit, signed=True, opacity=opacity, mode=mode
+        values, photo, Grid(len(values), values.shape[1], 1), title, unit, signed=True, opacity=opacity, mode=mode
     )

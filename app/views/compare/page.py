@@ -1,5 +1,7 @@
 """Compare: two models on one photo, any picture of both on one scale, how they differ, and a number for each (REFERENCE §5)."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from app import texts
@@ -11,7 +13,7 @@ text = texts.prose("compare")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current(record=comparisons.recording)
 two = pair.chosen(text, vit, photo, rec)
-shown = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
+shown: dict[str, Callable] = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
 if two.found:
     shown = {
         "rollout": maps.rollout,

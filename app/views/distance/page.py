@@ -30,7 +30,7 @@ if not grid.prefix:
     st.caption(text["no class"])
 files = None
 if over == "folder":
-    files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder")
+    files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
 if over == "photo":
     images, both, spread = 1, (rec.distance_px, rec.distance_renormalised_px, rec.prefix_share), None
 else:

@@ -86,7 +86,9 @@ def own(text: Prose) -> Collection | None:
         with st.container(border=True):
             name = st.text_input(text["class name"].format(number=row + 1), text["class default"].format(number=row + 1),
                                  key=f"class_{row}", max_chars=40)  # fmt: skip
-            files = st.file_uploader(text["class photos"], controls.TYPES, True, key=f"class_photos_{row}")
+            files = st.file_uploader(
+                text["class photos"], controls.TYPES, True, key=f"class_photos_{row}", max_upload_size=25
+            )
             given.append((name or str(row + 1), [(file.name, file.getvalue()) for file in files]))
     return collected(given)
 

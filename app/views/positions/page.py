@@ -10,6 +10,7 @@ from app.components.figure import downloads, explain, figure, plot
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
+from app.views.positions import by_offset
 
 text = texts.prose("positions")
 st.markdown(text["intro"])
@@ -25,8 +26,10 @@ from vitcore.grid import Grid  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 cosine = session.similarity(vit.name)
+by_offset.show(vit, rec, text, also=cosine is not None)
 if cosine is None:
-    st.info(text["none"] if vit.is_global else text["none part"].format(rows=grid.rows, cols=grid.cols))
+    if not vit.is_global:
+        st.info(text["none part"].format(rows=grid.rows, cols=grid.cols))
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
@@ -63,7 +66,7 @@ st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])
 side = controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
 new = Grid(side, side, grid.patch_px, grid.prefix)
-at = new.patch(side // 3, side // 2)
+at = places.same_place(chosen, grid, new)
 ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
 titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
 for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
@@ -74,4 +77,4 @@ for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
     fig = figures.cosine_map(values, new, title, mode, at, unit, limit)
     with place:
         plot(fig, f"resampled_{way}", title)
-explain(text["other how"].format(largest=abs(ways["paper"] - ways["timm"]).max()))
+explain(text["other how"].format(row=at // side, col=at % side, largest=abs(ways["paper"] - ways["timm"]).max()))

@@ -167,7 +167,7 @@ def shell(vit: Vit, asked: Settings) -> str:
     """The command that does the same for a folder of photos."""
     from vitcore.report.settings import command
 
-    return command("photos/*.jpg", vit.name, asked).replace("'photos/*.jpg'", "photos/*.jpg")
+    return command("photos/*.jpg", vit.called, asked).replace("'photos/*.jpg'", "photos/*.jpg")
 
 
 def size(text: texts.Prose, count: int) -> str:

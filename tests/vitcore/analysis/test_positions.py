@@ -5,7 +5,7 @@ import pytest
 import scipy.ndimage
 import torch
 
-from vitcore.analysis.positions import correlation_with_distance, similarity, tiles
+from vitcore.analysis.positions import correlation_with_distance, same_place, similarity, tiles
 from vitcore.grid import Grid
 from vitcore.models import zoo
 
@@ -153,3 +153,11 @@ def test_loading_at_another_size_interpolates_as_timm_does(shipped):
     larger = zoo.load(image_px=192)
     assert (larger.grid.rows, larger.grid.cols, larger.grid.image_px) == (24, 24, (192, 192))
     assert np.allclose(zoo.positions(larger), zoo.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "patch, rows, cols, there", [(52, 16, 16, 52), (52, 24, 24, 5 * 24 + 6), (0, 4, 4, 0), (255, 32, 8, 31 * 8 + 7)]
+)
+def test_the_same_place_on_another_grid(patch, rows, cols, there):
+    """Row 3, column 4 of 16 × 16: its centre is at (3.5, 4.5) / 16 of the picture."""
+    assert same_place(patch, Grid(16, 16, 8), Grid(rows, cols, 8)) == there

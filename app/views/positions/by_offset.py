@@ -1,0 +1,51 @@
+"""Positions that are not a table: a bias for every offset, or rotations (RoPE), as a picture of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components.figure import figure
+from app.furniture import controls
+from app.state import insights
+from app.texts import Prose
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.models.zoo import Vit
+
+
+def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
+    """The picture where one is defined; else, unless there is a table `also`, one sentence on why there is none."""
+    found = insights.by_offset(vit.name, 0, vit)
+    if found is None:
+        if vit.is_global and not also:
+            st.info(text["none"])
+        return
+    st.markdown(f"## {text[f'{found.kind} title']}")
+    st.markdown(f"{text['beside table' if also else 'instead of table']} {text[f'{found.kind} about']}")
+    left, right = st.columns([3, 2], gap="large")
+    block, head = 0, 0
+    with right:
+        if not found.every_block:
+            block = controls.number(text["layer"], "offset_layer", vit.blocks)
+            found = insights.by_offset(vit.name, block, vit) or found
+        heads = len(found.values)
+        if heads > 1:
+            head = controls.number(text["head"], "offset_head", heads)
+    values, grid = found.values[head], rec.grid
+    most, least = int(values.argmax()), int(values.argmin())
+    from vitcore import figures
+
+    limit = 1.0 if found.kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)
+    title = text[f"{found.kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{found.kind} all"]
+    with left:
+        fig = figures.cosine_map(values, grid, title, controls.theme(), grid.middle, text[f"{found.kind} unit"], limit)
+        figure(fig, "by_offset", title, text[f"{found.kind} how"], text[f"{found.kind} limits"], by_offset=found.values)
+    with right:
+        (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
+        st.markdown(text[f"{found.kind} finding"].format(
+            most=f"{values[most]:+.3f}", least=f"{values[least]:+.3f}", down=high - row, right=wide - col, low=low - row,
+            far=far - col,
+        ))  # fmt: skip

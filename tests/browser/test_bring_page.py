@@ -1,0 +1,39 @@
+"""Somebody brings a model nobody here has seen: dropped in, asked about, opened, on every page; and theirs alone."""
+
+import re
+
+from looking import LONG_MS, at_rest, pick, serious, too_wide
+from playwright.sync_api import expect
+from safetensors.torch import save
+
+from app import texts
+
+TEXT = texts.prose("bring", "en")
+
+
+def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
+    page = at_rest(visit("bring"))
+    assert serious(page) == []
+    weights = {"name": "field-trip.safetensors", "mimeType": "application/octet-stream",
+               "buffer": save({name: w.clone() for name, w in make_module().state_dict().items()})}  # fmt: skip
+    page.locator("[data-testid=stMain] input[type=file]").first.set_input_files(weights)
+    expect(page.get_by_role("heading", name="field-trip.safetensors")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_role("cell", name="4×4, 32×32 px")).to_be_visible()
+    pick(at_rest(page), page.get_by_role("combobox", name="How many attention heads has each block?"), "3")
+    at_rest(page)
+    assert serious(page) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert too_wide(at_rest(page)) <= 1
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.get_by_role("button", name=TEXT["open"]).click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Inside ViT", timeout=LONG_MS)
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("your-model", timeout=LONG_MS)
+    expect(page).to_have_url(re.compile("model=your-model"))
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Attention distance", exact=True).click()
+    at_rest(page)
+    expect(page.get_by_text("field-trip.safetensors").first).to_be_visible()
+    other = at_rest(visit(page.url))
+    expect(other.get_by_text("The model of this link is not here.")).to_be_visible()
+    expect(other.get_by_text("field-trip")).to_have_count(0)
+    expect(other.get_by_role("combobox", name="Model")).not_to_have_value("your-model")
