@@ -1,0 +1,51 @@
+"""All experiments by name, and what their results say of the paper's findings."""
+
+from vitcore.analysis.verdicts import Judgement, Verdict, judge, together
+from vitcore.experiments import of_models, of_training
+from vitcore.experiments.experiment import ALL, Claim, Experiment, ExperimentError, Seen
+from vitcore.experiments.rows import Results
+from vitcore.translation import say
+
+EXPERIMENTS: dict[str, Experiment] = {
+    one.name: one
+    for one in (
+        of_models.POSITIONS, of_models.DATA, of_models.SHAPE, of_models.READOUT, of_models.DISTANCE, of_models.SIMILARITY,
+        of_training.MASKED, of_training.OPTIMISER, of_training.RESOLUTION, of_training.COMPUTE,
+    )
+}  # fmt: skip
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name. Raises: ExperimentError, naming those there are."""
+    if name not in EXPERIMENTS:
+        raise ExperimentError(
+            say("there is no experiment {name!r}: {names}.", name=name[:64], names=", ".join(EXPERIMENTS))
+        )
+    return EXPERIMENTS[name]
+
+
+def judged(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgement]]:
+    """The verdict on each claim, from the seeds of which every cell is there."""
+    return [(claim, _judged(experiment, claim, results)) for claim in experiment.claims]
+
+
+def overall(found: list[tuple[Claim, Judgement]]) -> Verdict:
+    """The verdict on the finding: as its claims together."""
+    return together([judgement.verdict for _, judgement in found])
+
+
+def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement:
+    cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.at}
+    contrasts = []
+    for seed in results.seeds():
+        measures = experiment.measures if claim.measure == ALL else (claim.measure or experiment.measure,)
+        by_measure = {measure: results.seen(measure)[seed] for measure in measures}
+        if any(not cells <= seen.keys() for seen in by_measure.values()):
+            continue  # a seed that is not finished yet
+        seen: Seen = by_measure[measures[0]]
+        if claim.measure == ALL:
+            seen = {(measure, *at): value for measure, some in by_measure.items() for at, value in some.items()}
+        contrasts.append(list(claim.contrasts(seen)))
+    if not contrasts:
+        return Judgement("open", float("nan"), float("-inf"), float("inf"))
+    return judge(contrasts, claim.kind, claim.margin)

@@ -1,0 +1,258 @@
+"""Experiments about what a model is made of: positions, shape, where the answer is read, convolutions, and the data it needs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from statistics import mean
+
+from vitcore.experiments.experiment import Cell, Claim, Experiment, Seen
+from vitcore.train.recipes.recipe import Recipe, changed
+
+QUICK = Recipe(  # digits of 8×8 px in 16 patches; a digit in the mirror is no digit, so nothing is flipped
+    image_px=8, patch_px=2, width=48, blocks=3, heads=3, steps=300, batch=64, lr_peak=2e-3, warmup_steps=30, crop_area=0.7,
+    flip=False, precision="fp32", evaluate_every_steps=0, save_every_steps=100, snapshots=0,
+)  # fmt: skip
+FULL = Recipe(  # CIFAR-10, or any folder of small photographs
+    image_px=32, patch_px=4, width=192, blocks=6, heads=3, steps=10_000, batch=256, lr_peak=1e-3, warmup_steps=500,
+    label_smoothing=0.1, crop_area=0.4, evaluate_every_steps=0, save_every_steps=500, snapshots=16,
+)  # fmt: skip
+
+
+def base(quick: bool) -> Recipe:
+    """What the cells of most experiments share."""
+    return QUICK if quick else FULL
+
+
+# Position embeddings
+
+KINDS = {"1-D": "1d", "2-D": "2d", "relative": "relative"}
+
+
+def _positions(quick: bool) -> list[Cell]:
+    none = Cell("none", (("stem", "none"),), {"positions": "none"})
+    return [none] + [
+        Cell(f"{kind}-{at}", ((place, name),), {"positions": kind, "positions_at": at})
+        for place, at in (("stem", "stem"), ("every layer", "blocks")) for name, kind in KINDS.items()
+    ]  # fmt: skip
+
+
+def _gains(seen: Seen) -> list[float]:
+    return [seen["stem", kind] - seen["stem", "none"] for kind in KINDS]
+
+
+def _alike(seen: Seen) -> list[float]:
+    """Half of what positions gain, less how far any two kinds are apart, one way and the other."""
+    half = mean(_gains(seen)) / 2
+    return [
+        half + sign * (seen["stem", a] - seen["stem", b])
+        for a, b in itertools.combinations(KINDS, 2)
+        for sign in (1, -1)
+    ]
+
+
+POSITIONS = Experiment(
+    name="positions", title="Position embeddings", where=("Table {number}", "8"), table="positions",
+    finding="Without positions accuracy falls; whether they are 1-D, 2-D or relative hardly matters.",
+    measured="Accuracy on held-out pictures after training from scratch, with each kind of position embedding.",
+    small="16 patches instead of 196: a learned table has little to learn, and without positions a digit is a bag of 16 pieces.",
+    x_title="position embedding", base=base, cells=_positions,
+    claims=(
+        Claim("Any kind is better than none.", _gains),
+        Claim("Two kinds differ by less than half of what positions gain.", _alike),
+    ),
+)  # fmt: skip
+
+
+# Data size against architecture
+
+PARTS = {True: (60, 200, 600, 1400), False: (500, 5000, 50_000)}
+SHAPES = {
+    True: {"ViT": {}, "ResNet": {"family": "resnet", "resnet": "R14", "width": 32, "patch_px": 32}},
+    False: {
+        "ViT": {}, "ResNet": {"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32},
+        "hybrid": {"resnet": "R14/16", "patch_px": 16},
+    },
+}  # fmt: skip
+
+
+def _data_base(quick: bool) -> Recipe:
+    own = {"image_px": 32, "patch_px": 8, "width": 64, "blocks": 4, "heads": 4, "steps": 200, "batch": 32, "lr_peak": 1e-3,
+           "few_shot_every_steps": 200, "few_shots": 5}  # fmt: skip
+    return (
+        changed(QUICK, own) if quick else changed(FULL, {"image_px": 64, "patch_px": 8, "few_shot_every_steps": 10_000})
+    )
+
+
+def _data(quick: bool) -> list[Cell]:
+    return [
+        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most})
+        for most in PARTS[quick] for name, fields in SHAPES[quick].items()
+    ]  # fmt: skip
+
+
+def _lead(seen: Seen, end: int) -> float:
+    """How far the ResNet is ahead of the ViT with the least (0) or the most (-1) photographs."""
+    most = sorted({int(x) for _, x in seen})[end]
+    return seen["ResNet", str(most)] - seen["ViT", str(most)]
+
+
+DATA = Experiment(
+    name="data", title="Size of the data against architecture", where=("Figure {number}", "3, 4"), table="data",
+    finding="With little data ResNets are ahead; the more data, the better ViTs do, until they overtake.",
+    measured="Accuracy on held-out pictures of a ViT and a ResNet that learned the same number of steps from growing parts of "
+             "the data, and few-shot linear accuracy of their features.",
+    small="The most there are here are 1,400 pictures, far below the 90 million at which ViTs overtook: only the slope is tested.",
+    x_title="pictures to learn from", others=("few_shot", "val_loss"), numbers=True,
+    base=_data_base, cells=_data,
+    claims=(
+        Claim("With the least data the ResNet is ahead.", lambda seen: [_lead(seen, 0)]),
+        Claim("Its lead is smaller with the most data.", lambda seen: [_lead(seen, 0) - _lead(seen, -1)]),
+    ),
+)  # fmt: skip
+
+
+# Shape
+
+TIMES = (1, 2, 4)
+
+
+def _shape_base(quick: bool) -> Recipe:
+    return changed(base(quick), {"blocks": 1 if quick else 3, "mlp_ratio": 1.0, "patch_px": 4 if quick else 8})
+
+
+def _shape(quick: bool) -> list[Cell]:
+    start = _shape_base(quick)
+    grown = {
+        "layers": lambda n: {"blocks": start.blocks * n}, "width": lambda n: {"width": start.width * n},
+        "MLP": lambda n: {"mlp_ratio": start.mlp_ratio * n}, "smaller patches": lambda n: {"patch_px": start.patch_px // n},
+    }  # fmt: skip
+    common = Cell("start", tuple((curve, "1") for curve in grown))
+    return [common] + [
+        Cell(f"{curve.replace(' ', '-').lower()}-{n}", ((curve, str(n)),), fields(n))
+        for curve, fields in grown.items() for n in TIMES[1:]
+    ]  # fmt: skip
+
+
+SHAPE = Experiment(
+    name="shape", title="Depth, width, MLP or patches", where=("Figure {number}", "8"),
+    finding="More layers help most, width helps least; smaller patches help without any parameter more.",
+    measured="Accuracy on held-out pictures when one measure of a small ViT is doubled and doubled again, the rest left alone.",
+    small="From one layer to four, not from eight to sixty-four; patches four times smaller are 64 tokens instead of 4.",
+    x_title="times as many (layers, width, MLP), or as small (patches)",
+    others=("val_loss", "training_gflop"), numbers=True, base=_shape_base, cells=_shape,
+    claims=(
+        Claim("Four times the layers help more than four times the width.", lambda s: [s["layers", "4"] - s["width", "4"]]),
+        Claim("Smaller patches help.", lambda s: [s["smaller patches", "4"] - s["smaller patches", "1"]]),
+    ),
+)  # fmt: skip
+
+
+# Class token or pooling
+
+RATES = {True: ("0.0003", "0.001", "0.003", "0.01"), False: ("0.0001", "0.0003", "0.001", "0.003")}
+READOUTS = {"class token": "class", "mean of patches": "mean"}
+
+
+def _readout(quick: bool) -> list[Cell]:
+    return [
+        Cell(f"{kind}-{rate}", ((name, rate),), {"readout": kind, "lr_peak": float(rate)})
+        for name, kind in READOUTS.items() for rate in RATES[quick]
+    ]  # fmt: skip
+
+
+def _best(seen: Seen) -> dict[str, tuple[float, float]]:
+    """The best accuracy of each curve, and the rate it is reached at."""
+    curves = {curve for curve, _ in seen}
+    return {c: max((value, float(x)) for (curve, x), value in seen.items() if curve == c) for c in curves}
+
+
+def _best_apart(seen: Seen) -> Sequence[float]:
+    best = _best(seen)
+    return [best["class token"][0] - best["mean of patches"][0]]
+
+
+def _rates_apart(seen: Seen) -> Sequence[float]:
+    best = _best(seen)
+    return [math.log10(best["class token"][1] / best["mean of patches"][1])]
+
+
+READOUT = Experiment(
+    name="readout", title="Class token or average", where=("Figure {number}", "9"),
+    finding="A class token and the average of all tokens are equally good, at different learning rates.",
+    measured="Accuracy on held-out pictures over learning rates, read from a class token or from the mean of the patches.",
+    small="The best of four rates a half decade apart: a smaller difference between the best rates would not be seen.",
+    x_title="peak learning rate", numbers=True, base=base, cells=_readout,
+    claims=(
+        Claim("At their best rates the two are less than 2 points apart.", _best_apart, kind="near", margin=2.0),
+        Claim("Their best rates differ.", _rates_apart, unit="decades", kind="apart", margin=0.2),
+    ),
+)  # fmt: skip
+
+
+# Similarity of positions
+
+SETTINGS = {  # as Fig. 10: 7, 7 and 14 epochs; rates 2, 4 and 4; decays .01, .1 and .1
+    "short, low rate": (1, 1, 0.01), "short, high rate": (1, 2, 0.1), "long, high rate": (2, 2, 0.1),
+}  # fmt: skip
+
+
+def _similarity(quick: bool) -> list[Cell]:
+    start = _similarity_base(quick)
+    return [
+        Cell(name.replace(", ", "-").replace(" ", "-"), (("positions", name),),
+             {"steps": start.steps * long, "lr_peak": start.lr_peak * rate, "weight_decay": decay})
+        for name, (long, rate, decay) in SETTINGS.items()
+    ]  # fmt: skip
+
+
+def _similarity_base(quick: bool) -> Recipe:
+    return changed(QUICK, {"patch_px": 1, "batch": 32, "steps": 200, "lr_peak": 1e-3}) if quick else FULL
+
+
+SIMILARITY = Experiment(
+    name="similarity", title="Similarity of positions", where=("Figure {number}", "10"),
+    finding="Whatever the settings of the training, positions that are near each other become alike.",
+    measured="Correlation of the cosine of two learned positions with their distance, after training with three settings: "
+             "-1 where nearer is always more alike, 0 where distance does not matter.",
+    small="8×8 positions of one pixel each, learned in a few hundred steps: the pattern has only begun.",
+    x_title="training", measure="position_correlation",
+    others=("top1",), base=_similarity_base, cells=_similarity,
+    claims=(
+        Claim("In all three, nearer positions are more alike.", lambda s: [-s["positions", name] for name in SETTINGS],
+              unit="correlation"),
+    ),
+)  # fmt: skip
+
+
+# Attention distance
+
+
+def _distance_base(quick: bool) -> Recipe:
+    own = {
+        "image_px": 64,
+        "patch_px": 16,
+        "blocks": 3,
+        "steps": 120,
+        "batch": 32,
+        "lr_peak": 1e-3,
+        "save_every_steps": 40,
+    }
+    return changed(QUICK, own) if quick else changed(FULL, {"image_px": 128, "patch_px": 16})
+
+
+DISTANCE = Experiment(
+    name="distance", title="Attention distance of ViT and hybrid", where=("Figure {number}", "11"),
+    finding="In a ViT some heads of the lowest layers look only near; in a hybrid, behind convolutions, hardly any do.",
+    measured="Distance at which the nearest head of layer 0 looks, in % of what attending to all patches alike would read, "
+             "over 32 held-out pictures; without the class token.",
+    small="4×4 patches of enlarged digits: no two are far apart, and three heads leave little choice.",
+    x_title="model", measure="nearest_head", others=("mean_head", "top1"),
+    seeds=3, base=_distance_base,
+    cells=lambda quick: [Cell("vit", (("layer 0", "ViT"),)), Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"})],
+    claims=(
+        Claim("The nearest head of the hybrid looks farther than that of the ViT.",
+              lambda s: [s["layer 0", "hybrid"] - s["layer 0", "ViT"]]),
+    ),
+)  # fmt: skip
