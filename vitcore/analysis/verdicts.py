@@ -92,9 +92,8 @@ def _seeds(x: NDArray[np.float64], kind: Kind, margin: float) -> int | None:
     """How many seeds would tell, if mean and deviation stayed as they are; None for one seed, or beyond `MOST_SEEDS`."""
     if len(x) < 2:
         return None
-    mean, deviation = x.mean(), x.std(ddof=1)
-    for count in range(len(x) + 1, MOST_SEEDS + 1):
-        half = stdtrit(count - 1, 0.5 + SURE / 200) * deviation / np.sqrt(count)
-        if _told(mean - half, mean + half, kind, margin) != "open":
-            return count
-    return None
+    mean, deviation = float(x.mean()), float(x.std(ddof=1))
+    counts = np.arange(len(x) + 1, MOST_SEEDS + 1)
+    half = stdtrit(counts - 1, 0.5 + SURE / 200) * deviation / np.sqrt(counts)
+    told = (n for n, h in zip(counts, half, strict=True) if _told(mean - h, mean + h, kind, margin) != "open")
+    return next(map(int, told), None)

@@ -2,15 +2,15 @@
 
 from vitcore.analysis.verdicts import Judgement, Verdict, judge, together
 from vitcore.experiments import of_models, of_training
-from vitcore.experiments.experiment import ALL, Claim, Experiment, ExperimentError, Seen
+from vitcore.experiments.experiment import Claim, Experiment, ExperimentError
 from vitcore.experiments.rows import Results
 from vitcore.translation import say
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
-        of_models.POSITIONS, of_models.DATA, of_models.SHAPE, of_models.READOUT, of_models.DISTANCE, of_models.SIMILARITY,
-        of_training.MASKED, of_training.OPTIMISER, of_training.RESOLUTION, of_training.COMPUTE,
+        of_models.POSITIONS, of_models.DATA, of_models.SHAPE, of_models.READOUT, of_models.SIMILARITY, of_training.MASKED,
+        of_training.RESOLUTION,
     )
 }  # fmt: skip
 
@@ -36,16 +36,9 @@ def overall(found: list[tuple[Claim, Judgement]]) -> Verdict:
 
 def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement:
     cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.at}
-    contrasts = []
-    for seed in results.seeds():
-        measures = experiment.measures if claim.measure == ALL else (claim.measure or experiment.measure,)
-        by_measure = {measure: results.seen(measure)[seed] for measure in measures}
-        if any(not cells <= seen.keys() for seen in by_measure.values()):
-            continue  # a seed that is not finished yet
-        seen: Seen = by_measure[measures[0]]
-        if claim.measure == ALL:
-            seen = {(measure, *at): value for measure, some in by_measure.items() for at, value in some.items()}
-        contrasts.append(list(claim.contrasts(seen)))
+    every = results.seen(experiment.measure)
+    whole = [seen for seen in every.values() if cells <= seen.keys()]  # of seeds that are finished
+    contrasts = [list(claim.contrasts(seen)) for seen in whole]
     if not contrasts:
         return Judgement("open", float("nan"), float("-inf"), float("inf"))
     return judge(contrasts, claim.kind, claim.margin)

@@ -22,18 +22,17 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
     """A measure of an experiment (default: its own) over its places, a curve each."""
     measure = measure or of.measure
     rows = [row for row in results.rows if row.measure == measure]
-    places = [] if of.numbers or of.x_measure else list(dict.fromkeys(row.x for row in rows))
-    across = {(row.run, row.curve): row.value for row in results.rows if row.measure == of.x_measure}
+    places = [] if of.numbers else list(dict.fromkeys(row.x for row in rows))
 
     def where(row: Row) -> float:
-        return across[row.run, row.curve] if of.x_measure else float(places.index(row.x)) if places else float(row.x)
+        return float(places.index(row.x)) if places else float(row.x)
 
     curves = []
     for name in dict.fromkeys(row.curve for row in rows):
         mine = [row for row in rows if row.curve == name]
         by_place = {x: [row for row in mine if row.x == x] for x in dict.fromkeys(row.x for row in mine)}
         ends = {x: interval([row.value for row in some], SHOWN) for x, some in by_place.items()}
-        at = {x: float(np.mean([where(row) for row in some])) for x, some in by_place.items()}
+        at = {x: where(some[0]) for x, some in by_place.items()}
         order = sorted(by_place, key=at.__getitem__)
         curves.append(Curve(
             say(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
@@ -42,5 +41,5 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
         ))  # fmt: skip
     return experiment(
         curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), SHOWN,
-        [say(place) for place in places], of.numbers or bool(of.x_measure), mode,
+        [say(place) for place in places], of.numbers, mode,
     )  # fmt: skip

@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from vitcore.analysis.verdicts import Kind
 
 At = tuple[str, str]  # a curve and a place on it
-Seen = Mapping[tuple[str, ...], float]  # what one seed measured, by `At`; of `ALL` measures: by measure and `At`
-ALL = "all"
+Seen = Mapping[At, float]  # what one seed measured
 MEASURES = {  # what they are, and their unit
     "top1": "accuracy (%)", "few_shot": "few-shot accuracy, 5 a class (%)", "val_loss": "loss on held-out pictures",
-    "training_gflop": "operations of the training (10⁹)", "params_k": "parameters (thousands)",
-    "position_correlation": "correlation of likeness with distance",
-    "nearest_head": "distance of the nearest head (% of uniform)", "mean_head": "distance, mean over heads (% of uniform)",
+    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of likeness with distance",
 }  # fmt: skip
 
 
@@ -52,7 +49,6 @@ class Claim:
     unit: str = "points"
     kind: Kind = "above"
     margin: float = 0.0
-    measure: str = ""  # of which; "": of the experiment's own; `ALL`: of every one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +64,6 @@ class Experiment:
     x_title: str
     measure: str = "top1"
     others: tuple[str, ...] = ("val_loss",)  # also measured
-    x_measure: str = ""  # what is measured to the right; "": the cell's own place
     numbers: bool = False  # whether places are numbers, drawn by ratio
     seeds: int = 5
     base: Callable[[bool], Recipe]

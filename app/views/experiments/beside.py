@@ -29,10 +29,8 @@ def show(experiment: Experiment, text: Prose) -> None:
     from vitcore.paper import charts
 
     mode = controls.theme()
-    drawn = {"positions": charts.position_embeddings, "optimiser": charts.optimisers, "data": charts.data_size,
-             "compute": charts.compute}  # fmt: skip
-    make = drawn[experiment.table]
-    fig = make(mode=mode)
+    drawn = {"positions": charts.position_embeddings, "data": charts.data_size}
+    fig = drawn[experiment.table](mode=mode)
     plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=where(experiment)))
     st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip

@@ -10,8 +10,10 @@ from vitcore.experiments.of_models import POSITIONS, QUICK
 from vitcore.train.recipes.recipe import changed
 from vitcore.train.runs import files
 
-SHORT = changed(QUICK, {"steps": 6, "batch": 8, "width": 12, "blocks": 1, "warmup_steps": 1, "save_every_steps": 2,
-                        "evaluate_most": 40})  # fmt: skip
+SHORT = changed(QUICK, {
+    "steps": 6, "batch": 8, "width": 12, "blocks": 1, "optimiser": "adamw", "warmup_steps": 1, "save_every_steps": 2,
+    "evaluate_most": 40,
+})  # fmt: skip
 TINY = replace(
     POSITIONS, name="tiny", seeds=2, base=lambda quick: SHORT,
     cells=lambda quick: [
