@@ -70,7 +70,8 @@ RESOLUTION = Experiment(
     finding="It is often beneficial to fine-tune at a higher resolution: more patches of the same size, positions interpolated.",
     measured="Accuracy on held-out pictures after fine-tuning at the resolution of pre-training, or at double, with four times the "
              "patches.",
-    small="The pictures have 8×8 pixels: double resolution shows nothing new, it is the same pictures in finer pieces.",
+    small="The pictures have 8×8 pixels: double resolution shows nothing new, and a patch then holds a quarter of what it "
+    "held before.",
     x_title="fine-tuned at", base=_resolution_base, cells=_resolution,
     claims=(
         Claim("Double resolution is better than the same.",

@@ -80,7 +80,7 @@ def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = 
         finish: Finish | None = None) -> Path:  # fmt: skip
     """Run what is not in `out/NAME.csv` yet; the file, complete.
 
-    `finish` runs tasks and yields each with its rows, in any order: here one after another, or elsewhere (`on_ray`).
+    `finish` runs tasks and yields each with its rows, in any order; default: one after another.
     Raises: ExperimentError, DataError, RunError, RecipeError, each with one sentence; KeyboardInterrupt, when asked to stop.
     """
     from accelerate import PartialState

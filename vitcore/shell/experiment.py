@@ -32,12 +32,6 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
     )
-    verb.add_argument(
-        "--on",
-        choices=("here", "ray"),
-        default="here",
-        help="one cell after another, or on a Ray cluster (pip install ray)",
-    )
     verb.set_defaults(run=experiment)
 
 
@@ -55,12 +49,9 @@ def experiment(args: argparse.Namespace) -> None:
     if args.quick and args.data:
         raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
     chosen = find(args.name)
-    finish = None
-    if args.on == "ray":
-        from vitcore.experiments.on_ray import on_ray as finish
     tell = partial(print, file=sys.stderr, flush=True)
     seeds = chosen.seeds if args.seeds is None else args.seeds
-    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell, finish)
+    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell)
     tell_verdict(chosen, read(file))
     print(file)
 

@@ -11,7 +11,7 @@ from vitcore.figures.theme import CATEGORICAL, Mode, figure
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
-ASIDE = 0.05  # curves stand beside each other by this share of a place, or of a decade, so that no bar hides another
+ASIDE = 0.12  # curves stand beside each other by this share of a place, or of a decade, so that no bar hides another
 
 
 class Dot(NamedTuple):
@@ -46,13 +46,14 @@ def experiment(
     for i, curve in enumerate(curves):
         colour = CATEGORICAL[i % len(CATEGORICAL)]
         off = ASIDE * (i - (len(curves) - 1) / 2)
-        beside = lambda x, off=off: x * 10 ** (off / 2) if log else x + off  # noqa: E731
+        beside = lambda x, off=off: x * 10 ** (off / 6) if log else x + off  # noqa: E731
         bars = {"type": "data", "symmetric": False, "array": [h - m for h, m in zip(curve.high, curve.mean, strict=True)],
                 "arrayminus": [m - low for low, m in zip(curve.low, curve.mean, strict=True)], "thickness": 1.6, "width": 5,
                 "color": colour} if seeds > 1 else None  # fmt: skip
         told = say("{name}, {x}: {value} on average", name=curve.name, x="%{text}", value="%{y:.2f}")
         traces.append({
-            "type": "scatter", "x": [beside(x) for x in curve.x], "y": curve.mean, "name": curve.name, "mode": "lines+markers",
+            "type": "scatter", "x": [beside(x) for x in curve.x], "y": curve.mean, "name": curve.name,
+            "mode": "markers" if places else "lines+markers",
             "line": {"color": colour, "width": 2.2}, "error_y": bars, "hovertemplate": told + "<extra></extra>",
             "text": [places[round(x)] if places else f"{x:g}" for x in curve.x],
             "marker": {"color": colour, "size": 10, "symbol": SYMBOLS[i % len(SYMBOLS)]}, "unselected": {"marker": {"opacity": 1}},
