@@ -8,10 +8,7 @@ from vitcore.translation import say
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
-    for one in (
-        of_models.POSITIONS, of_models.DATA, of_models.SHAPE, of_models.READOUT, of_models.SIMILARITY, of_training.MASKED,
-        of_training.RESOLUTION,
-    )
+    for one in (of_models.POSITIONS, of_models.DATA, of_training.MASKED, of_training.RESOLUTION)
 }  # fmt: skip
 
 

@@ -19,7 +19,6 @@ At = tuple[str, str]  # a curve and a place on it
 Seen = Mapping[At, float]  # what one seed measured
 MEASURES = {  # what they are, and their unit
     "top1": "accuracy (%)", "few_shot": "few-shot accuracy, 5 a class (%)", "val_loss": "loss on held-out pictures",
-    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of likeness with distance",
 }  # fmt: skip
 
 

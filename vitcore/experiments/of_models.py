@@ -1,10 +1,8 @@
-"""Experiments about what a model is made of: positions, shape, where the answer is read, convolutions, and the data it needs."""
+"""Experiments about what a model is made of: how it knows places, and convolutions against attention as the data grow."""
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Sequence
 from statistics import mean
 
 from vitcore.experiments.experiment import Cell, Claim, Experiment, Seen
@@ -110,118 +108,5 @@ DATA = Experiment(
     claims=(
         Claim("With the least data the ResNet is ahead.", lambda seen: [_lead(seen, 0)]),
         Claim("Its lead is smaller with the most data.", lambda seen: [_lead(seen, 0) - _lead(seen, -1)]),
-    ),
-)  # fmt: skip
-
-
-# Shape
-
-TIMES = (1, 2, 4)
-
-
-def _shape_base(quick: bool) -> Recipe:
-    return changed(base(quick), {"blocks": 1 if quick else 3, "mlp_ratio": 1.0, "patch_px": 4 if quick else 8})
-
-
-def _shape(quick: bool) -> list[Cell]:
-    start = _shape_base(quick)
-    grown = {
-        "layers": lambda n: {"blocks": start.blocks * n}, "width": lambda n: {"width": start.width * n},
-        "MLP": lambda n: {"mlp_ratio": start.mlp_ratio * n}, "smaller patches": lambda n: {"patch_px": start.patch_px // n},
-    }  # fmt: skip
-    common = Cell("start", tuple((curve, "1") for curve in grown))
-    return [common] + [
-        Cell(f"{curve.replace(' ', '-').lower()}-{n}", ((curve, str(n)),), fields(n))
-        for curve, fields in grown.items() for n in TIMES[1:]
-    ]  # fmt: skip
-
-
-SHAPE = Experiment(
-    name="shape", title="Depth, width, MLP or patches", where=("Figure {number}", "8"),
-    finding="More layers help most, width helps least; smaller patches help without any parameter more.",
-    measured="Accuracy on held-out pictures when one measure of a small ViT is doubled and doubled again, the rest left alone.",
-    small="From one layer to four, not from eight to sixty-four; patches four times smaller are 64 tokens instead of 4.",
-    x_title="times as many (layers, width, MLP), or as small (patches)",
-    others=("val_loss", "training_gflop"), numbers=True, seeds=3, base=_shape_base, cells=_shape,
-    claims=(
-        Claim("Four times the layers help more than four times the width.", lambda s: [s["layers", "4"] - s["width", "4"]]),
-        Claim("Smaller patches help.", lambda s: [s["smaller patches", "4"] - s["smaller patches", "1"]]),
-    ),
-)  # fmt: skip
-
-
-# Class token or pooling
-
-RATES = {True: ("0.001", "0.003", "0.01", "0.03"), False: ("0.0001", "0.0003", "0.001", "0.003")}
-READOUTS = {"class token": "class", "mean of patches": "mean"}
-
-
-def _readout(quick: bool) -> list[Cell]:
-    return [
-        Cell(f"{kind}-{rate}", ((name, rate),), {"readout": kind, "lr_peak": float(rate)})
-        for name, kind in READOUTS.items() for rate in RATES[quick]
-    ]  # fmt: skip
-
-
-def _best(seen: Seen) -> dict[str, tuple[float, float]]:
-    """The best accuracy of each curve, and the rate it is reached at."""
-    curves = {curve for curve, _ in seen}
-    return {c: max((value, float(x)) for (curve, x), value in seen.items() if curve == c) for c in curves}
-
-
-def _best_apart(seen: Seen) -> Sequence[float]:
-    best = _best(seen)
-    return [best["class token"][0] - best["mean of patches"][0]]
-
-
-def _rates_apart(seen: Seen) -> Sequence[float]:
-    best = _best(seen)
-    return [math.log10(best["class token"][1] / best["mean of patches"][1])]
-
-
-READOUT = Experiment(
-    name="readout", title="Class token or average", where=("Figure {number}", "9"),
-    finding="A class token and the average of all tokens are equally good, at different learning rates.",
-    measured="Accuracy on held-out pictures over learning rates, read from a class token or from the mean of the patches.",
-    small="The best of four rates a half decade apart: a smaller difference between the best rates would not be seen.",
-    x_title="peak learning rate", seeds=3, numbers=True, base=base, cells=_readout,
-    claims=(
-        Claim("At their best rates the two are less than 2 points apart.", _best_apart, kind="near", margin=2.0),
-        Claim("Their best rates differ.", _rates_apart, unit="decades", kind="apart", margin=0.2),
-    ),
-)  # fmt: skip
-
-
-# Similarity of positions
-
-SETTINGS = {  # as Fig. 10: 7, 7 and 14 epochs; rates 2, 4 and 4; decays .01, .1 and .1
-    "short, low rate": (1, 1, 0.01), "short, high rate": (1, 2, 0.1), "long, high rate": (2, 2, 0.1),
-}  # fmt: skip
-
-
-def _similarity(quick: bool) -> list[Cell]:
-    start = _similarity_base(quick)
-    return [
-        Cell(name.replace(", ", "-").replace(" ", "-"), (("positions", name),),
-             {"steps": start.steps * long, "lr_peak": start.lr_peak * rate, "weight_decay": decay})
-        for name, (long, rate, decay) in SETTINGS.items()
-    ]  # fmt: skip
-
-
-def _similarity_base(quick: bool) -> Recipe:
-    return changed(QUICK, {"patch_px": 1, "batch": 16, "steps": 200, "lr_peak": 5e-3}) if quick else FULL
-
-
-SIMILARITY = Experiment(
-    name="similarity", title="Similarity of positions", where=("Figure {number}", "10"),
-    finding="Whatever the settings of the training, positions that are near each other become alike.",
-    measured="Correlation of the cosine of two learned positions with their distance, after training with three settings: "
-             "-1 where nearer is always more alike, 0 where distance does not matter.",
-    small="8×8 positions of one pixel each, learned in a few hundred steps: the pattern has only begun.",
-    x_title="training", measure="position_correlation",
-    others=("top1",), seeds=3, base=_similarity_base, cells=_similarity,
-    claims=(
-        Claim("In all three, nearer positions are more alike.", lambda s: [-s["positions", name] for name in SETTINGS],
-              unit="correlation"),
     ),
 )  # fmt: skip

@@ -38,7 +38,7 @@ MASKED = Experiment(
     measured="Accuracy on held-out pictures after learning from a few labelled ones, from scratch or from a model that predicted "
              "masked patches of all pictures, without labels.",
     small="The pictures without labels are of the same kind as the labelled; supervised pre-training on other classes is left out.",
-    x_title="labelled pictures", numbers=True, base=_masked_base, cells=_masked,
+    x_title="labelled pictures", seeds=3, numbers=True, base=_masked_base, cells=_masked,
     claims=(Claim("Masked patches first is better than from scratch.", _helped),),
 )  # fmt: skip
 
@@ -72,7 +72,7 @@ RESOLUTION = Experiment(
              "patches.",
     small="The pictures have 8×8 pixels: double resolution shows nothing new, and a patch then holds a quarter of what it "
     "held before.",
-    x_title="fine-tuned at", base=_resolution_base, cells=_resolution,
+    x_title="fine-tuned at", seeds=3, base=_resolution_base, cells=_resolution,
     claims=(
         Claim("Double resolution is better than the same.",
               lambda s: [s["fine-tuned", "double resolution"] - s["fine-tuned", "same resolution"]]),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.experiments.experiment import ExperimentError, Seen
 from vitcore.train.runs import files
@@ -114,6 +115,19 @@ def read(file: Path) -> Results:
             say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
         ) from None
     return Results(facts, found)
+
+
+def results(name: str) -> dict[str, Results | str]:
+    """Results of the experiment by where they come from, "own" or "shipped", or the sentence why they can't be read."""
+    found: dict[str, Results | str] = {}
+    for kind, home in (("own", OUT), ("shipped", asset("experiments"))):
+        file = home / f"{name}.csv"
+        if file.is_file():
+            try:
+                found[kind] = read(file)
+            except ExperimentError as error:
+                found[kind] = str(error)
+    return found
 
 
 def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:

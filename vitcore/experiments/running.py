@@ -147,7 +147,7 @@ def train(task: Task) -> list[Row]:
             raise KeyboardInterrupt
         if not task.cell.at:
             return []
-        found = measure(folder, task.recipe, task.measures)
+        found = measure(folder, task.measures)
     cell, step = task.cell, task.recipe.steps
     return [
         Row(cell.name, curve, x, task.seed, step, what, value, task.run)

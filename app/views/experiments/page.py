@@ -5,8 +5,8 @@ import streamlit as st
 from app import texts
 from app.components.figure import explain, plot
 from app.furniture import controls
-from app.state import experiments
 from app.views.experiments import beside, run_of_a_dot, verdict
+from vitcore.experiments import rows
 from vitcore.translation import say
 
 text = texts.prose("experiments")
@@ -21,7 +21,7 @@ every = [
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
 chosen = EXPERIMENTS[controls.named(text["experiment"], names, "experiment", every, width=360)]
-found = experiments.results(chosen.name)
+found = rows.results(chosen.name)
 st.subheader(text["heading"].format(title=say(chosen.title), where=beside.where(chosen)), anchor=False)
 if not found:
     st.info(text["none yet"], icon=":material/science:")
