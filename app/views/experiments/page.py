@@ -9,6 +9,7 @@ from app.views.experiments import beside, run_of_a_dot, verdict
 from vitcore.experiments import rows
 from vitcore.translation import say
 
+run_of_a_dot.go()
 text = texts.prose("experiments")
 st.markdown(text["intro"])
 

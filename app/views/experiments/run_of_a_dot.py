@@ -29,6 +29,17 @@ def show(text: Prose) -> None:
             return
         with st.container(horizontal=True):
             for slug, icon in PAGES.items():
-                if st.button(text[f"open {slug}"], key=f"open_{slug}", icon=icon):
-                    st.session_state["model"] = f"runs/{run}"
-                    st.switch_page(f"views/{slug}/page.py")
+                st.button(text[f"open {slug}"], key=f"open_{slug}", icon=icon, on_click=_ask, args=(slug, run))
+
+
+def _ask(slug: str, run: str) -> None:
+    """Remember what to open: a page is left before its controls are drawn, which hold the address."""
+    st.session_state["_experiment_open"] = slug, run
+
+
+def go() -> None:
+    """Open what was asked for."""
+    if asked := st.session_state.pop("_experiment_open", None):
+        slug, run = asked
+        st.session_state["model"] = f"runs/{run}"
+        st.switch_page(f"views/{slug}/page.py")
