@@ -42,4 +42,4 @@ def go() -> None:
     if asked := st.session_state.pop("_experiment_open", None):
         slug, run = asked
         st.session_state["model"] = f"runs/{run}"
-        st.switch_page(f"views/{slug}/page.py")
+        st.switch_page(f"views/{slug}/page.py", query_params={"model": f"runs/{run}"})
