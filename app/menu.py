@@ -28,6 +28,7 @@ PAGES = (
     PageRow("learn", ":material/movie:", "train", False),
     PageRow("fewshot", ":material/category:", "train", False),
     PageRow("paper", ":material/menu_book:", "paper", False),
+    PageRow("experiments", ":material/science:", "paper", False),
     PageRow("report", ":material/download:", "take"),
 )
 GROUPS = tuple(dict.fromkeys(row.group for row in PAGES))

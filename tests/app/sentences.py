@@ -77,8 +77,22 @@ def data() -> Iterator[str]:
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))
-    yield from (*READOUTS, OWN_FILE, *paper_words())
+    yield from (*READOUTS, OWN_FILE, *paper_words(), *experiment_words())
     yield from (method.title for method in METHODS.values() if method.needs_attention)
+
+
+def experiment_words() -> Iterator[str]:
+    """What experiments say of themselves; names that are the same in every language and numbers are left out."""
+    from vitcore.experiments.catalogue import EXPERIMENTS
+    from vitcore.experiments.experiment import MEASURES
+
+    yield from MEASURES.values()
+    for one in EXPERIMENTS.values():
+        yield from (one.title, one.where[0], one.finding, one.measured, one.small, one.x_title)
+        yield from (words for claim in one.claims for words in (claim.words, claim.unit))
+        for cell in (*one.cells(True), *one.cells(False)):
+            places = [] if one.numbers else [x for _, x in cell.at]
+            yield from {*(curve for curve, _ in cell.at), *places} - {"ViT", "ResNet", "MLP", "Adam", "SGD"}
 
 
 def paper_words() -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from vitcore.architectures.families import BACKBONES, RESNETS, find
+from vitcore.architectures.families import BACKBONES, RESNETS, STAGES, find
 
 OURS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
@@ -65,8 +65,11 @@ def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any
         return AxialResNet(RESNETS[resnet], shape["embed_dim"], shape["num_heads"], shape["num_classes"], size or 224)
     if family != "vit":
         raise ValueError(f"there is no family {family!r}: vit, resnet, axial or axial resnet")
+    if resnet in STAGES:
+        description = {**description, "backbone": STAGES[resnet]}
+        shape["patch_size"] = 1  # of the features
     shape |= _layers(description)
-    if resnet:
+    if resnet and resnet not in STAGES:
         import timm
 
         shape.pop("patch_size", None)  # of the features: the backbone's own

@@ -13,11 +13,15 @@ SIZES = {  # timm's word, D, L, H; the MLP is 4 · D wide
 }  # fmt: skip
 BACKBONES = {  # of hybrids: timm's model with it, and the pixels its patches are apart, which are not always those of the name
     "R": ("vit_tiny_r_s16_p8_224", 32),  # the root alone, 8×8 patches of its output: /32, though it is called /16
+    "R14/16": ("", 16),  # stages of 1, 1, 2, by the same rule as R50/16; no model of the paper, for experiments on small pictures
     "R26/32": ("vit_small_r26_s32_224", 32),  # stages of 2, 2, 2, 2 blocks
     "R50/16": ("vit_base_r50_s16_224", 16),  # stages of 3, 4, 9: stage 4's blocks are put into stage 3 (§4.1)
     "R50/32": ("vit_large_r50_s32_224", 32),  # stages of 3, 4, 6, 3
 }  # fmt: skip
-RESNETS = {"R50": (3, 4, 6, 3), "R101": (3, 4, 23, 3), "R152": (3, 8, 36, 3)}
+STAGES = {"R14/16": (1, 1, 2)}  # of backbones that timm has no model with
+RESNETS = {  # R14 and R26 are no sizes of the paper: for experiments on small pictures
+    "R14": (1, 1, 1, 1), "R26": (2, 2, 2, 2), "R50": (3, 4, 6, 3), "R101": (3, 4, 23, 3), "R152": (3, 8, 36, 3),
+}  # fmt: skip
 FT, IN21K = "augreg_in21k_ft_in1k", "orig_in21k_ft_in1k"
 TRAINED = {  # names on the hub of weights for a name of the paper
     "ViT-Ti/16": f"vit_tiny_patch16_224.{FT}", "ViT-S/8": "vit_small_patch8_224.dino", "ViT-S/16": f"vit_small_patch16_224.{FT}",
@@ -49,7 +53,7 @@ def _all() -> dict[str, Family]:
     for name, resnet in hybrids:
         size = name.partition("+")[2].partition("/")[0]
         families[name] = _fields(size, BACKBONES[resnet][1]) | {"resnet": resnet}
-    for depth in RESNETS:
+    for depth in ("R50", "R101", "R152"):
         for times in (1, 2, 3, 4):
             families[f"BiT {depth}x{times}"] = {
                 "family": "resnet",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from vitcore.errors import first_line
 from vitcore.models.cards import DEFAULT
 from vitcore.shell import compare as comparing
+from vitcore.shell import experiment as experimenting
 from vitcore.shell import inspect as inspecting
 from vitcore.shell import menu
 from vitcore.shell import profile as profiling
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     inspecting.add(verbs)
     profiling.add(verbs)
     training.add(verbs)
+    experimenting.add(verbs)
     return parser
 
 

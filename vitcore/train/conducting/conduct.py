@@ -15,6 +15,7 @@ from accelerate import Accelerator
 
 from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
+from vitcore.train.data.photos import drawn
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data
 from vitcore.train.judging.evaluate import matched
@@ -115,7 +116,7 @@ def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
         require_classes(train)
     elif recipe.task != "masked":
         train, held_out = (in_classes_of(recipe.teacher, photos) for photos in (train, held_out))
-    return train, _few(held_out, recipe)
+    return drawn(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
 
 
 def in_classes_of(teacher: str, photos: Photos) -> Photos:

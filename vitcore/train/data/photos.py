@@ -146,6 +146,18 @@ def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, see
     return chosen
 
 
+def drawn(photos: Photos, most: int, seed: int) -> Photos:
+    """At most `most` of the photos, as many of each class as there are of it; 0: all. Fewer of the same seed are a part of more."""
+    if not 0 < most < len(photos):
+        return photos
+    order = np.random.default_rng(seed).permutation(len(photos))
+    turn = np.zeros(len(photos), np.int64)  # the first of each class, then the second, …
+    for label in np.unique(photos.labels):
+        members = order[photos.labels[order] == label]
+        turn[members] = np.arange(len(members))
+    return photos.subset(np.sort(order[np.argsort(turn[order], kind="stable")][:most]))
+
+
 def parted(photos: Photos, keys: Iterable[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
     """The photos as (train, validation) by `held_out`."""
     out = held_out(keys, photos.labels, share, seed)

@@ -17,13 +17,15 @@ from vitcore.translation import say
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
+DIGITS_HELD_OUT = 0.2
 VALIDATION = ("val", "validation", "test")  # folder names, in this order of preference
 
 
 def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos, Photos]:
     """(train, validation) photographs from `where`.
 
-    `samples`: the photos of this project; `cifar10`, `cifar100`: downloaded once; a folder of class folders, with
+    `samples`: the photos of this project; `digits`: scikit-learn's 1,797 handwritten digits of 8×8 pixels (a fifth of each
+    class is held out); `cifar10`, `cifar100`: downloaded once; a folder of class folders, with
     `train/` and `val/` (or `validation/`, `test/`) around them if you like; a folder of photos, unlabelled; a .parquet
     file, a folder of them, or several with commas between; `hf:owner/name`: a data set of the Hugging Face hub.
     Where there is no validation set, the share `holdout` of each class is held out: the same photos every time,
@@ -35,6 +37,8 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
         raise DataError(say("the held-out share is 0 or more and below 1, not {holdout!r}.", holdout=holdout))
     if where == "samples":
         return _samples()
+    if where == "digits":
+        return _digits(seed)
     if where in CIFAR:
         return _cifar(where)
     if where.startswith("hf:"):
@@ -56,6 +60,16 @@ def _samples() -> tuple[Photos, Photos]:
     files = [SAMPLES / f"{row['id']}.jpg" for row in credits]
     photos = Photos("samples", files, np.arange(len(files)), tuple(row["title"] for row in credits), SAMPLES)
     return photos, photos
+
+
+def _digits(seed: int) -> tuple[Photos, Photos]:
+    """scikit-learn's digits: real handwriting of many people (UCI, CC BY 4.0) that comes with a package we need anyway."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    pixels = np.round(found.images * (255 / 16)).astype(np.uint8)  # (1797, 8, 8)
+    photos = Photos("digits", pixels, found.target.astype(np.int64), tuple("0123456789"))
+    return parted(photos, [one.tobytes() for one in pixels], DIGITS_HELD_OUT, seed)
 
 
 def _cifar(name: str) -> tuple[Photos, Photos]:

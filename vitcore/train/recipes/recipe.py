@@ -63,13 +63,14 @@ class Recipe:
                              "block, in every block with one table", choices=("stem", "blocks", "shared"))  # fmt: skip
     family: str = knob("vit", "Model", "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
                        choices=("vit", "axial", "resnet", "axial resnet"))  # fmt: skip
-    resnet: str = knob("", "Model", "a ViT's convolutions in front (R, R26/32, R50/16, R50/32), or a ResNet's depth; a ResNet's "
-                       "width is its root's", choices=("", "R", "R26/32", "R50/16", "R50/32", "R50", "R101", "R152"))  # fmt: skip
+    resnet: str = knob("", "Model", "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
+                       "a ResNet's width is its root's", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
     mlp_head: bool = knob(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
     patch_init_std: float = knob(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
 
     steps: int = knob(1000, "Schedule", "optimiser steps", "steps", least=1)
     batch: int = knob(128, "Schedule", "images a step, over all processes", "images", least=1)
+    learn_most: int = knob(0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos")
     micro_batch: int = knob(
         0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
     )

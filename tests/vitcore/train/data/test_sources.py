@@ -20,7 +20,7 @@ from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
-from vitcore.train.data.photos import Photos, held_out
+from vitcore.train.data.photos import Photos, drawn, held_out
 from vitcore.train.data.sources import DataError, open_photos, require_classes
 from vitcore.train.data.tensors import open_data
 from vitcore.train.recipes.recipe import Recipe
@@ -52,6 +52,26 @@ def test_each_sample_is_a_class_of_its_own():
     assert len(train) == len(train.classes) == 18 and "Red panda" in train.classes and validation is train
     assert train.labels.tolist() == list(range(18)) and train.open(0).mode == "RGB"
     require_classes(train)
+
+
+def test_the_digits_come_with_scikit_learn():
+    train, validation = open_photos("digits")
+    assert (len(train), len(validation)) == (1438, 359) and train.classes == tuple("0123456789")
+    assert train.items.shape[1:] == (8, 8) and train.items.max() == 255 and train.open(0).mode == "RGB"
+    assert np.bincount(validation.labels).min() >= 34, "a fifth of each class"
+    other = open_photos("digits", seed=1)[1]
+    assert not np.array_equal(other.items, validation.items) and len(other) == len(validation)
+
+
+def test_as_many_of_each_class_are_drawn_and_fewer_are_a_part_of_more():
+    photos = Photos(
+        "numbers", np.arange(30, dtype=np.uint8).reshape(30, 1, 1), np.repeat([0, 1, 2], [20, 7, 3]), tuple("abc")
+    )
+    few, more = drawn(photos, 9, 0), drawn(photos, 20, 0)
+    assert np.bincount(few.labels).tolist() == [3, 3, 3] and np.bincount(more.labels).tolist() == [10, 7, 3]
+    assert set(few.items.ravel()) < set(more.items.ravel()) and len(drawn(photos, 5, 0)) == 5
+    assert set(drawn(photos, 9, 1).items.ravel()) != set(few.items.ravel())
+    assert drawn(photos, 0, 0) is photos and drawn(photos, 99, 0) is photos
 
 
 @pytest.fixture

@@ -1,0 +1,37 @@
+"""What the paper itself prints of the same thing: its table as a chart, where it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components.figure import plot
+from app.furniture import controls
+from app.texts import Prose
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.experiments.experiment import Experiment
+
+
+def where(experiment: Experiment) -> str:
+    """Where in the paper the finding is."""
+    kind, number = experiment.where
+    return say(kind, number=number)
+
+
+def show(experiment: Experiment, text: Prose) -> None:
+    """The paper's numbers, or that there are none to be had."""
+    if not experiment.table:
+        st.caption(text["no numbers"].format(where=where(experiment)))
+        return
+    from vitcore.paper import charts
+
+    mode = controls.theme()
+    drawn: dict[str, Callable] = {"positions": charts.position_embeddings, "data": charts.data_size}
+    fig = drawn[experiment.table](mode=mode)
+    plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=where(experiment)))
+    st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
+                 query_params={"part": experiment.table})  # fmt: skip

@@ -1,0 +1,51 @@
+"""The paper's experiments in small: our curves over several seeds beside its finding, and a verdict computed from them."""
+
+import streamlit as st
+
+from app import texts
+from app.components.figure import explain, plot
+from app.furniture import controls
+from app.views.experiments import beside, run_of_a_dot, verdict
+from vitcore.experiments import rows
+from vitcore.translation import say
+
+run_of_a_dot.go()
+text = texts.prose("experiments")
+st.markdown(text["intro"])
+
+from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
+from vitcore.experiments.drawing import chart  # noqa: E402
+from vitcore.experiments.experiment import MEASURES  # noqa: E402
+
+every = [
+    {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
+]
+names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
+chosen = EXPERIMENTS[controls.named(text["experiment"], names, "experiment", every, width=360)]
+found = rows.results(chosen.name)
+st.subheader(text["heading"].format(title=say(chosen.title), where=beside.where(chosen)), anchor=False)
+if not found:
+    st.info(text["none yet"], icon=":material/science:")
+    st.code(f"vitcore experiment {chosen.name} --quick", language="bash")
+    st.stop()
+kind = next(iter(found))
+if len(found) > 1:
+    kind = controls.choice(text, "results", list(found))
+results = found[kind]
+if isinstance(results, str):
+    st.warning(controls.verbatim(results), icon=":material/history:")
+    st.stop()
+verdict.show(chosen, results, text)
+ours, theirs = st.columns([3, 2], gap="large") if chosen.table else (st.container(), st.container())
+with ours:
+    measure = chosen.measure
+    if len(chosen.measures) > 1:
+        titles = {name: say(MEASURES[name]) for name in chosen.measures}
+        measure = controls.named(text["measure"], titles, f"measure_{chosen.name}", width=320)
+    plot(chart(chosen, results, measure, controls.theme()), f"experiment_{chosen.name}",
+         text["alt"].format(title=say(chosen.title)), run_of_a_dot.keep)  # fmt: skip
+    explain(f"{say(chosen.measured)} {text['how']}", say(chosen.small))
+with theirs:
+    beside.show(chosen, text)
+run_of_a_dot.show(text)
+verdict.made(chosen, results, text)

@@ -1,0 +1,33 @@
+"""An experiment of seconds: three cells of a few steps each on digits, one of which goes on from another."""
+
+from dataclasses import replace
+
+import pytest
+
+from vitcore.experiments import catalogue, rows
+from vitcore.experiments.experiment import Cell, Claim
+from vitcore.experiments.of_models import POSITIONS, QUICK
+from vitcore.train.recipes.recipe import changed
+from vitcore.train.runs import files
+
+SHORT = changed(QUICK, {
+    "steps": 6, "batch": 8, "width": 12, "blocks": 1, "optimiser": "adamw", "warmup_steps": 1, "save_every_steps": 2,
+    "evaluate_most": 40,
+})  # fmt: skip
+TINY = replace(
+    POSITIONS, name="tiny", seeds=2, base=lambda quick: SHORT,
+    cells=lambda quick: [
+        Cell("none", (("stem", "none"),), {"positions": "none"}), Cell("first", (), {"task": "masked"}),
+        Cell("after", (("stem", "1-D"),), {}, "first"),
+    ],
+    claims=(Claim("Any kind is better than none.", lambda s: [s["stem", "1-D"] - s["stem", "none"]]),),
+)  # fmt: skip
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """The experiment `TINY`, known by its name; runs and results go to tmp."""
+    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(rows, "OUT", tmp_path / "experiments")
+    monkeypatch.setitem(catalogue.EXPERIMENTS, "tiny", TINY)
+    return TINY

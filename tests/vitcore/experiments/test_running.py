@@ -1,0 +1,133 @@
+"""Experiments run once, go on after a kill with the same CSV, and say in one sentence what stops them."""
+
+import errno
+import json
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.shells import ROOT, start
+from vitcore.experiments import rows, running
+from vitcore.experiments.catalogue import EXPERIMENTS, judged
+from vitcore.experiments.experiment import ExperimentError
+from vitcore.shell.cli import main
+from vitcore.train.runs import files
+
+KILLED_AFTER = random.Random(2010_11929).randint(2, 12)  # records of all runs together, of 18: the same every time
+
+
+def quiet(line):
+    """Nobody watches."""
+
+
+def run(tiny, out: Path, **more) -> Path:
+    return running.run(tiny, True, more.pop("seeds", 2), out, show=quiet, **more)
+
+
+def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
+    file = run(tiny, tmp_path / "a")
+    found = rows.read(file)
+    assert [(r.cell, r.curve, r.x, r.seed, r.step, r.measure, r.run) for r in found.rows] == [
+        (cell, "stem", x, seed, 6, measure, f"tiny-quick-{cell}-{seed}")
+        for seed in (0, 1) for cell, x in (("none", "none"), ("after", "1-D")) for measure in ("top1", "val_loss")
+    ]  # fmt: skip
+    assert found.facts["command"] == "vitcore experiment tiny --quick --seeds 2" and found.facts["seeds"] == 2
+    assert {"torch", "timm"} <= set(found.facts["versions"]) and found.facts["hardware"]["cores"]
+    assert judged(tiny, found)[0][1].verdict in ("agrees", "disagrees", "open")
+
+    # a cell that is run again gives its row again; what is finished is not run again, and a seed more is added
+    gone, kept = found.rows[:2], found.rows[2:]
+    rows.write(file, found.facts, kept)
+    shutil.rmtree(files.RUNS / gone[0].run)
+    seen = []
+    run(tiny, tmp_path / "a", finish=lambda left: seen.extend(t.run for t in left) or running.one_by_one(left))
+    assert seen == ["tiny-quick-none-0"]
+    again = rows.read(file).rows
+    assert [r[:6] for r in again] == [r[:6] for r in found.rows]
+    assert [r.value for r in again] == pytest.approx([r.value for r in found.rows], abs=1e-6)
+    run(tiny, tmp_path / "a", finish=lambda left: seen.append(len(left)) or iter(()))
+    assert seen[1:] == [0]
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_csv(tiny, tmp_path, monkeypatch):
+    whole = run(tiny, tmp_path / "whole", seeds=1).read_bytes()
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\nfrom tests.vitcore.experiments.conftest import TINY\n"
+        "from vitcore.experiments import running\nfrom vitcore.train.runs import files\n"
+        f"files.RUNS = Path({str(broken / 'runs')!r})\n"
+        f"running.run(TINY, True, 1, Path({str(broken)!r}))\n"
+    )
+    process = start("-c", code, cwd=broken)
+    logged = lambda: sum(len(file.read_bytes().splitlines()) for file in broken.glob("runs/*/log.jsonl"))  # noqa: E731
+    end = time.monotonic() + 60
+    while logged() < KILLED_AFTER and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.002)
+    assert process.poll() is None, process.communicate()[1]
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    monkeypatch.setattr(files, "RUNS", broken / "runs")
+    left = []
+    run(tiny, broken, seeds=1, finish=lambda tasks: left.extend(tasks) or running.one_by_one(tasks))
+    assert 0 < len(left) and (broken / "tiny.csv").read_bytes() == whole
+
+
+def said(capsys, *words: str) -> str:
+    """What the shell says on the way out of a command that can't be done: one line."""
+    assert main(["experiment", *map(str, words)]) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]  # after a line a cell that went well
+    assert line.startswith("vitcore: ")
+    return line
+
+
+def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, monkeypatch):
+    assert "no experiment 'nothing': positions, data" in said(capsys, "nothing", "--quick")
+    assert "--quick has its own data" in said(capsys, "tiny", "--quick", "--data", "samples")
+    assert "a seed at least, not 0" in said(capsys, "tiny", "--quick", "--seeds", "0")
+    (tmp_path / "photos" / "cats").mkdir(parents=True)
+    for i in range(3):
+        Image.new("RGB", (9, 9), (i, 0, 0)).save(tmp_path / "photos" / "cats" / f"{i}.png")
+    assert "one class only (cats)" in said(capsys, "tiny", "--data", tmp_path / "photos", "--out", tmp_path)
+    assert not files.RUNS.exists(), "nothing was begun"
+    other = tmp_path / "tiny.csv"
+    other.write_text(f"# {json.dumps({'version': 99})}\ncell\n", encoding="utf-8")
+    assert "version 99, and this vitcore reads version 1" in said(capsys, "tiny", "--quick", "--out", tmp_path)
+    other.write_text("cell,curve\n1,2\n", encoding="utf-8")
+    assert "no result of an experiment" in said(capsys, "tiny", "--quick", "--out", tmp_path)
+    facts = running.facts(tiny, True, "digits", 2) | {"versions": {"torch": "0.1"}}
+    rows.write(other, facts, [])
+    assert "made with other versions" in said(capsys, "tiny", "--quick", "--out", tmp_path)
+    assert main(["experiment"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in EXPERIMENTS)
+
+
+def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
+    file = run(tiny, tmp_path / "out", seeds=1)
+    before, write = file.read_bytes(), files.write
+
+    def full(to, content, sync=True):
+        if Path(to).suffix == ".csv":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(to, content, sync)
+
+    monkeypatch.setattr(files, "write", full)
+    line = said(capsys, "tiny", "--quick", "--seeds", 2, "--out", tmp_path / "out")
+    assert "could not be written (No space left on device)" in line and file.read_bytes() == before
+    monkeypatch.setattr(files, "write", write)
+    run(tiny, tmp_path / "out")
+    assert rows.read(file).seeds() == [0, 1]
+
+
+def test_a_run_of_the_same_name_is_not_overwritten(tiny, tmp_path):
+    task = running.tasks(tiny, True, "digits", 1)[0]
+    running.train(task)
+    with pytest.raises(ExperimentError, match="of another recipe or other photos"):
+        running.train(running.tasks(tiny, True, "samples", 1)[0])

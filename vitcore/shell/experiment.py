@@ -1,0 +1,69 @@
+"""The shell's verb for the paper's experiments: list them, run one, and say what its results tell of the paper's finding."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.experiments.rows import OUT
+
+if TYPE_CHECKING:
+    from vitcore.experiments.experiment import Experiment
+    from vitcore.experiments.rows import Results
+
+VERDICTS = {"agrees": "agrees", "disagrees": "disagrees", "open": "can't tell"}
+
+
+def add(verbs: Any) -> None:
+    """Add the verb to the shell's."""
+    about = "run one of the paper's experiments over several seeds, or list them"
+    verb = verbs.add_parser(
+        "experiment", help=about, description=f"{about}. Ctrl-C stops it; the same command goes on."
+    )
+    verb.add_argument("name", nargs="?", help="which one (default: list them)")
+    verb.add_argument(
+        "--quick", action="store_true", help="the small form: handwritten digits, minutes on two CPU cores"
+    )
+    verb.add_argument("--seeds", type=int, help="how many times each cell is trained (default: the experiment's own)")
+    verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
+    verb.add_argument(
+        "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
+    )
+    verb.set_defaults(run=experiment)
+
+
+def experiment(args: argparse.Namespace) -> None:
+    """Run an experiment, or list all."""
+    from vitcore.experiments import running
+    from vitcore.experiments.catalogue import EXPERIMENTS, find
+    from vitcore.experiments.experiment import ExperimentError
+    from vitcore.experiments.rows import read
+
+    if not args.name:
+        for one in EXPERIMENTS.values():
+            print(f"{one.name:<11} {one.where[0].format(number=one.where[1])}: {one.finding}")
+        return
+    if args.quick and args.data:
+        raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
+    chosen = find(args.name)
+    tell = partial(print, file=sys.stderr, flush=True)
+    seeds = chosen.seeds if args.seeds is None else args.seeds
+    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell)
+    tell_verdict(chosen, read(file))
+    print(file)
+
+
+def tell_verdict(chosen: Experiment, results: Results) -> None:
+    """The finding, the verdict on each of its claims, and what would tell where none can be given."""
+    from vitcore.experiments.catalogue import judged, overall
+
+    found = judged(chosen, results)
+    print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
+    print(f"Here ({len(results.seeds())} seeds): {VERDICTS[overall(found)]}.")
+    for claim, told in found:
+        more = f"; {told.seeds} seeds like these would tell" if told.seeds else ""
+        print(f"  {claim.words} {VERDICTS[told.verdict]} "
+              f"({told.mean:.2f} {claim.unit}, {told.low:.2f} to {told.high:.2f}{more})")  # fmt: skip
