@@ -104,7 +104,7 @@ def test_a_visitor_brings_a_photo_right_there():
 
 
 def test_the_doors_open(subtests):
-    app = App("overview")
+    app = App("overview", lecture="true", photo="cat")  # bound to the address, which Streamlit guards
     for door, page in (("door_story", "story"), ("door_learn", "learn")):
         with subtests.test(door):
             app.go("overview").fine().at.get_by_key(door).click()

@@ -74,6 +74,10 @@ def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
     bar.get_by_role("link", name="Embedding filters").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
     chrome_is_hidden(page)
+    page.locator(".st-key-bar").get_by_role("button", name="Dark").click()
+    page.wait_for_function("document.documentElement.dataset.mode === 'dark'")
+    expect(page.locator(".st-key-bar").get_by_role("button", name="Light")).to_be_visible()
+    chrome_is_hidden(page)
     page.locator(".st-key-bar").get_by_role("button", name="Exit lecture").click()
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 

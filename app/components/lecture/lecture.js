@@ -16,6 +16,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s.menu.observe(document.body, { childList: true, subtree: true })
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
+    document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     document.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
   }
   root.dataset.mode = data.mode
@@ -44,6 +45,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
 function putAway({ target }) {
   if (window.innerWidth > DRAWER_PX || !target.closest?.("[data-testid=stSidebarNavLink]")) return
   document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click()
+}
+
+// Only Streamlit's menu sets its theme without a new visit; in a lecture nobody sees it open.
+function lightOrDark({ target }) {
+  const asked = target.closest?.(".st-key-light_dark button")
+  const menu = document.querySelector("[data-testid=stMainMenuButton]")
+  if (!asked || !menu) return
+  const wanted = root.dataset.mode === "dark" ? "Light" : "Dark"
+  const choose = frames => {
+    const item = document.querySelector(`[data-testid=stMainMenuItem-theme-${wanted}]`)
+    if (!item && frames) return requestAnimationFrame(() => choose(frames - 1))
+    item?.click()
+    if (menu.getAttribute("aria-expanded") === "true") menu.click()
+    asked.focus() // the menu took it
+  }
+  menu.click()
+  choose(60)
 }
 
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.

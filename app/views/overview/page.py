@@ -42,7 +42,7 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
         if way == "own":
             controls.uploader("own_file")
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
-            st.switch_page(f"views/{way}/page.py")
+            st.switch_page(f"views/{way}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
 begins = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
 with look if not ready else st.container(), st.skeleton(height=560) if begins else st.container(), said:
     vit, photo, rec = controls.current(controls.LAST)

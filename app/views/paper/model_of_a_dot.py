@@ -40,7 +40,7 @@ def show(text: Prose) -> None:
             st.caption(text["not these weights"])
             if st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:"):
                 st.session_state["model"] = name
-                st.switch_page("views/overview/page.py")
+                st.switch_page("views/overview/page.py", query_params={})  # unsaid, it would fail: `photo` is bound
         else:
             st.caption(text["not in menu"].format(model=clicked))
 
