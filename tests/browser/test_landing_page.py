@@ -17,7 +17,16 @@ def a_photo() -> bytes:
     return saved(Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300, 3), np.uint8)), "JPEG")
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+OVER = """() => [...document.querySelectorAll('[class*=st-key-door_]')].filter(e => e.querySelector('.stBidiComponent')).map(e => {
+  const root = e.querySelector('[data-testid=stBidiComponentIsolated]').shadowRoot, box = x => x.getBoundingClientRect()
+  const rows = [...root.querySelectorAll('ul:not([hidden]) li, figure > svg')].map(box)
+  const over = rows.some((a, i) => rows.some((b, k) => k > i &&
+    a.right > b.left + 1 && b.right > a.left + 1 && a.bottom > b.top + 1 && b.bottom > a.top + 1))
+  return [box(root.querySelector('figure')).bottom - box(e.nextElementSibling).top, over]
+})"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 900), (390, 844)])
 def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     page = at_rest(visit(width=width, height=height))
     box = canvas(page).bounding_box()
@@ -27,6 +36,8 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     expect(page.locator("figcaption", has_text="patch ").first).to_contain_text(
         re.compile(r"patch \d+ .* % of the total")
     )
+    page.wait_for_function(f"({OVER})().length === 6")
+    assert all(hangs <= 1 and not over for hangs, over in page.evaluate(OVER)), "no card's picture lies over words"
 
 
 def test_what_a_first_visit_carries(visit, server):

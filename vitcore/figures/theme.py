@@ -154,6 +154,11 @@ def stops(scale: str, every: int = 32) -> list[str]:
     return ["#" + bytes(rgb).hex() for rgb in [*lut(scale)[::every], lut(scale)[255]]]
 
 
+def plotly_scale(scale: str) -> list[list[Any]]:
+    """A colour scale as Plotly's charts take it. Not as "#rrggbb": Streamlit takes #000001 to #000040 for colours of its theme."""
+    return [[i / 16, "rgb({},{},{})".format(*lut(scale)[min(16 * i, 255)])] for i in range(17)]
+
+
 def data_uri(pixels: NDArray[np.uint8], photo: bool = False) -> str:
     """(H, W, 3 or 4) bytes as an address a browser can show."""
     return data_address(*encoded(pixels, photo))
@@ -228,7 +233,13 @@ def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float
     }  # fmt: skip
     if ticks is not None:
         bar |= {"tickvals": ticks}
-    stops = [[i / 16, "rgb({},{},{})".format(*lut(scale)[min(16 * i, 255)])] for i in range(17)]
-    marker = {"color": [low], "colorscale": stops, "cmin": low, "cmax": high, "showscale": True, "colorbar": bar}
+    marker = {
+        "color": [low],
+        "colorscale": plotly_scale(scale),
+        "cmin": low,
+        "cmax": high,
+        "showscale": True,
+        "colorbar": bar,
+    }
     return {"type": "scatter", "x": [None], "y": [None], "mode": "markers", "marker": marker, "hoverinfo": "skip",
             "meta": asdict(Scale(colours=scale, low=float(low), high=float(high), unit=title))}  # fmt: skip

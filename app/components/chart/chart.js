@@ -33,13 +33,15 @@ function draw(root, s) {
   svg.setAttribute("role", "img")
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
+  const [beside, inPlot] = [true, false].map(free => s.data.notes.filter(n => (n.paper[0] && n.paper[1]) === free))
+  drawNotes(root.querySelector(".notes"), beside)
   const place = layout(s.wide, height, x, y)
   svg.setAttribute("height", place.high)
   svg.style.height = place.high + "px"
   const [below, inside, above] = pool(svg, "g", 3)
   drawAxes(below, place, x, y)
   drawTraces(inside, place, traces)
-  drawLines(above, place, s.data.lines, s.data.notes)
+  drawLines(above, place, s.data.lines, inPlot)
   listen(svg, root.querySelector("p"), place, traces)
 }
 
@@ -190,6 +192,12 @@ function drawLines(g, place, lines, notes) {
       part.style.fontWeight = k % 2 ? 600 : 400
     })
   })
+}
+
+// Notes that belong to no place in the plot: a line above it breaks where it must, and none lies over another.
+function drawNotes(list, notes) {
+  list.hidden = !notes.length
+  list.replaceChildren(...notes.map(({ parts }) => Object.assign(document.createElement("li"), { textContent: parts.join("") })))
 }
 
 function drawLegend(list, named) {

@@ -16,13 +16,18 @@ source = controls.choice(text, "examples", ["pieces", "digits", "own"])
 given = (
     photos.own(text) if source == "own" else photos.pieces(texts.language()) if source == "pieces" else photos.digits()
 )
+if given is not None and source != "own":
+    given = photos.some_classes(text, given, source)
+    if source == "pieces":
+        st.caption(text["same photo"])
 if given is None:
-    st.info(text["need"], icon=":material/add_photo_alternate:")
+    st.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
 
 from vitcore import figures  # noqa: E402
 from vitcore.figures.charts.few_shot import Curve  # noqa: E402
 
+percent = "{:.0%}".format
 labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
@@ -45,12 +50,12 @@ for name, x in seen.items():
 best = now["model"]
 low, high = best.interval
 chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
-said.markdown(text["finding"].format(
-    shots=shots, classes=len(given.names), accuracy=f"{best.accuracy.mean():.0%}", low=f"{low:.0%}", high=f"{high:.0%}",
-    model=controls.verbatim(vit.card.title), pixels=f"{now['pixels'].accuracy.mean():.0%}",
+said.markdown(text.fill(
+    "finding", shots=shots, classes=len(given.names), accuracy=percent(best.accuracy.mean()), low=percent(low), high=percent(high),
+    model=controls.verbatim(vit.card.title), pixels=percent(now["pixels"].accuracy.mean()),
 ))  # fmt: skip
 with charts:
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         fig = figures.few_shot(curves, chance, len(best.accuracy), best.inner, controls.theme())
         figure(fig, "few_shot", text["alt"], text["how"], text["limits"],
@@ -59,13 +64,14 @@ with charts:
         names = [controls.verbatim(name) for name in given.names]
         table = best.confusion(labels)
         figure(figures.confusion(table, given.names, controls.theme()), "confusion", text["confusion alt"],
-               text["confusion how"].format(shots=shots), confusion=table)  # fmt: skip
-worst = [i for i in np.argsort(-best.missed(labels), kind="stable")[:6] if best.missed(labels)[i] > 0]
+               text.fill("confusion how", shots=shots), confusion=table)  # fmt: skip
+missed, other = best.missed(labels), best.taken_for(labels)
+worst = [i for i in np.argsort(-missed, kind="stable")[:6] if missed[i] > 0]
 if worst:
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):
         for i in worst:
             st.image(given.photos[i], text["mistaken one"].format(
-                name=names[labels[i]], percent=f"{best.missed(labels)[i]:.0%}"), width=120)  # fmt: skip
+                name=names[labels[i]], other=names[other[i]], percent=percent(missed[i])), width=150)  # fmt: skip
 else:
     st.success(text["none mistaken"], icon=":material/check:")

@@ -78,6 +78,22 @@ def digits() -> Collection:
     return Collection(photos, labels, [str(label) for label in range(5)], [])
 
 
+def some_classes(text: Prose, given: Collection, source: str) -> Collection | None:
+    """Those classes of a ready collection that a visitor wants to be told apart: all at first; None while it is fewer than two."""
+    rows = range(len(given.names))
+    chosen = st.pills(
+        text["told apart"], rows, selection_mode="multi", default=list(rows), format_func=lambda row: given.names[row],
+        key=f"told_apart_{source}",
+    )  # fmt: skip
+    if len(chosen) < 2:
+        return None
+    new = {row: place for place, row in enumerate(sorted(chosen))}
+    kept = [i for i, label in enumerate(given.labels) if label in new]
+    return Collection(
+        [given.photos[i] for i in kept], [new[given.labels[i]] for i in kept], [given.names[row] for row in new], []
+    )
+
+
 def own(text: Prose) -> Collection | None:
     """A visitor's photos, a class a row of the form; None until two classes have two photos each."""
     count = controls.slider(text["classes"], "classes", 2, MOST_CLASSES, 2)

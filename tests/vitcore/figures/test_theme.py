@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
+from vitcore import figures
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
@@ -121,3 +122,13 @@ def test_a_styled_figure_fetches_no_font():
         fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
     )
     assert "http" not in fig.to_json().replace("http://www.w3.org", "")
+
+
+def test_the_colours_of_cells_are_those_of_their_bar():
+    """As "#000004", which Streamlit replaces by a colour of its own, black became violet."""
+    fig = figures.confusion(np.array([[1.0, 0.0], [0.2, 0.8]]), ["a", "b"])
+    cells, bar = fig.data
+    assert cells.colorscale == bar.marker.colorscale and all(
+        colour.startswith("rgb(") for _, colour in cells.colorscale
+    )
+    assert [note.text for note in fig.layout.annotations] == ["100", "20", "80"], "no number where there is none"

@@ -38,6 +38,11 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
     table = found.confusion(labels)
     assert table.sum(1) == pytest.approx(np.ones(3)) and 0 < found.accuracy.mean() < 1
     assert np.diag(table).mean() == pytest.approx(found.accuracy.mean()), "classes of one size"
+    other, missed = found.taken_for(labels), found.missed(labels)
+    assert ((other >= 0) == (missed > 0)).all() and (other != labels).all()
+    worst = int(missed.argmax())
+    wrong = [row[worst] for row in found.answers if row[worst] not in (-1, labels[worst])]
+    assert wrong.count(other[worst]) == max(map(wrong.count, wrong))
     low, high = found.interval
     assert low <= found.accuracy.mean() <= high
 

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import CATEGORICAL, INK, SEQUENTIAL, Mode, figure, note, scale_bar, stops
+from vitcore.figures.theme import CATEGORICAL, INK, SEQUENTIAL, Mode, figure, note, plotly_scale, scale_bar
 from vitcore.translation import say
 
 
@@ -60,13 +60,13 @@ def confusion(table: NDArray[np.float64], names: list[str], mode: Mode = "light"
         [told.format(row=names[r], column=names[c], value=f"{table[r, c]:.0%}") for c in range(count)]
         for r in range(count)
     ]
-    colours = stops(SEQUENTIAL)
     cells = {
         "type": "heatmap", "z": (100 * table).tolist(), "zmin": 0, "zmax": 100, "showscale": False, "xgap": 2, "ygap": 2,
-        "colorscale": [[i / (len(colours) - 1), colour] for i, colour in enumerate(colours)], "text": text, "hoverinfo": "text",
+        "colorscale": plotly_scale(SEQUENTIAL), "text": text, "hoverinfo": "text",
     }  # fmt: skip
+    size = 12 if count <= 6 else 9  # "100" fits a cell; the unit is on the colour bar
     numbers = [
-        note(f"{table[r, c]:.0%}", c, r, 12, color="#FFFFFF" if table[r, c] < 0.6 else "#000000", xanchor="center")
+        note(f"{100 * table[r, c]:.0f}", c, r, size, color="#FFFFFF" if table[r, c] < 0.6 else "#000000", xanchor="center")
         for r in range(count) for c in range(count) if table[r, c] >= 0.005
     ]  # fmt: skip
     ticks = {"tickvals": list(range(count)), "ticktext": names}

@@ -46,6 +46,13 @@ class Draws(NamedTuple):
         wrong = asked & (self.answers != labels)
         return wrong.sum(0) / np.maximum(asked.sum(0), 1)
 
+    def taken_for(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(N,) the class each photo is most often mistaken for; -1 where it never is."""
+        count = int(labels.max()) + 1
+        wrong = np.where(self.answers == labels, -1, self.answers)
+        votes = (wrong[..., None] == np.arange(count)).sum(0)
+        return np.where(votes.any(1), votes.argmax(1), -1)
+
 
 def over_draws(x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAWS, l2: float = L2) -> Draws:
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
