@@ -72,19 +72,18 @@ def test_the_search_is_close_to_the_largest(most):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or torch.cuda.is_available(), reason="a limit that only Linux sets")
-def test_the_largest_batch_is_what_brute_force_finds(monkeypatch, tmp_path):
-    """Under 144 MB, in processes of their own: `largest_batch`, and batch after batch until one fails."""
+def test_the_largest_batch_is_what_brute_force_finds(monkeypatch):
+    """Under 60 MB, in processes of their own: `largest_batch`, and batch after batch."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with ProcessPoolExecutor(1, get_context("spawn")) as one:
         most = one.submit(_brute_force).result(timeout=120)
-    found = memory.largest_batch(DEFAULT, 144 / 1024, 64)
-    assert most > 4 and abs(found - most) <= max(1, 0.05 * most)
+    found = memory.largest_batch(DEFAULT, 60 / 1024, 64)
+    assert 4 < most < 39 and abs(found - most) <= max(1, 0.05 * most)
 
 
 def _brute_force():
-    fits, batch = memory.trial(DEFAULT, 144 / 1024, 64, False, "fp32"), 0
-    while fits(batch + 1):
-        batch += 1
-    return batch
+    fits = memory.trial(DEFAULT, 60 / 1024, 64, False, "fp32")
+    return max(batch for batch in range(40) if batch == 0 or fits(batch))
 
 
 def test_not_one_image_fits(monkeypatch):
@@ -142,9 +141,9 @@ def test_a_watch_sees_memory_rise():
     if watch.before is None:
         pytest.skip("this system does not say")
     with watch:
-        held = torch.ones(24 * 2**20 // 4)  # 24 MB
+        held = torch.ones(96 * 2**20 // 4)  # 96 MB, which no allocator has lying about
         del held
-    assert watch.peak_mb is None or watch.peak_mb >= 20
+    assert watch.peak_mb is None or watch.peak_mb >= 64
 
 
 def test_a_pass_trains_only_where_asked():

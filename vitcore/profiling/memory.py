@@ -1,6 +1,7 @@
 """How much memory a pass takes, and the largest batch that fits into so much: found by trying, in a process of its own."""
 
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +83,7 @@ def largest_batch(
         )
     context = multiprocessing.get_context("spawn")
     mine, theirs = context.Pipe(duplex=False)
-    worker = context.Process(target=_look, args=(theirs, name, memory_gb, px, training, precision), daemon=True)
+    worker = context.Process(target=_look, args=(theirs, name, memory_gb, px, training, precision))
     worker.start()
     theirs.close()
     try:
@@ -97,44 +98,52 @@ def largest_batch(
 
 
 def trial(name: str, memory_gb: float, px: int | None, training: bool, precision: str) -> Callable[[int], bool]:
-    """Whether a batch fits, as a function of its size; from here on this process can't take more than `memory_gb` beyond
-    what it had before there was a model."""
+    """Whether a batch fits into `memory_gb` beyond what this process had before there was a model, as a function of its size.
+
+    On a CPU each batch is tried in a copy of this process, so that nothing an earlier one left behind counts.
+    """
     from vitcore.models.shapes import shape_of
     from vitcore.profiling.speed import Device, a_pass
 
-    kind = "cuda" if torch.cuda.is_available() else "cpu"
-    on = Device(kind, kind, precision, torch.get_num_threads(), 0.0)
-    a_pass(torch.nn.Linear(8, 8), (8, 8), on, training)(1)  # threads are there, and what they take
-    before = _size()
+    kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
+    if kind == "cpu":
+        torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
+    before = int((Watch._now("VmData") or 0) * 2**20)
     _, module, image_px = shape_of(name, px, "cpu")
-    run = a_pass(module, image_px, on, training)
+    run = a_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here
-    limit(before, memory_gb)
+    if kind == "cuda":
+        torch.cuda.set_per_process_memory_fraction(min(1.0, memory_gb * GB / torch.cuda.mem_get_info()[1]))
+        return lambda batch: _fits(run, batch)
 
     def fits(batch: int) -> bool:
-        try:
-            run(batch)
-        except (RuntimeError, MemoryError):  # of the allocator, or of a library that got nothing from it
-            module.zero_grad(set_to_none=True)
-            return False
-        return True
+        copy = multiprocessing.get_context("fork").Process(
+            target=_try, args=(run, batch, threads, before + int(memory_gb * GB))
+        )
+        copy.start()
+        copy.join()
+        return copy.exitcode == 0
 
     return fits
 
 
-def limit(before: int, memory_gb: float) -> None:
-    """Let this process have `memory_gb` more than the bytes it had `before`, and not a byte beyond."""
-    if torch.cuda.is_available():
-        torch.cuda.set_per_process_memory_fraction(min(1.0, memory_gb * GB / torch.cuda.mem_get_info()[1]))
-        return
+def _try(run: Callable[[int], None], batch: int, threads: int, most: int) -> None:
+    """Run a batch in this process, which may have `most` bytes, and end it with 0 if that went well."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_DATA, (before + int(memory_gb * GB), resource.RLIM_INFINITY))
+    torch.set_num_threads(threads)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+    os._exit(0 if _fits(run, batch) else 1)
 
 
-def _size() -> int:
-    """Bytes this process may write to, as the limit counts them; 0 where nobody asks."""
-    return int((Watch._now("VmData") or 0) * 2**20)
+def _fits(run: Callable[[int], None], batch: int) -> bool:
+    try:
+        run(batch)
+    except (RuntimeError, MemoryError):  # of the allocator, or of a library that got nothing from it
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return False
+    return True
 
 
 def _look(answer: Any, *asked: Any) -> None:

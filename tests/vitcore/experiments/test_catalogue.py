@@ -88,6 +88,7 @@ def test_shipped_results_are_whole_and_of_these_recipes(file):
     assert sum(len(trace.x) for trace in fig.data if trace.customdata is not None) == len(results.seeds()) * len(cells)
 
 
+@pytest.mark.slow
 def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     """To 1e-6, on the machine and with the versions it was made with; elsewhere sums may differ in the last digit."""
     monkeypatch.setattr(files, "RUNS", tmp_path)
