@@ -219,7 +219,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         lambda: figures.explorer(
             grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about,
             style=style, log=log, shared=shared, asked=patches,
-        ), "heads", text["how"], attention=shown,
+        ), "heads", text["how printed"].format(block=state["block"]), attention=shown,
     )  # fmt: skip
 
 
