@@ -102,7 +102,7 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
         "Patches shuffled, positions move along": rec.top(1)[0],
     }
     assert len({label for label, _ in answers.values()}) == 2, "the scrambled picture is something else to the model"
-    guess = page.get_by_role("button", name="something else, or much less sure")
+    guess = page.get_by_role("radio", name="something else, or much less sure")
     expect(guess).to_be_in_viewport()  # beside the switch
     drawings = [page.get_by_role("figure", name=f"{name}: top 5") for name in answers]
     assert not any(drawing.is_visible() for drawing in drawings), "predict first"
