@@ -70,7 +70,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
     token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
     seen = page.get_by_role("spinbutton", name=f"Place (patch + {rec.grid.prefix})", exact=True)
     expect(seen).to_have_value(str(token))
-    expect(page.get_by_role("spinbutton", name="Head", exact=True)).to_have_value("")
+    expect(page.get_by_role("combobox", name="Head")).to_have_value("")
     slider(page, "Layer").press("ArrowLeft")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     weights = rec.maps[5].astype("float64").mean(0)
