@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 28  # components, as in the paper's Figure 7
 BINS = 240  # points of a curve
+SEEN = 0.03  # of a chart's height: how far a faint line is from the strong one, to be seen
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
 Figures = dict[str, "go.Figure"]
 
@@ -44,7 +45,9 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
     table = film.at("positions", frame)
     cosine = similarity(table[len(table) - film.grid.patches :])
-    told = texts.prose("learn")["correlation"].format(value=correlation_with_distance(cosine, film.grid))
+    told = texts.prose("learn")["correlation"].format(
+        value=round(correlation_with_distance(cosine, film.grid), 2) + 0.0
+    )
     return figures.positions(cosine, film.grid, mode, told, side_px=TILES_PX)
 
 
@@ -89,6 +92,8 @@ def curves(
 ) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
 
+    import numpy as np
+
     text = texts.prose("learn")
 
     def line(name: str, field: str, kind: str = "line") -> Line:
@@ -102,8 +107,10 @@ def curves(
     drawn: Figures = {}
     if len(loss):
         mean = training.binned(steps, loss, BINS // 8, log_steps)
+        raw = line(text["each step"], "loss", "raw")
+        apart = float(np.quantile(abs(raw.values - np.interp(raw.steps, *mean)), 0.9)) > SEEN * float(loss.max())
         lines = [
-            line(text["each step"], "loss", "raw"),
+            *([raw] if apart else []),  # else the mean would hide it
             Line(text["mean"], *mean),
             line(text["validation"], "val_loss", "dots"),
         ]

@@ -303,6 +303,15 @@ def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _f
 
 
 @budget.kept
+def firsts(key: str, _film: Film) -> dict[str, int | None]:
+    """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
+    from vitcore.analysis.training import first_frames
+
+    found = first_frames(_film.arrays, _film.grid)
+    return {name: None if frame is None else int(_film.steps[frame]) for name, frame in found.items()}
+
+
+@budget.kept
 def drawn_curves(
     key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
 ) -> dict[str, Any]:

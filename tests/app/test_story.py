@@ -230,3 +230,17 @@ def test_notes_are_for_the_presenter_only():
     (notes,) = [e for e in app.run().fine().at.expander if e.label == label]
     assert not notes.proto.expanded and "16×16 words" in notes.markdown[0].value
     assert app.component("steps")["clicker"] is True
+
+
+def test_how_many_times_likelier_follows_from_the_gap_that_is_shown(shipped, panda):
+    (answer,) = [e.markdown[0].value for e in App("story", step="9").fine().at.expander if e.label == "Show the answer"]
+    gap, times = re.search(r"e\^\{(.*?)\}.*\*\*([\d,.]+) times", answer).groups()
+    assert f"{np.exp(float(gap)):.2e}" == f"{float(times.replace(',', '')):.2e}"
+    second, first = np.sort(panda.logits)[-2:]
+    assert gap == f"{first - second:.2f}"
+
+
+def test_the_map_of_positions_comes_with_the_answer():
+    app = App("story", step="5", patch="40").fine()
+    (answer,) = [e for e in app.at.expander if e.label == "Show the answer"]
+    assert len(answer.get("plotly_chart")) == len(app.charts()) == 1

@@ -51,7 +51,7 @@ def title(page: Page) -> Locator:
 
 
 def control(page: Page, label: str) -> Locator:
-    return page.get_by_role("spinbutton", name=re.compile(rf"^{label}\b"))
+    return page.get_by_role("combobox" if label == "Head" else "spinbutton", name=re.compile(rf"\b{label}\b"))
 
 
 def layer(page: Page) -> Locator:

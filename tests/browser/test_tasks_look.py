@@ -70,7 +70,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
     token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
     seen = page.get_by_role("spinbutton", name=f"Place (patch + {rec.grid.prefix})", exact=True)
     expect(seen).to_have_value(str(token))
-    expect(page.get_by_role("spinbutton", name="Head", exact=True)).to_have_value("")
+    expect(page.get_by_role("combobox", name="Head")).to_have_value("")
     slider(page, "Layer").press("ArrowLeft")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     weights = rec.maps[5].astype("float64").mean(0)
@@ -102,10 +102,16 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
         "Patches shuffled, positions move along": rec.top(1)[0],
     }
     assert len({label for label, _ in answers.values()}) == 2, "the scrambled picture is something else to the model"
-    for name, (label, p) in answers.items():
-        line = page.get_by_test_id("stMarkdown").get_by_text(f"{name}: {label}, {100 * p:.1f} %")
-        expect(line).to_be_in_viewport()
-        expect(page.get_by_role("figure", name=f"{name}: top 5")).to_be_visible()
+    guess = page.get_by_role("radio", name="something else, or much less sure")
+    expect(guess).to_be_in_viewport()  # beside the switch
+    drawings = [page.get_by_role("figure", name=f"{name}: top 5") for name in answers]
+    assert not any(drawing.is_visible() for drawing in drawings), "predict first"
+    guess.click()
+    page.get_by_text("Show the answer").click()
+    for drawing, (label, p) in zip(drawings, answers.values(), strict=True):
+        expect(drawing).to_be_visible()
+        expect(drawing).to_contain_text(f"{label} {100 * p:.1f} %")
+    expect(page.get_by_text("You were right.")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -75,6 +75,13 @@ def appeared(arrays: Mapping[str, NDArray], frame: int, grid: Grid) -> Appeared:
     return Appeared(smooth, correlation, float(reach.min()), float(reach.max()))
 
 
+def first_frames(arrays: Mapping[str, NDArray], grid: Grid) -> dict[str, int | None]:
+    """The first frame of a film in which each thing is there: "filters", "positions", "heads"; None where it never is."""
+    frames = [appeared(arrays, frame, grid) for frame in range(len(arrays["distance_px"]))]
+    names = ("filters", "positions", "heads")
+    return {name: next((i for i, one in enumerate(frames) if getattr(one, name)), None) for name in names}
+
+
 def low_share(kernel: NDArray) -> float:
     """The share of the energy of filters (D, C, P, P) in the quarter of spatial frequencies that are lowest."""
     power = (np.abs(np.fft.fft2(kernel.astype(np.float64))) ** 2).sum((0, 1))

@@ -5,12 +5,13 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import fitted, label
-from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, lut, mosaic, outline, picture, scale_bar
+from vitcore.figures.attention import fitted
+from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, lut, mosaic, note, outline, picture, scale_bar
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 DECADES = 3  # of the logarithmic scale
+PRINTED_PX = 2400  # of a PNG, at least
 INKS = ("#ffffff", "#4fc3d9")  # of the asked patch and of the one it is compared with
 Pixels = NDArray[np.uint8] | Image.Image
 
@@ -21,30 +22,47 @@ def explorer(
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) weights on the photo up to `top`, and (H, rows, cols) maps beside it, each on its own scale unless `shared`.
 
-    Style "heat" colours the photo, "light" darkens what has little weight; `asked` are the patches that are outlined.
+    Above each stands the largest weight in it; the bar is of the maps. Style "heat" colours the photo, "light" darkens what has
+    little weight; `asked` are the patches that are outlined.
     """
-    count = len(maps)
+    count, rows = len(maps), grid.rows
     across = min(count, 4 if count > 3 else 3)
-    high = -(-count // across) * (grid.rows + 1) - 1
-    side = max(high, 2 * grid.rows) / grid.rows  # the photo's patches, over those of the small maps
+    above = max(1.4, across * (grid.cols + 1) / 30)  # for a line of words, in patches of the small maps
+    high = -(-count // across) * (rows + above)
+    side = max(high - above, 2 * rows) / rows  # the photo's patches, over those of the small maps
     left, beside = grid.cols * side + 2, across * (grid.cols + 1) - 1
-    size = (left + beside, max(high, side * grid.rows))
-    most = float(maps.max())
-    tiles = [colour(_unit(m, most if shared else float(m.max()), log), SEQUENTIAL, 0, 1) for m in maps.astype(float)]
-    zoom = max(2, round(320 / grid.rows))
-    small = picture(mosaic(np.stack(tiles), across, gutter=zoom, zoom=zoom), (beside, high), smooth=False)
-    small["x0"] += left
-    places = [(left + (head % across) * (grid.cols + 1), (head // across) * (grid.rows + 1)) for head in range(count)]
-    drawn = picture(_lit(_unit(lit, top, log), fitted(photo), style), (grid.cols * side, grid.rows * side))
+    size = (left + beside, max(high, side * rows + above))
+    most, maps = float(maps.max()), maps.astype(float)
+    tiles = np.stack([colour(_unit(m, most if shared else float(m.max()), log), SEQUENTIAL, 0, 1) for m in maps])
+    zoom = max(2, round(320 / rows))
+    places = [
+        (left + head % across * (grid.cols + 1), above + head // across * (rows + above)) for head in range(count)
+    ]
+    drawn = [picture(_lit(_unit(lit, top, log), fitted(photo), style), (grid.cols * side, rows * side))]
+    drawn[0]["y0"] += above
+    for first in range(0, count, across):
+        strip = mosaic(tiles[first : first + across], across, gutter=zoom, zoom=zoom)
+        small = picture(strip, (beside, rows), smooth=False)
+        drawn.append(small | {"x0": small["x0"] + left, "y0": small["y0"] + places[first][1]})
     shapes: list[Part] = []
     for patch, ink in zip(asked, INKS, strict=False):
         row, col = grid.row_col(patch)
-        shapes += [outline(col * side, row * side, side, side, ink, 3)]
+        shapes += [outline(col * side, above + row * side, side, side, ink, 3)]
         shapes += [outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
-    names = [label(say("head {head}", head=head), *place) for head, place in enumerate(places)]
-    bar = scale_bar(SEQUENTIAL if style == "heat" else "gray", top / 10**DECADES if log else 0, top, unit)
-    return figure([drawn, small, bar], title, mode, round(110 + 820 * size[1] / size[0]), about, size=size, shapes=shapes,
-                  annotations=names)  # fmt: skip
+    largest = [
+        say("head {head}, up to {most}", head=head, most=_percent(float(m.max()))) for head, m in enumerate(maps)
+    ]
+    words = [(say("up to {most}", most=_percent(top)), (0, above)), *zip(largest, places, strict=True)]
+    names = [note(name, x, y - 0.1, 11, yanchor="bottom") for name, (x, y) in words]
+    end, unit = (most, unit) if shared else (1.0, say("0 to each map's largest"))
+    bar = scale_bar(SEQUENTIAL, end / 10**DECADES if log else 0, end, unit)
+    return figure([*drawn, bar], title, mode, round(110 + 820 * size[1] / size[0]), about, size=size, shapes=shapes,
+                  annotations=names, meta={"mode": mode, "wide_px": PRINTED_PX})  # fmt: skip
+
+
+def _percent(share: float) -> str:
+    """A share with two digits that count: "5.9 %"."""
+    return f"{float(f'{100 * share:.2g}'):g} %"
 
 
 def _unit(values: NDArray, top: float, log: bool) -> NDArray:

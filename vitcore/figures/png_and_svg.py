@@ -6,6 +6,7 @@ of trace, so matplotlib draws them from the same `go.Figure`: pictures, points, 
 
 import base64
 import io
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     from matplotlib.figure import Figure
 
     wide = _width_in(fig)
+    sharp = max(DPI, math.ceil((fig.layout.meta or {}).get("wide_px", 0) / wide))
     lines = _wrapped(note, wide)
     below = 0.14 + 0.16 * len(lines) if note else 0
-    canvas, dpi = (FigureCanvasAgg, DPI) if kind == "png" else (FigureCanvasSVG, 72)
+    canvas, dpi = (FigureCanvasAgg, sharp) if kind == "png" else (FigureCanvasSVG, 72)
     sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=dpi, layout="constrained")
     canvas(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
@@ -54,7 +56,7 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
         engine.execute(sheet)
     sheet.set_layout_engine("none")  # else everything is drawn twice, the first time for the layout alone
     file = io.BytesIO()
-    sheet.savefig(file, format=kind, dpi=DPI, facecolor=sheet.get_facecolor())
+    sheet.savefig(file, format=kind, dpi=sharp if kind == "png" else DPI, facecolor=sheet.get_facecolor())
     return file.getvalue()
 
 
@@ -127,7 +129,7 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             text,
             transform=transform,
             color=note.font.color or ink,
-            fontsize=8,
+            fontsize=8 if (note.font.size or 13) > 11 else 7,
             va=va,
             ha=note.xanchor or "left",
             bbox=patch,

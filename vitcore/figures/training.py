@@ -67,7 +67,7 @@ def _curve(line: Line, colour: str, log_steps: bool) -> Part:
     return {
         "type": "scatter", "x": np.maximum(line.steps, FIRST) if log_steps else line.steps, "y": line.values.astype(np.float32),
         "name": line.name, "mode": "lines+markers" if line.kind == "dots" else "lines",
-        "opacity": 0.35 if line.kind == "raw" else 1, "hovertemplate": told + "<extra></extra>",
+        "opacity": 0.6 if line.kind == "raw" else 1, "hovertemplate": told + "<extra></extra>",
         "line": {"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, "marker": {"color": colour, "size": 7},
     }  # fmt: skip
 

@@ -55,7 +55,11 @@ def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="explorer_controls"):
         block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
         controls.once_from_1("head", "one_head")
-        head = _or_none(text["head control"], "one_head", vit.heads, text["mean"], text["head help"])
+        _in_range("one_head", vit.heads)
+        head = st.selectbox(
+            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=112,
+            placeholder=text["mean"], help=text["head help"],
+        )  # fmt: skip
         direction = controls.choice(text, "direction", list(DIRECTIONS))
         about = text["token help"].format(prefix=grid.prefix)
         name = text["token shifted"].format(prefix=grid.prefix) if grid.prefix else text["token"]
@@ -74,12 +78,17 @@ def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
 
 def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | None:
     """A whole number 0…count−1, or None while the field is empty and reads `none`."""
-    kept = st.session_state.get(key)
-    if kept is not None and not 0 <= kept < count:
-        st.session_state[key] = None
+    _in_range(key, count)
     return st.number_input(
         label, 0, count - 1, None, key=key, step=1, bind="query-params", width=125, placeholder=none, help=about
     )
+
+
+def _in_range(key: str, count: int) -> None:
+    """What was chosen for another model may not be there in this one."""
+    kept = st.session_state.get(key)
+    if kept is not None and not 0 <= kept < count:
+        st.session_state[key] = None
 
 
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
@@ -219,7 +228,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         lambda: figures.explorer(
             grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about,
             style=style, log=log, shared=shared, asked=patches,
-        ), "heads", text["how"], attention=shown,
+        ), "heads", text["how printed"].format(block=state["block"]), attention=shown,
     )  # fmt: skip
 
 

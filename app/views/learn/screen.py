@@ -75,7 +75,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
     frame, mode = steps.index(step), controls.theme()
     specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
-    _findings(film, frame, text)
+    _findings(film, frame, runs.firsts(f"{key}:{steps[-1]}", film), text)
     for row in ROWS:
         names = [one for one in row if one in shown]
         for place, one in zip(st.columns(3) if names else [], names, strict=False):
@@ -93,7 +93,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
         st.rerun()
 
 
-def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
+def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: dict[str, str]) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
     from vitcore.analysis.distance import most_changed
     from vitcore.analysis.training import appeared
@@ -101,7 +101,7 @@ def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
     signs = appeared(film.arrays, frame, film.grid)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
         ("filters", signs.filters, signs.smooth, {"smooth": signs.smooth}),
-        ("positions", signs.positions, signs.correlation, {"correlation": signs.correlation}),
+        ("positions", signs.positions, signs.correlation, {"correlation": round(signs.correlation or 0, 2) + 0.0}),
         ("heads", signs.heads, signs.near, {"near": signs.near, "far": signs.far}),
     ]
     lines = []
@@ -109,7 +109,9 @@ def _findings(film: Film, frame: int, text: dict[str, str]) -> None:
         if known is not None:
             mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
             told = text[f"{name} yes" if there else f"{name} no"]
-            lines.append(f"{mark} {told.format(**numbers)}")
+            since = firsts[name]
+            first = text["never"] if since is None else text["first"].format(step=since)
+            lines.append(f"{mark} {told.format(**numbers)} {first}")
     if frame:
         first, now = film.at("distance_px", 0), film.at("distance_px", frame)
         block, head = most_changed(first, now)

@@ -10,7 +10,7 @@ from app.components.figure import downloads, explain, plot
 from app.components.listing.listing import listing
 from app.components.picture.picture import picture
 from app.furniture import controls
-from app.state import session, shuffles
+from app.state import session
 from app.views.patches import shuffle
 
 text = texts.prose("patches")
@@ -33,14 +33,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = controls.number(text["seed"], "seed", 100, width=140) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None
-if order is not None and rec.labels:
-    titles = shuffle.titles(text)
-    answers = shuffles.answers(vit.name, photo.key, seed, rec)
-    best = [
-        (title, controls.verbatim(answer[0][0]), answer[0][1]) for title, answer in zip(titles, answers, strict=False)
-    ]
-    said = [text["answer"].format(title=title, label=label, percent=f"{100 * p:.1f} %") for title, label, p in best]
-    st.markdown("  \n".join(said))  # beside the switch: the charts are below the fold
+if order is not None and rec.labels:  # beside the switch
+    shuffle.question(vit, photo, rec, seed, text)
 
 left, right = st.columns([3, 2], gap="large")
 with left:
@@ -65,9 +59,6 @@ with right:
                             prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
-
-if order is not None and rec.labels:
-    shuffle.show(vit, photo, rec, seed, answers, text)
 
 st.markdown(f"## {text['seen title']}")
 one, two = st.columns(2, gap="large")

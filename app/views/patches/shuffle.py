@@ -1,4 +1,4 @@
-"""What shuffling the patches does to the answer: three charts, and why, computed from what the model answers."""
+"""What shuffling the patches does to the answer: a guess, then three charts and why, computed from what the model answers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,35 @@ if TYPE_CHECKING:
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first
 
 
-def titles(text: Prose) -> tuple[str, str, str]:
-    """What the answers are to."""
-    return text["in order"], text["positions stay"], text["positions move"]
+def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> None:
+    """A question to guess first; its answer opens with the charts, and says what follows from them."""
+    answers = shuffles.answers(vit.name, photo.key, seed, rec)
+    before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
+    stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
+    facts = {"label": controls.verbatim(answers[0][0][0]), "before": f"{before:.1%}", "after": f"{after:.1%}"}
+    with st.container(border=True):
+        st.markdown(f"## {text['shuffle title']}")
+        st.markdown(text["shuffle"].format(**facts))
+        options = [text["guess stays"], text["guess changes"]]
+        guess = st.pills(
+            text["guess"], range(2), format_func=lambda i: options[i], key="guess_shuffle", label_visibility="collapsed"
+        )
+        with st.expander(text["show answer"], key="answer_shuffle"):
+            verdict = "" if guess is None else text["guessed right" if stays == (guess == 0) else "guessed otherwise"]
+            said = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
+            st.markdown(f"{verdict} {said}".strip())
+            _charts(answers, text)
+            if bare is not None:
+                much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
+                st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
+            restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
+            st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
 
 
-def show(vit: Vit, photo: Photo, rec: Recording, seed: int, answers: list[Answer], text: Prose) -> None:
-    """The charts, and what follows from them."""
+def _charts(answers: list[Answer], text: Prose) -> None:
     from vitcore import figures
 
-    st.markdown(f"## {text['shuffle title']}")
-    st.markdown(text["shuffle"])
-    for place, title, answer in zip(st.columns(3), titles(text), answers, strict=False):
+    titles = text["in order"], text["positions stay"], text["positions move"]
+    for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         with place:
             plot(figures.predictions(answer, controls.theme(), title), title, text["answers alt"].format(title=title))
-    restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
-    before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
-    facts = {"label": controls.verbatim(answers[0][0][0]), "before": f"{before:.1%}", "after": f"{after:.1%}"}
-    stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
-    st.markdown(text["shuffle stays" if stays else "shuffle changes"].format(**facts))
-    if bare is not None:
-        much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
-        st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
-    st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])

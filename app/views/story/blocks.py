@@ -178,7 +178,8 @@ def _likelier(scene: Scene) -> tuple[dict[str, Any], int]:
     import math
 
     second, first = sorted(scene.rec.logits.tolist())[-2:]
-    return {"gap": first - second, "times": math.exp(first - second)}, 1
+    times = math.exp(gap := round(first - second, 2))  # of the gap as it is shown, so that anybody may check it
+    return {"gap": gap, "times": f"{float(f'{times:.3g}'):,.{max(0, 2 - int(math.log10(times)))}f}"}, 1
 
 
 def _read(scene: Scene) -> str:

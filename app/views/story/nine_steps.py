@@ -83,3 +83,5 @@ def _question(scene: Scene, step: Step) -> None:
         with st.expander(text["show answer"], key=f"answer_{step.key}"):
             verdict = "" if guess is None else text["guessed right" if guess == right else "guessed otherwise"]
             st.markdown(f"{verdict} {scene.say(step.words(scene, 'answer') or '', **facts)}".strip())
+            if step.shown_after:
+                step.shown_after(scene)

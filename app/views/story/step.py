@@ -95,7 +95,8 @@ class Step:
     """A step: its key in the texts, its equation (a line of LaTeX or two), its picture, and its question's answer.
 
     `ask` gives the facts of the answer and which option is right; `kind` names the texts for a model that is different,
-    e.g. " hybrid"; `beside` draws below the prose.
+    e.g. " hybrid"; `beside` draws below the prose,
+    `shown_after` below the answer what would give it away.
     """
 
     key: str
@@ -104,6 +105,7 @@ class Step:
     ask: Callable[[Scene], tuple[dict[str, Any], int]]
     kind: Callable[[Scene], str] = always
     beside: Callable[[Scene], None] | None = None
+    shown_after: Callable[[Scene], None] | None = None
 
     def words(self, scene: Scene, part: str = "") -> str | None:
         """The key of a part ("", "how", "question", …) of this step's texts for this model; None where there is none."""

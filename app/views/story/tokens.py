@@ -60,12 +60,18 @@ def _positions(scene: Scene) -> None:
     if cosine is None:
         vectors([_row(scene, "embedding", "x_{p} E", one)], key="story_sum", label=scene.text["sum"], flat=True)
         return
-    from vitcore import figures
     from vitcore.models.zoo import positions
 
     place = positions(scene.vit)[scene.patch]  # type: ignore[index]  # there are some: they were compared
     rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
     vectors([_row(scene, *row) for row in rows], key="story_sum", label=scene.text["sum"], flat=True)
+
+
+def _compared(scene: Scene) -> None:
+    from vitcore import figures
+
+    if (cosine := session.similarity(scene.vit.name)) is None:
+        return
     title = scene.say("tile title")
     chart(figures.tile(cosine, scene.rec.grid, scene.patch, scene.mode, title), "story_tile", title)
 
@@ -146,6 +152,6 @@ def _length(scene: Scene) -> str:
 
 STEPS = (
     Step("projection", _product, _projection, _alike, _read_by),
-    Step("position", _sum, _positions, _neighbour, _placed),
+    Step("position", _sum, _positions, _neighbour, _placed, shown_after=_compared),
     Step("sequence", _length, _sequence, _first, _prefix),
 )

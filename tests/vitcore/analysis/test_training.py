@@ -100,3 +100,11 @@ def test_a_class_token_in_the_table_is_left_out():
     with_class = np.concatenate([np.full((1, 8), 9.0), table])
     one, other = (appeared(film_arrays(t, [1.0]), 0, grid).correlation for t in (table, with_class))
     assert one == other
+
+
+def test_when_each_thing_was_first_there():
+    grid, rng = Grid(4, 4, 8), np.random.default_rng(0)
+    noise, smooth = rng.normal(size=(8, 3, 8, 8)), np.ones((8, 3, 8, 8))
+    px = np.array([[[9.0, 9.0]], [[9.0, 9.0]], [[2.0, 9.0]]])  # frames, layers, heads: they part in the last
+    arrays = {"kernel": np.stack([noise, smooth, smooth]), "distance_px": px}
+    assert training.first_frames(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}

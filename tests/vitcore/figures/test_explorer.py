@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.theme import SEQUENTIAL, lut
+from vitcore.figures.png_and_svg import print_figure
+from vitcore.figures.theme import SEQUENTIAL, lut, scale_of
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -43,16 +44,29 @@ def test_the_photo_is_lit_as_in_the_browser(style, most, none):
 
 def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
     shapes = drawn().layout.shapes
-    side = 2.0  # two rows of three heads would be lower than the photo
+    side, above = 2.0, 1.4  # two rows of three heads would be lower than the photo
     on_photo = [s for s in shapes if s.line.width == 3]
     assert [(s.x0, s.y0, s.x1, s.y1) for s in on_photo] == [
-        (2 * side, side, 3 * side, 2 * side),
-        (3 * side, 0, 4 * side, side),
+        (2 * side, above + side, 3 * side, above + 2 * side),
+        (3 * side, above, 4 * side, above + side),
     ]
     assert len(shapes) == 2 * (1 + len(MAPS))
-    assert [a.text for a in drawn().layout.annotations] == ["head 0", "head 1", "head 2"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
+    fig = drawn(shared=shared)
+    most = [f"head {head}, up to {round(100 * float(one.max())):d} %" for head, one in enumerate(MAPS)]
+    names = fig.layout.annotations
+    assert [a.text for a in names] == ["up to 30 %", *most]
+    assert all(a.yanchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
+    scale = scale_of(fig.data[-1])
+    assert (scale.low, scale.high, scale.unit) == (
+        (0, float(MAPS.max()), "weight") if shared else (0, 1, "0 to each map's largest")
+    )
+    assert Image.open(io.BytesIO(print_figure(fig, "png", "note"))).width >= 2400
 
 
 def test_a_logarithmic_scale_begins_at_a_thousandth():
-    marker = drawn(log=True).data[2]["marker"]
-    assert marker["cmin"] == pytest.approx(0.3 / 1000) and marker["cmax"] == 0.3
+    marker = drawn(log=True).data[-1]["marker"]
+    assert marker["cmin"] == pytest.approx(1 / 1000) and marker["cmax"] == 1
