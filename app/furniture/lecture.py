@@ -45,12 +45,14 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
 
 def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
     place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
+    where = " story" if pages[place].url_path == "story" else ""  # whose steps come first
     for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
         if 0 <= place + step < len(pages):
             there = pages[place + step]
-            st.page_link(
-                there, label=there.title, icon=icon, help=text[key], icon_position="left" if step < 0 else "right"
-            )
+            with st.container(key=key, width="content"):
+                st.page_link(
+                    there, label=there.title, icon=icon, help=text[key + where], icon_position="left" if step < 0 else "right"
+                )
 
 
 def _pickers(text: texts.Prose) -> None:

@@ -211,7 +211,7 @@ function pressed(s, e) {
   if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.shiftKey)
   else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
   else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
-  else if (e.key === "Escape") change(s, { head: null, rolled: false }, 100)
+  else if (e.key === "Escape" && (st.head !== null || st.rolled)) change(s, { head: null, rolled: false }, 100)
   else if (e.key === "c" && data.class) change(s, { token: 0 }, 100)
   else if (e.key === "r") change(s, { rolled: !st.rolled })
   else if (e.key === " " && onPhoto) play(s)
