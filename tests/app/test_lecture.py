@@ -67,7 +67,11 @@ def test_figures_grow_with_the_type(slug):
 def test_a_chart_is_no_higher_than_a_projector_has_room_for():
     app = App("distance").fine()
     app.at.session_state["_size"] = Size(1.5, 0, 1000)
-    assert app.run().fine().charts()[0]["layout"]["height"] == 520
+    layout = app.run().fine().charts()[0]["layout"]
+    assert layout["height"] == 520
+    room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
+    letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
+    assert len(layout["yaxis"]["title"]["text"]) * letter < room, "the axis's title is not over the figure's"
 
 
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():
