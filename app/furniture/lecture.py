@@ -18,10 +18,10 @@ def on() -> bool:
     return bool(st.session_state.get("lecture"))
 
 
-def toggle(text: texts.Prose) -> None:
+def toggle(text: texts.Prose, page: str) -> None:
     """The switch, for the sidebar, and what dresses the page."""
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
-    dress(on(), controls.theme(), key="dress", leaves="lecture")
+    dress(on(), controls.theme(), page, key="dress", leaves="lecture")
 
 
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:

@@ -35,7 +35,7 @@ def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests)
 def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    assert dressed(app) | usual == {"lecture": True, "mode": "dark"} | usual
+    assert dressed(app) | usual == {"lecture": True, "mode": "dark", "page": "overview"} | usual
     for row in PAGES[1:]:
         assert dressed(app.go(row.slug).fine())["lecture"], row.slug
     assert app.controls["lecture"].proto.query_param_key == "lecture"

@@ -8,6 +8,7 @@ const OWN_ESCAPE = "[data-escape]" // a component that has something to undo fir
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const states = new WeakMap()
+let page // that was shown last
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let s = states.get(parentElement)
@@ -22,6 +23,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
   }
+  if (page !== undefined && page !== data.page) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  page = data.page
   root.dataset.mode = data.mode
   root.toggleAttribute("data-lecture", data.lecture)
   s.measure = () => {
