@@ -37,8 +37,12 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
         if looks:
             _pickers(text)
         if on():
-            other = "light" if controls.theme() == "dark" else "dark"  # the browser answers a click: `components/lecture`
-            st.button(text[f"to {other}"], icon=f":material/{other}_mode:", key="light_dark", help=text[f"to {other} help"])
+            other = (
+                "light" if controls.theme() == "dark" else "dark"
+            )  # the browser answers a click: `components/lecture`
+            st.button(
+                text[f"to {other}"], icon=f":material/{other}_mode:", key="light_dark", help=text[f"to {other} help"]
+            )
             st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 
@@ -51,7 +55,11 @@ def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
             there = pages[place + step]
             with st.container(key=key, width="content"):
                 st.page_link(
-                    there, label=there.title, icon=icon, help=text[key + where], icon_position="left" if step < 0 else "right"
+                    there,
+                    label=there.title,
+                    icon=icon,
+                    help=text[key + where],
+                    icon_position="left" if step < 0 else "right",
                 )
 
 

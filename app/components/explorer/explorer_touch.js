@@ -21,7 +21,7 @@ function build(s) {
   const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
   const framed = root.querySelector(".photo")
   framed.style.aspectRatio = `${wide} / ${high}`
-  framed.style.maxWidth = `calc(max(300px, 100vh - 32rem) * ${wide / high})` // the lines below it are on the screen with it
+  framed.style.maxWidth = `calc(max(300px, 100vh - 32 * var(--desk-rem, 1rem)) * ${wide / high})` // the lines below it are on the screen with it
   const tiles = root.querySelector(".tiles")
   tiles.replaceChildren()
   s.tiles = names.map((name, token) => {
