@@ -49,7 +49,7 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
 
 def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
     place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
-    where = " story" if pages[place].url_path == "story" else ""  # whose steps come first
+    in_story = pages[place].url_path == "story"  # whose steps come first
     for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
         if 0 <= place + step < len(pages):
             there = pages[place + step]
@@ -58,7 +58,7 @@ def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
                     there,
                     label=there.title,
                     icon=icon,
-                    help=text[key + where],
+                    help=text[f"{key} story" if in_story else key],
                     icon_position="left" if step < 0 else "right",
                 )
 
