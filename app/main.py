@@ -49,7 +49,7 @@ with turns.pages.one(first=again):  # a click before a page that is opened: who 
     session.arrive(row.slug)
     controls.sidebar(row.looks)
     with st.sidebar:
-        lecture.toggle(around)
+        lecture.toggle(around, row.slug)
     with head:
         lecture.bar(around, page, list(pages.values()), row.looks)
         if not lecture.on():

@@ -18,10 +18,10 @@ def on() -> bool:
     return bool(st.session_state.get("lecture"))
 
 
-def toggle(text: texts.Prose) -> None:
+def toggle(text: texts.Prose, page: str) -> None:
     """The switch, for the sidebar, and what dresses the page."""
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
-    dress(on(), controls.theme(), key="dress", leaves="lecture")
+    dress(on(), controls.theme(), page, key="dress", leaves="lecture")
 
 
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
@@ -49,12 +49,18 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
 
 def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
     place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
+    in_story = pages[place].url_path == "story"  # whose steps come first
     for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
         if 0 <= place + step < len(pages):
             there = pages[place + step]
-            st.page_link(
-                there, label=there.title, icon=icon, help=text[key], icon_position="left" if step < 0 else "right"
-            )
+            with st.container(key=key, width="content"):
+                st.page_link(
+                    there,
+                    label=there.title,
+                    icon=icon,
+                    help=text[f"{key} story" if in_story else key],
+                    icon_position="left" if step < 0 else "right",
+                )
 
 
 def _pickers(text: texts.Prose) -> None:

@@ -35,7 +35,7 @@ def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests)
 def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    assert dressed(app) | usual == {"lecture": True, "mode": "dark"} | usual
+    assert dressed(app) | usual == {"lecture": True, "mode": "dark", "page": "overview"} | usual
     for row in PAGES[1:]:
         assert dressed(app.go(row.slug).fine())["lecture"], row.slug
     assert app.controls["lecture"].proto.query_param_key == "lecture"
@@ -67,7 +67,11 @@ def test_figures_grow_with_the_type(slug):
 def test_a_chart_is_no_higher_than_a_projector_has_room_for():
     app = App("distance").fine()
     app.at.session_state["_size"] = Size(1.5, 0, 1000)
-    assert app.run().fine().charts()[0]["layout"]["height"] == 520
+    layout = app.run().fine().charts()[0]["layout"]
+    assert layout["height"] == 520
+    room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
+    letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
+    assert len(layout["yaxis"]["title"]["text"]) * letter < room, "the axis's title is not over the figure's"
 
 
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():

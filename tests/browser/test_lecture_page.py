@@ -24,6 +24,16 @@ def test_into_a_lecture_and_out_again(visit):
     assert page.evaluate(SIZE) >= 20
     at_rest(page)
     assert canvas(page).bounding_box()["width"] > narrow
+    canvas(page).click()  # the focus is in a component
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    page.keyboard.press("PageDown")  # as a presenter's clicker
+    expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
+    assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "a page begins at its top"
+    page.keyboard.press("PageUp")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Patches")
+    at_rest(page).get_by_test_id("stMain").focus()  # as a click on blank space does
+    assert page.get_by_test_id("stMain").evaluate("e => getComputedStyle(e, '::before').content") == "none", "no frame"
+    canvas(page).click()
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page).not_to_have_url(re.compile("lecture"))

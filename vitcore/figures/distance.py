@@ -70,7 +70,7 @@ def distance(
     return figure(
         dots, say("Mean attention distance"), mode, 520, about,
         x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if blocks <= 12 else 2, "range": [-0.6, blocks - 0.4]},
-        y={"title": {"text": say("mean attention distance (pixels)")}, "range": [0, top]},
+        y={"title": {"text": say("distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
         annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top"), *meaning],

@@ -49,7 +49,7 @@ def tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: s
 
 def cosine_map(
     values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None,
-    unit: str | None = None, limit: float = 1.0,
+    unit: str | None = None, limit: float = 1.0, height_px: int = 380,
 ) -> go.Figure:  # fmt: skip
     """(N,) cosines, or what `unit` says, on the grid, ±`limit`, with the position they belong to outlined."""
     size = (float(grid.cols), float(grid.rows))
@@ -63,7 +63,7 @@ def cosine_map(
         scale_bar(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
     ]  # fmt: skip
     boxes = asked(patch, grid, INK["light"]["text"], 2)
-    return figure(parts, title, mode, 380, size=size, shapes=boxes, **_counted(grid))
+    return figure(parts, title, mode, height_px, size=size, shapes=boxes, **_counted(grid))
 
 
 def _name(grid: Grid, patch: int) -> str:
@@ -75,9 +75,9 @@ def _counted(grid: Grid) -> dict[str, Any]:
     """Axes that count patches from 0, as all of this app (the paper's count from 1), and room for their numbers."""
 
     def axis(count: int, title: str) -> Part:
-        some = range(0, count, max(1, count // 7))
+        some = range(0, count, max(1, round(count / 6)))
         ticks = {"tickvals": [i + 0.5 for i in some], "ticktext": [str(i) for i in some]}
-        return {"visible": True, "showgrid": False, "title": {"text": title}} | ticks
+        return {"visible": True, "showgrid": False, "title": {"text": title}, "tickangle": 0} | ticks
 
     x, y = axis(grid.cols, say("input patch column")), axis(grid.rows, say("input patch row"))
     return {"x": x, "y": y, "margin": {"l": 50, "b": 50}}

@@ -88,6 +88,7 @@ function paint(s) {
   const { data, st } = s
   const map = mapFor(s, st.block)
   s.root.classList.toggle("waiting", !map)
+  s.root.toggleAttribute("data-escape", st.head !== null || st.rolled) // Escape goes back to the mean before it leaves a lecture
   if (!map) return
   const { grid, shared, log } = data
   const shown = [answering(map, s.hover ?? st.token), ...(st.second === null ? [] : [answering(map, st.second)])]

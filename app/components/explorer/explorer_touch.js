@@ -21,7 +21,7 @@ function build(s) {
   const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
   const framed = root.querySelector(".photo")
   framed.style.aspectRatio = `${wide} / ${high}`
-  framed.style.maxWidth = `calc(max(300px, 100vh - 32rem) * ${wide / high})` // the lines below it are on the screen with it
+  framed.style.maxWidth = `calc(max(300px, 100vh - 32 * var(--desk-rem, 1rem)) * ${wide / high})` // the lines below it are on the screen with it
   const tiles = root.querySelector(".tiles")
   tiles.replaceChildren()
   s.tiles = names.map((name, token) => {
@@ -211,7 +211,7 @@ function pressed(s, e) {
   if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.shiftKey)
   else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
   else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
-  else if (e.key === "Escape") change(s, { head: null, rolled: false }, 100)
+  else if (e.key === "Escape" && (st.head !== null || st.rolled)) change(s, { head: null, rolled: false }, 100)
   else if (e.key === "c" && data.class) change(s, { token: 0 }, 100)
   else if (e.key === "r") change(s, { rolled: !st.rolled })
   else if (e.key === " " && onPhoto) play(s)

@@ -1,10 +1,14 @@
-// Light or dark and lecture mode, as attributes of the page that lecture.css dresses; Escape leaves it. Tells Python the size of type and phone.
+// Light or dark and lecture mode, as attributes of the page that lecture.css dresses; Escape leaves it, Page Up and Down turn the
+// page. Tells Python the size of type and phone.
 
 const root = document.documentElement
 const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not the lecture
+const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"
+const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const states = new WeakMap()
+let page // that was shown last
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let s = states.get(parentElement)
@@ -17,8 +21,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
-    document.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
   }
+  if (page !== undefined && page !== data.page) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  page = data.page
   root.dataset.mode = data.mode
   root.toggleAttribute("data-lecture", data.lecture)
   s.measure = () => {
@@ -28,9 +34,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
-    const typing = event.composedPath()[0].matches?.("input:not([type=range]), textarea, select, canvas, [role=application], [contenteditable=true]")
-    if (event.key !== "Escape" || event.defaultPrevented || !data.lecture || typing || document.querySelector(OPEN)) return
-    setTriggerValue("left", true)
+    if (!data.lecture || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return
+    const path = event.composedPath()
+    if (path[0].matches?.(TEXT) || document.querySelector(OPEN)) return
+    if (event.key === "Escape" && !path.some(node => node.matches?.(OWN_ESCAPE))) return setTriggerValue("left", true)
+    const way = { PageUp: "before", PageDown: "after" }[event.key]
+    if (!way) return
+    event.preventDefault() // scrolling
+    event.stopPropagation() // a slider that has the focus
+    document.querySelector(`.st-key-${way} a`)?.click()
   }
   requestAnimationFrame(s.measure) // once the style sheet counts
   return () => {

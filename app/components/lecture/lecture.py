@@ -32,8 +32,11 @@ def size() -> Size:
     return st.session_state.get("_size", Size())
 
 
-def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
-    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False."""
+def dress(lecture: bool, mode: str, page: str, *, key: str, leaves: str) -> None:
+    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
+
+    Another `page` than before begins at its top.
+    """
 
     def told() -> None:
         if size := st.session_state[key].size:
@@ -43,5 +46,5 @@ def dress(lecture: bool, mode: str, *, key: str, leaves: str) -> None:
         if st.session_state[key].left:
             choose(leaves, False)
 
-    data = {"lecture": lecture, "mode": mode} | size()._asdict()
+    data = {"lecture": lecture, "mode": mode, "page": page} | size()._asdict()
     _LECTURE(data=data, key=key, on_size_change=told, on_left_change=left)

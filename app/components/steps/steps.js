@@ -2,6 +2,8 @@
 
 const TAKEN = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
   "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
+const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]" // as lecture.js
+const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]"
 const states = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -43,13 +45,24 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (e.defaultPrevented || e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return
     if (e.composedPath().some(node => node.matches?.(TAKEN))) return
     const wanted = { ArrowLeft: s.step - 1, ArrowRight: s.step + 1, Home: 1, End: data.names.length }
-    if (data.clicker) Object.assign(wanted, { PageUp: s.step - 1, PageDown: s.step + 1 })
     if (!(e.key in wanted)) return
     e.preventDefault()
     go(wanted[e.key])
   }
-  document.addEventListener("keydown", keys)
-  return () => document.removeEventListener("keydown", keys)
+  // A clicker's keys, heard before lecture.js: past the first or last step they are its, and turn the page.
+  const clicks = e => {
+    const wanted = s.step + ({ PageUp: -1, PageDown: 1 }[e.key] || 0)
+    if (!data.clicker || wanted === s.step || wanted < 1 || wanted > data.names.length) return
+    if (e.altKey || e.ctrlKey || e.metaKey || e.shiftKey || e.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN)) return
+    e.preventDefault()
+    e.stopPropagation()
+    go(wanted)
+  }
+  s.end?.abort() // Streamlit calls this function anew without ending what it did before
+  const end = (s.end = new AbortController())
+  document.addEventListener("keydown", keys, { signal: end.signal })
+  document.addEventListener("keydown", clicks, { signal: end.signal, capture: true })
+  return () => end.abort()
 }
 
 function item(_, i) {

@@ -13,7 +13,8 @@ def steps(
     """Show the steps, the current one (counted from 1) marked; a step gone to is put in st.session_state[target].
 
     `spoken[i]` is what a screen reader hears of step i + 1; `before` and `after` name the buttons at the ends. Arrow keys,
-    Home and End turn the page unless a control has the focus; with `clicker`, Page Up and Page Down do as well.
+    Home and End turn the page unless a control has the focus; with `clicker`, Page Up and Page Down do as well,
+    wherever the focus is but in text; what lies past the ends is left to `components/lecture`.
     """
 
     def go() -> None:

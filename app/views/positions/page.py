@@ -7,6 +7,7 @@ import streamlit as st
 from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, figure, plot
+from app.components.lecture.lecture import size
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
@@ -33,7 +34,8 @@ if cosine is None:
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
-left, right = st.columns([3, 2], gap="large")
+with st.container(key="positions"):  # below each other where one would be too narrow to read: `lecture.css`
+    left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
     figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], cosine=cosine[chosen])
@@ -69,12 +71,13 @@ new = Grid(side, side, grid.patch_px, grid.prefix)
 at = places.same_place(chosen, grid, new)
 ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
 titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
-for place, (way, title) in zip(st.columns(3), titles.items(), strict=True):
+maps = st.grid(3, min_column_width=round(300 * size().scale))
+for way, title in titles.items():
     values = ways[way] if way else ways["paper"] - ways["timm"]
     unit, limit = (
         (text["cosine"], 1.0) if way else (text["difference of cosines"], round(float(abs(values).max()) + 0.005, 2))
     )
-    fig = figures.cosine_map(values, new, title, mode, at, unit, limit)
-    with place:
+    fig = figures.cosine_map(values, new, title, mode, at, unit, limit, 320)
+    with maps.container():
         plot(fig, f"resampled_{way}", title)
 explain(text["other how"].format(row=at // side, col=at % side, largest=abs(ways["paper"] - ways["timm"]).max()))

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.lecture.lecture import size
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector, vectors
 from app.state import insights
@@ -33,7 +34,7 @@ def _pixels(scene: Scene) -> None:
         _touch(scene, "story_pixels")
     with beside, st.container(horizontal=True):
         for name, shown in zip(("red", "green", "blue"), channels(scene.rec.seen.pixels), strict=True):
-            st.image(shown, scene.text[name], width=104, alt=scene.text[f"{name} channel"])
+            st.image(shown, scene.text[name], width=round(104 * size().scale), alt=scene.text[f"{name} channel"])
 
 
 def _count_pixels(scene: Scene) -> tuple[dict[str, Any], int]:
