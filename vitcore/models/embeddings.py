@@ -176,7 +176,7 @@ def by_offset(vit: Vit, block: int) -> ByOffset | None:
 
 def _bias(module: Any, block: int) -> Tensor | None:
     """(H, T, T) that is added to a block's scores, of timm's BEiT and ViTs with relative positions."""
-    attn = getattr(module.blocks[block], "attn", None)  # axial blocks have two, and tables for both
+    attn: Any = getattr(module.blocks[block], "attn", None)  # axial blocks have two, and tables for both
     if getattr(attn, "relative_position_bias_table", None) is not None:
         return attn._get_rel_pos_bias()[0]
     if getattr(attn, "rel_pos", None) is not None:

@@ -109,16 +109,20 @@ def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: dict[
         if known is not None:
             mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
             told = text[f"{name} yes" if there else f"{name} no"]
-            since = firsts[name]
-            first = text["never"] if since is None else text["first"].format(step=since)
-            lines.append(f"{mark} {told.format(**numbers)} {first}")
+            lines.append(f"{mark} {told.format(**numbers)}")
     if frame:
-        first, now = film.at("distance_px", 0), film.at("distance_px", frame)
-        block, head = most_changed(first, now)
+        begun, now = film.at("distance_px", 0), film.at("distance_px", frame)
+        block, head = most_changed(begun, now)
         lines.append(":material/swap_vert: " + text["head changed"].format(
-            block=block, head=head, first=f"{first[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
+            block=block, head=head, first=f"{begun[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
     else:  # as many lines as later, so that nothing jumps while it plays
         lines.append(":material/swap_vert: " + text["head unchanged"])
+    whens = [
+        text[f"{name} never"] if firsts[name] is None else text[f"{name} first"].format(step=firsts[name])
+        for name, _, known, _ in facts if known is not None
+    ]  # fmt: skip
+    if whens:  # the same in every snapshot
+        lines.append(f":material/flag: {text['first there'].format(all=', '.join(whens))}")
     st.markdown("  \n".join(lines))
 
 
