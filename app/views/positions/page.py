@@ -7,11 +7,10 @@ import streamlit as st
 from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, figure, plot
-from app.components.lecture.lecture import size
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
-from app.views.positions import by_offset
+from app.views.positions import by_offset, other_resolution
 
 text = texts.prose("positions")
 st.markdown(text["intro"])
@@ -23,7 +22,6 @@ if vit.card.interpolated or vit.card.teacher:
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import positions as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
-from vitcore.grid import Grid  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 cosine = session.similarity(vit.name)
@@ -66,18 +64,4 @@ with left:
 
 st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])
-side = controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
-new = Grid(side, side, grid.patch_px, grid.prefix)
-at = places.same_place(chosen, grid, new)
-ways = {way: session.similarity(vit.name, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
-titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
-maps = st.grid(3, min_column_width=round(300 * size().scale))
-for way, title in titles.items():
-    values = ways[way] if way else ways["paper"] - ways["timm"]
-    unit, limit = (
-        (text["cosine"], 1.0) if way else (text["difference of cosines"], round(float(abs(values).max()) + 0.005, 2))
-    )
-    fig = figures.cosine_map(values, new, title, mode, at, unit, limit, 320)
-    with maps.container():
-        plot(fig, f"resampled_{way}", title)
-explain(text["other how"].format(row=at // side, col=at % side, largest=abs(ways["paper"] - ways["timm"]).max()))
+other_resolution.show(vit.name, grid, chosen, mode, text)
