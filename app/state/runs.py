@@ -141,8 +141,8 @@ def last_step(run: files.RunFolder) -> int | None:
 
 def cards() -> dict[str, ModelCard]:
     """The models that runs have left so far, as rows of the menu: `runs/<id>`."""
-    found = [run for run in map(folder, ids()) if run and run.model.is_file()]
-    return {f"runs/{run.id}": _card(run) for run in found}
+    trained = [run for run in map(folder, ids()) if run and run.model.is_file()]
+    return {f"runs/{run.id}": _card(run) for run in trained}
 
 
 def _card(run: files.RunFolder) -> ModelCard:

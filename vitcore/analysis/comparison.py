@@ -41,8 +41,8 @@ class Common:
         down, across = (side[which].astype(np.float32) for side in (self.down, self.across))
         on_grid = states.reshape(len(states), down.shape[1], across.shape[1], -1)
         lower = np.einsum("rh,lhwd->lrwd", down, on_grid, optimize=True)
-        found = np.einsum("cw,lrwd->lrcd", across, lower, optimize=True)
-        return found.reshape(len(states), self.rows * self.cols, -1)
+        cells = np.einsum("cw,lrwd->lrcd", across, lower, optimize=True)
+        return cells.reshape(len(states), self.rows * self.cols, -1)
 
     def patch(self, which: int, cell: int) -> int:
         """The patch of model 0 or 1 that a cell, counted in reading order, has most of."""
@@ -99,12 +99,12 @@ def _grams(tokens: NDArray) -> NDArray[np.float32]:
 
     In 32 bits, for two models are to be compared in a tenth of the time they take; one block a time, of which BLAS makes half.
     """
-    found = np.empty((len(tokens), tokens.shape[1] ** 2), np.float32)
-    for into, block in zip(found, tokens, strict=True):
+    grams = np.empty((len(tokens), tokens.shape[1] ** 2), np.float32)
+    for into, block in zip(grams, tokens, strict=True):
         x = np.asarray(block, np.float32) - np.mean(block, 0, dtype=np.float32)
         size = np.linalg.norm(product := (x @ x.T).ravel())
         np.divide(product, size if size > 0 else np.nan, out=into)
-    return found
+    return grams
 
 
 def subspace_overlap(a: NDArray, b: NDArray) -> float:

@@ -74,8 +74,8 @@ def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
     """What is repeated: the blocks that attend, where there are some, else the residual blocks."""
-    found = [m for name, m in model.named_modules() if BLOCK.search(name)]
-    return [block for block in found if _heads(block)] or found
+    blocks = [m for name, m in model.named_modules() if BLOCK.search(name)]
+    return [block for block in blocks if _heads(block)] or blocks
 
 
 def _norms() -> dict[Any, Any]:
@@ -99,13 +99,13 @@ def _each(values: Iterator[int]) -> tuple[int, ...]:
 
 def _width(block: nn.Module) -> int:
     """Channels a block hands on: those of the last of its parts that has some."""
-    found = 0
+    channels = 0
     for part in block.modules():
         if isinstance(part, nn.Linear):
-            found = part.out_features
+            channels = part.out_features
         elif isinstance(part, nn.Conv2d):
-            found = part.out_channels
-    return found
+            channels = part.out_channels
+    return channels
 
 
 def _mlp(block: nn.Module) -> int:
@@ -141,19 +141,19 @@ def parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[Part, ...]:
     with torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta"))
     ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
-    found: list[Part] = []
+    drawn: list[Part] = []
     for name, (part, before, after) in _top(ran, model):
         if _silent(part) or not after:
             continue
         inside = _inside(name, ran) if BLOCK.search(name) else ()
-        found.append(Part(name, type(part).__name__, before, after, _count(part), 1, inside))
+        drawn.append(Part(name, type(part).__name__, before, after, _count(part), 1, inside))
     own = dict(model.named_parameters(recurse=False))
     if own:
-        where = next((i for i, part in enumerate(found) if part.name.startswith("blocks.")), len(found))
-        before, after = (found[where - 1].after, found[where].before) if 0 < where < len(found) else ((), ())
+        where = next((i for i, part in enumerate(drawn) if part.name.startswith("blocks.")), len(drawn))
+        before, after = (drawn[where - 1].after, drawn[where].before) if 0 < where < len(drawn) else ((), ())
         mine = Part(", ".join(own), "Parameter", before, after, sum(p.numel() for p in own.values()))
-        found.insert(where, mine)
-    return tuple(_merged(found))
+        drawn.insert(where, mine)
+    return tuple(_merged(drawn))
 
 
 def _top(ran: dict[str, Any], model: nn.Module) -> Iterator[tuple[str, Any]]:

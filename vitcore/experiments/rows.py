@@ -103,7 +103,7 @@ def read(file: Path) -> Results:
         )
     try:
         table = csv.DictReader(io.StringIO(rest))
-        found = tuple(
+        parsed = tuple(
             Row(
                 r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"]
             )
@@ -114,28 +114,28 @@ def read(file: Path) -> Results:
         raise ExperimentError(
             say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
         ) from None
-    return Results(facts, found)
+    return Results(facts, parsed)
 
 
 def results(name: str) -> dict[str, Results | str]:
     """Results of the experiment by where they come from, "own" or "shipped", or the sentence why they can't be read."""
-    found: dict[str, Results | str] = {}
+    by_kind: dict[str, Results | str] = {}
     for kind, home in (("own", OUT), ("shipped", asset("experiments"))):
         file = home / f"{name}.csv"
         if file.is_file():
             try:
-                found[kind] = read(file)
+                by_kind[kind] = read(file)
             except ExperimentError as error:
-                found[kind] = str(error)
-    return found
+                by_kind[kind] = str(error)
+    return by_kind
 
 
 def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
     """The rows there are already. Raises: ExperimentError, when they were made by something else than `facts` say."""
     if not file.exists():
         return ()
-    found = read(file)
-    differ = [name for name in SAME if found.facts.get(name) != facts[name]]
+    before = read(file)
+    differ = [name for name in SAME if before.facts.get(name) != facts[name]]
     if differ:
         raise ExperimentError(
             say(
@@ -144,7 +144,7 @@ def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
                 what=", ".join(differ),
             )
         )
-    return found.rows
+    return before.rows
 
 
 def hardware() -> dict[str, Any]:

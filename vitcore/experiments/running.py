@@ -98,7 +98,7 @@ def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = 
     main = PartialState(cpu=several_on_cpu()).is_main_process
     every = tasks(experiment, quick, data, seeds)
     left = undone(every, {(row.cell, row.seed) for row in there})
-    found = {key: [row for row in there if (row.cell, row.seed) == key] for key in {(r.cell, r.seed) for r in there}}
+    by_cell = {key: [row for row in there if (row.cell, row.seed) == key] for key in {(r.cell, r.seed) for r in there}}
     order = {task.done_by: i for i, task in enumerate(every)}
     said["seeds"] = max(seeds, 1 + max((row.seed for row in there), default=0))
     for count, (task, new) in enumerate((finish or one_by_one)(left), 1):
@@ -107,10 +107,10 @@ def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = 
             show(f"[{count}/{len(left)}] {task.run}: {told or 'ready'}")
         if not new:
             continue
-        found[task.done_by] = new
-        ordered = sorted(found, key=lambda key: (order.get(key, len(order)), key))
+        by_cell[task.done_by] = new
+        ordered = sorted(by_cell, key=lambda key: (order.get(key, len(order)), key))
         if main:
-            rows.write(file, said, [row for key in ordered for row in found[key]])
+            rows.write(file, said, [row for key in ordered for row in by_cell[key]])
     return file
 
 
@@ -147,12 +147,12 @@ def train(task: Task) -> list[Row]:
             raise KeyboardInterrupt
         if not task.cell.at:
             return []
-        found = measure(folder, task.measures)
+        measured = measure(folder, task.measures)
     cell, step = task.cell, task.recipe.steps
     return [
         Row(cell.name, curve, x, task.seed, step, what, value, task.run)
         for curve, x in cell.at
-        for what, value in found.items()
+        for what, value in measured.items()
     ]
 
 

@@ -99,8 +99,8 @@ def projection(
     parts = [_placed(picture(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2)]
     said = []
     for i in range(count):
-        x, seen = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        drawn = np.round(127.5 + 127.5 * seen).astype(np.uint8), colour(products[i], DIVERGING, -limit, limit)
+        x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
+        drawn = np.round(127.5 + 127.5 * shown).astype(np.uint8), colour(products[i], DIVERGING, -limit, limit)
         parts += [
             _placed(picture(one, (tile, tile), smooth=False), top, x)
             for one, top in zip(drawn, (6.4, 12.6), strict=True)
@@ -155,10 +155,10 @@ def attended(weights: NDArray, grid: Grid, most: list[int], side_px: int = 28) -
     """(N,) attention weights as an RGBA overlay for the photo: the darker, the less; the patches `most` outlined."""
     unit = np.sqrt(weights / max(float(weights.max()), 1e-12)).reshape(grid.rows, grid.cols)
     size = (grid.cols * side_px, grid.rows * side_px)
-    seen = np.asarray(Image.fromarray(np.float32(unit)).resize(size, Image.Resampling.NEAREST))
-    out = np.zeros((*seen.shape, 4), np.uint8)
-    out[..., :3] = lut(SEQUENTIAL)[np.uint8(np.round(255 * seen))]
-    out[..., 3] = np.round(205 - 120 * seen)
+    shown = np.asarray(Image.fromarray(np.float32(unit)).resize(size, Image.Resampling.NEAREST))
+    out = np.zeros((*shown.shape, 4), np.uint8)
+    out[..., :3] = lut(SEQUENTIAL)[np.uint8(np.round(255 * shown))]
+    out[..., 3] = np.round(205 - 120 * shown)
     image = Image.fromarray(out)
     pen = ImageDraw.Draw(image)
     for patch in most:

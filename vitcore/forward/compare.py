@@ -1,7 +1,7 @@
 """Two models beside each other on one photo: each runs once, and what they are asked about is asked on one grid.
 
     a, b = look(vit_a, photo), look(vit_b, photo)
-    found = compare(a, b)
+    comparison = compare(a, b)
 
 A `Look` is a recording and the tokens of the patches as they leave each block, from the same forward pass. Shapes: L blocks,
 N patches, D width.
@@ -154,12 +154,12 @@ def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Compar
     )  # fmt: skip
 
 
-def shown(found: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
+def shown(comparison: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
     """The part of the photo that both models see, (height, width, 3), its longer side at `side_px`."""
     from PIL import Image
 
-    photo: Photo = found.looks[0].rec.photo
-    left, top, right, bottom = found.grid.box
+    photo: Photo = comparison.looks[0].rec.photo
+    left, top, right, bottom = comparison.grid.box
     scale = side_px / max(right - left, bottom - top)
     size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
-    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=found.grid.box))
+    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=comparison.grid.box))

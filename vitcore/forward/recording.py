@@ -94,8 +94,8 @@ class Recording:
         """Rollout through the blocks up to each, (L, rows, cols); start and settings as of `rollout`."""
         begin = self.readout if start is None else start
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        found = build_up(self.fused[fusion], begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
-        return self.grid.to_map(found[self.steps - 1 :: self.steps])
+        layers = build_up(self.fused[fusion], begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
+        return self.grid.to_map(layers[self.steps - 1 :: self.steps])
 
 
 def heads_again(rec: Recording, block: int) -> NDArray[np.float16]:
@@ -228,9 +228,9 @@ def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     embeds = getattr(vit.module, "embeds", None)
     if embeds is None:
         return vit.module.patch_embed(x).reshape(grid.patches, -1).float().numpy()
-    seen: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
-    with_parts(embeds, proj=Watched(embeds.proj, lambda _, made: seen.append(made)))(x)
-    made = seen[0].flatten(2).transpose(1, 2) if seen[0].ndim == 4 else seen[0]
+    projections: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
+    with_parts(embeds, proj=Watched(embeds.proj, lambda _, made: projections.append(made)))(x)
+    made = projections[0].flatten(2).transpose(1, 2) if projections[0].ndim == 4 else projections[0]
     return made.reshape(grid.patches, -1).float().numpy()
 
 

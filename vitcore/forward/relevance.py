@@ -245,8 +245,8 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> Found:
     else:
         setattr(holder, leaf, on_grid := _OnGrid(last, vit.grid))
         layer = on_grid.patches
-    found = LayerGradCam(module, layer).attribute(x.requires_grad_(), target=target, relu_attributions=True)
-    return found[0, 0].detach().numpy(), None
+    importance = LayerGradCam(module, layer).attribute(x.requires_grad_(), target=target, relu_attributions=True)
+    return importance[0, 0].detach().numpy(), None
 
 
 def _own_copy(module: nn.Module) -> Any:

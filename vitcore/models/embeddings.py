@@ -89,10 +89,10 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
     """
     from timm.layers import resample_abs_pos_embed
 
-    found = _all_positions(vit)
-    if found is None:
+    positions = _all_positions(vit)
+    if positions is None:
         raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
-    table = found[0][:, found[1] :]
+    table = positions[0][:, positions[1] :]
     old = [vit.grid.rows, vit.grid.cols]
     return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling(method))[0].numpy()
 
@@ -112,19 +112,19 @@ def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
     if hasattr(vit.module, "with_positions_moved"):  # positions of other kinds and places
         return vit.module.with_positions_moved(order)
-    found = _all_positions(vit)
-    if found is None:
+    positions = _all_positions(vit)
+    if positions is None:
         raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
-    table, prefix = found
+    table, prefix = positions
     return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
 
 
 def with_one_position(vit: Vit) -> nn.Module:
     """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
-    found = _all_positions(vit)
-    if found is None:
+    positions = _all_positions(vit)
+    if positions is None:
         raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
-    table, prefix = found
+    table, prefix = positions
     mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
 

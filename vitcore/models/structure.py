@@ -66,8 +66,8 @@ def read(name: str, module: Any, image_px: tuple[int, int]) -> Structure:
     ran = _run(module, image_px)
     patches = _patches(module, image_px)
     prefix = int(getattr(module, "num_prefix_tokens", 0) or 0)
-    if patches is not None and ran is not None and (found := _global(module, ran, replace(patches, prefix=prefix))):
-        return found
+    if patches is not None and ran is not None and (picture := _global(module, ran, replace(patches, prefix=prefix))):
+        return picture
     left = None if ran is None else _features(ran, image_px)
     if ran is None or left is None:
         raise ModelError(
@@ -213,10 +213,10 @@ def _features(ran: _Ran, image_px: tuple[int, int]) -> tuple[str, str, Grid] | N
     for name, given, out in reversed(ran.blocks):
         if given.ndim == 3 and len(given) == 1 and (grid := _square(given.shape[1], image_px)):
             return name, "tokens", grid
-        if found := _picture(out, image_px):
-            return name, *found
+        if picture := _picture(out, image_px):
+            return name, *picture
     whole = [(name, out) for name, out in ran.pictures if name.count(".") < 2]  # deeper ones are pieces of a layer
-    return next(((name, *found) for name, out in reversed(whole) if (found := _picture(out, image_px))), None)
+    return next(((name, *picture) for name, out in reversed(whole) if (picture := _picture(out, image_px))), None)
 
 
 def _picture(out: Any, image_px: tuple[int, int]) -> tuple[str, Grid] | None:

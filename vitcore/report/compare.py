@@ -35,25 +35,25 @@ SOURCES = (
 
 
 def figures_of(
-    found: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
+    comparison: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
 ) -> dict[str, go.Figure]:
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
-    photo, grid = shown(found), Grid(found.grid.rows, found.grid.cols, 1)
-    names = names or (found.looks[0].rec.model, found.looks[1].rec.model)
-    most = scale_top(np.stack(found.rollouts))
+    photo, grid = shown(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
+    names = names or (comparison.looks[0].rec.model, comparison.looks[1].rec.model)
+    most = scale_top(np.stack(comparison.rollouts))
     drawn: dict[str, go.Figure] = {}
-    for letter, mask, name in zip("ab", found.rollouts, names, strict=True):
+    for letter, mask, name in zip("ab", comparison.rollouts, names, strict=True):
         drawn[f"rollout-{letter}"] = figures.gathered(
             mask, photo, grid, say("Attention rollout"), most, mode, about=name
         )
-    recs = [side.rec for side in found.looks]
+    recs = [side.rec for side in comparison.looks]
     px = [rec.distance_px for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode), strict=True)
     drawn["difference"] = figures.relevance(
-        found.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
+        comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
         say("percentage points"), signed=True, mode=mode,
     )  # fmt: skip
-    drawn["cka"] = figures.cka(found.cka, names, mode)
+    drawn["cka"] = figures.cka(comparison.cka, names, mode)
     return drawn
 
 
@@ -100,9 +100,9 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, na
     )
 
 
-def of_tokens(found: Comparison, names: Names) -> str:
+def of_tokens(comparison: Comparison, names: Names) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
-    pairs = [pair for pair in found.block_by_block if pair[2] == pair[2]]
+    pairs = [pair for pair in comparison.block_by_block if pair[2] == pair[2]]
     if not pairs:
         return say("All tokens of a layer are alike in one of the models, so there is nothing to compare.")
     most, least = max(pairs, key=lambda pair: pair[2]), min(pairs, key=lambda pair: pair[2])
@@ -118,10 +118,10 @@ def of_tokens(found: Comparison, names: Names) -> str:
     )
 
 
-def of_answers(found: Comparison, names: Names) -> str:
+def of_answers(comparison: Comparison, names: Names) -> str:
     """Whether both give the same answer."""
-    tops = [side.rec.top(1) for side in found.looks]
-    return told_answers(found.answers, tops, names)
+    tops = [side.rec.top(1) for side in comparison.looks]
+    return told_answers(comparison.answers, tops, names)
 
 
 def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Names) -> str:
@@ -163,7 +163,7 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names) -> str:
 
 
 def handout(
-    found: Comparison,
+    comparison: Comparison,
     vits: tuple[Vit, Vit],
     names: Names | None = None,
     origin: Origin | None = None,
@@ -172,9 +172,9 @@ def handout(
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
     origin = origin or Origin()
     names = names or (vits[0].name, vits[1].name)
-    light, dark = (figures_of(found, vits, names, mode) for mode in ("light", "dark"))
-    recs = [side.rec for side in found.looks]
-    maps = of_maps(found.rollouts, found.difference, found.rank_correlation, names)
+    light, dark = (figures_of(comparison, vits, names, mode) for mode in ("light", "dark"))
+    recs = [side.rec for side in comparison.looks]
+    maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation, names)
     px = [rec.distance_px for rec in recs]
     dimmed = say("The photo {name}; what the model does not see is dimmed", name=recs[0].photo.name)
     return html.page(
@@ -182,13 +182,13 @@ def handout(
         lead=say("seen by {first} and by {second}", first=names[0], second=names[1]),
         photo=html.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
         drawn={name: _drawing(light[name], dark[name]) for name in light},
-        tops=[rec.top() for rec in recs], on=on(found.grid), tokens_on=on(found.cka_grid),
-        said={"maps": maps, "tokens": of_tokens(found, names), "answers": of_answers(found, names),
+        tops=[rec.top() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
+        said={"maps": maps, "tokens": of_tokens(comparison, names), "answers": of_answers(comparison, names),
               "distances": of_distances(px, vits, names)},
         models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
         credits=[(say("File"), recs[0].photo.name), (say("Author"), origin.credit.get("author", "")),
                  (say("Licence"), origin.credit.get("licence", "")), (say("Source"), origin.credit.get("source", ""))],
-        origin=origin, sources=SOURCES, command=command, numbers=facts(found),
+        origin=origin, sources=SOURCES, command=command, numbers=facts(comparison),
     )  # fmt: skip
 
 
@@ -223,20 +223,20 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
 TOP = 5
 
 
-def facts(found: Comparison) -> Mapping[str, Any]:
+def facts(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
-    both, answers = found.looks, found.answers
+    both, answers = comparison.looks, comparison.answers
     models = [{
         "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
         "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
         "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
     } for side in both]  # fmt: skip
     return {
-        "models": models, "grid": [found.grid.rows, found.grid.cols], "resampled": found.grid.resampled,
-        "box_px": list(found.grid.box), "rank_correlation": _number(found.rank_correlation),
-        "rollouts": [mask.tolist() for mask in found.rollouts], "difference_points": found.difference.tolist(),
-        "cka": [[_number(value) for value in row] for row in found.cka],
-        "cka_grid": [found.cka_grid.rows, found.cka_grid.cols], "cka_resampled": found.cka_grid.resampled,
+        "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
+        "box_px": list(comparison.grid.box), "rank_correlation": _number(comparison.rank_correlation),
+        "rollouts": [mask.tolist() for mask in comparison.rollouts], "difference_points": comparison.difference.tolist(),
+        "cka": [[_number(value) for value in row] for row in comparison.cka],
+        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols], "cka_resampled": comparison.cka_grid.resampled,
         "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
         "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
     }  # fmt: skip

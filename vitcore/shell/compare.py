@@ -37,41 +37,46 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
 
     photo = as_photo(args.photo)
     vits = load(args.first), load(args.second)
-    found = beside.compare(beside.look(vits[0], photo), beside.look(vits[1], photo))
+    comparison = beside.compare(beside.look(vits[0], photo), beside.look(vits[1], photo))
     if args.json:
-        print(json.dumps(facts(found), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(facts(comparison), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(table(found)))
+        print("\n".join(table(comparison)))
     if args.out:
-        write(found, vits, args.out, quiet=args.json)
+        write(comparison, vits, args.out, quiet=args.json)
 
 
-def table(found: Comparison) -> list[str]:
+def table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
-    a, b = (side.rec for side in found.looks)
+    a, b = (side.rec for side in comparison.looks)
     wide = max(len(a.model), 34)
     row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
     sizes = [
-        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks" for r, s in zip((a, b), found.looks, strict=True)
+        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks"
+        for r, s in zip((a, b), comparison.looks, strict=True)
     ]
     lines = [row("model", a.model, b.model), row("shape", *sizes)]
     tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top(TOP)] for r in (a, b)]
     for i in range(max(map(len, tops))):
         lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
-    lines += ["", f"rollouts       {_on(found.grid)}", f"               rank correlation {found.rank_correlation:.3f}"]
-    if apart := _farthest(found):
+    lines += [
+        "",
+        f"rollouts       {_on(comparison.grid)}",
+        f"               rank correlation {comparison.rank_correlation:.3f}",
+    ]
+    if apart := _farthest(comparison):
         lines.append(f"               {apart}")
-    lines += ["", f"tokens         {_on(found.cka_grid)}", "               linear CKA, block by block"]
+    lines += ["", f"tokens         {_on(comparison.cka_grid)}", "               linear CKA, block by block"]
     lines += [f"               {i:>3} · {j:<3} {value:.3f}  {'▇' * round(20 * value) if value == value else ''}"
-              for i, j, value in found.block_by_block]  # fmt: skip
-    return [*lines, "", *_answers(found)]
+              for i, j, value in comparison.block_by_block]  # fmt: skip
+    return [*lines, "", *_answers(comparison)]
 
 
-def _farthest(found: Comparison) -> str:
+def _farthest(comparison: Comparison) -> str:
     """Where one rollout exceeds the other most; nothing where they are equal."""
-    place = int(abs(found.difference).argmax())
-    most, (row, col) = float(found.difference.flat[place]), divmod(place, found.grid.cols)
-    who = found.looks[0 if most > 0 else 1].rec.model
+    place = int(abs(comparison.difference).argmax())
+    most, (row, col) = float(comparison.difference.flat[place]), divmod(place, comparison.grid.cols)
+    who = comparison.looks[0 if most > 0 else 1].rec.model
     return f"farthest apart in row {row}, column {col}: {who} has {abs(most):.2f} points more there" if most else ""
 
 
@@ -80,17 +85,18 @@ def _on(grid: Any) -> str:
     return f"{grid.rows}×{grid.cols} positions, {told}"
 
 
-def _answers(found: Comparison) -> list[str]:
-    if found.answers is None:
+def _answers(comparison: Comparison) -> list[str]:
+    answers = comparison.answers
+    if answers is None:
         return ["answers        can't be compared: the models don't tell the same classes apart"]
-    same = "the same" if found.answers.same_top1 else "another"
+    same = "the same" if answers.same_top1 else "another"
     return [
-        f"answers        the likeliest class is {same}; {found.answers.shared_top5} of the likeliest {found.answers.of} are shared",
-        f"               Jensen-Shannon divergence {found.answers.divergence_bits:.3f} bits",
+        f"answers        the likeliest class is {same}; {answers.shared_top5} of the likeliest {answers.of} are shared",
+        f"               Jensen-Shannon divergence {answers.divergence_bits:.3f} bits",
     ]  # fmt: skip
 
 
-def write(found: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
+def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
     """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
     import numpy as np
 
@@ -98,15 +104,15 @@ def write(found: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = Fal
     from vitcore.report.compare import command_of, figures_of, handout
 
     out.mkdir(parents=True, exist_ok=True)
-    for name, fig in figures_of(found, vits).items():
+    for name, fig in figures_of(comparison, vits).items():
         (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
         if not quiet:
             print(out / f"{name}.png")
     np.savez_compressed(
-        out / "compare.npz", rollout_a=found.rollouts[0], rollout_b=found.rollouts[1], difference=found.difference,
-        cka=found.cka, distance_px_a=found.looks[0].rec.distance_px, distance_px_b=found.looks[1].rec.distance_px,
+        out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1], difference=comparison.difference,
+        cka=comparison.cka, distance_px_a=comparison.looks[0].rec.distance_px, distance_px_b=comparison.looks[1].rec.distance_px,
     )  # fmt: skip
-    photo = found.looks[0].rec.photo.name
-    (out / "compare.html").write_bytes(handout(found, vits, command=command_of(vits[0].name, vits[1].name, photo)))
+    photo = comparison.looks[0].rec.photo.name
+    (out / "compare.html").write_bytes(handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo)))
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -60,10 +60,10 @@ def tell_verdict(chosen: Experiment, results: Results) -> None:
     """The finding, the verdict on each of its claims, and what would tell where none can be given."""
     from vitcore.experiments.catalogue import judged, overall
 
-    found = judged(chosen, results)
+    verdicts = judged(chosen, results)
     print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
-    print(f"Here ({len(results.seeds())} seeds): {VERDICTS[overall(found)]}.")
-    for claim, told in found:
+    print(f"Here ({len(results.seeds())} seeds): {VERDICTS[overall(verdicts)]}.")
+    for claim, told in verdicts:
         more = f"; {told.seeds} seeds like these would tell" if told.seeds else ""
         print(f"  {claim.words} {VERDICTS[told.verdict]} "
               f"({told.mean:.2f} {claim.unit}, {told.low:.2f} to {told.high:.2f}{more})")  # fmt: skip

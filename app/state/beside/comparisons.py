@@ -63,33 +63,39 @@ def _compared(first: str, second: str, key: str, _looks: tuple[Look, Look]) -> C
 
 @budget.kept
 def rollouts(
-    first: str, second: str, key: str, cell: int | None, settings: Settings, _vits: tuple[Vit, Vit], _found: Comparison
+    first: str,
+    second: str,
+    key: str,
+    cell: int | None,
+    settings: Settings,
+    _vits: tuple[Vit, Vit],
+    _comparison: Comparison,
 ) -> Maps:
     """What a place (or where the answer is read) gathered in each, on one grid."""
     from vitcore.forward.compare import beside
 
-    recs = [side.rec for side in _found.looks]
+    recs = [side.rec for side in _comparison.looks]
     maps = [
-        insights.rollout(vit.name, rec.photo.key, None if cell is None else _found.grid.patch(i, cell), settings, vit, rec)
+        insights.rollout(vit.name, rec.photo.key, None if cell is None else _comparison.grid.patch(i, cell), settings, vit, rec)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]  # fmt: skip
-    return beside(_found.grid, maps[0], maps[1])
+    return beside(_comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
 def attentions(
     first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit],
-    _found: Comparison,
+    _comparison: Comparison,
 ) -> Maps:  # fmt: skip
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
     from vitcore.forward.compare import attention, beside
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
-        rec = session.recording(vit, _found.looks[i].rec.photo, None if head is None else block)
-        token = None if cell is None else rec.grid.prefix + _found.grid.patch(i, cell)
+        rec = session.recording(vit, _comparison.looks[i].rec.photo, None if head is None else block)
+        token = None if cell is None else rec.grid.prefix + _comparison.grid.patch(i, cell)
         maps.append(attention(rec, block, head, token))
-    return beside(_found.grid, maps[0], maps[1])
+    return beside(_comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
@@ -113,7 +119,7 @@ def overlay_signed(first: str, second: str, key: str, of: Hashable, _values: NDA
 
 
 @budget.kept
-def photograph(first: str, second: str, key: str, grey: bool, _found: Comparison) -> bytes:
+def photograph(first: str, second: str, key: str, grey: bool, _comparison: Comparison) -> bytes:
     """The part of the photo that both models see, as a JPEG file."""
     import numpy as np
     from PIL import Image
@@ -122,7 +128,7 @@ def photograph(first: str, second: str, key: str, grey: bool, _found: Comparison
     from vitcore.figures.theme import encoded
     from vitcore.forward.compare import shown
 
-    pixels = shown(_found)
+    pixels = shown(_comparison)
     return encoded(np.asarray(without_colours(Image.fromarray(pixels))) if grey else pixels, photo=True)[0]
 
 
@@ -137,8 +143,8 @@ def handout(first: str, second: str, key: str, names: tuple[str, str], origin: O
     from vitcore.report.compare import command_of
     from vitcore.report.compare import handout as made
 
-    found, vits = again(first, second, key)
+    comparison, vits = again(first, second, key)
     plain = "~" not in second  # the shell knows models, not variants of them
-    file = f"assets/samples/{sample}.jpg" if sample else found.looks[0].rec.photo.name
+    file = f"assets/samples/{sample}.jpg" if sample else comparison.looks[0].rec.photo.name
     command = command_of(first.partition("@")[0], second.partition("@")[0], file) if plain else ""
-    return made(found, vits, names, replace(origin, credit=reports.credit_of(sample)), command)
+    return made(comparison, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

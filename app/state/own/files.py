@@ -124,9 +124,9 @@ def _wanted(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     if any(e.filename.endswith(ZIPPED) for e in entries):
         return []
     places = [(PurePosixPath(e.filename), e) for e in entries]
-    seen = [(place, e) for place, e in places if "__MACOSX" not in place.parts and not place.name.startswith(".")]
-    weights = sorted((len(place.parts), place.as_posix()) for place, _ in seen if place.suffix in SUFFIXES)
+    kept = [(place, e) for place, e in places if "__MACOSX" not in place.parts and not place.name.startswith(".")]
+    weights = sorted((len(place.parts), place.as_posix()) for place, _ in kept if place.suffix in SUFFIXES)
     if not weights:
         return []
     home = PurePosixPath(weights[0][1]).parent
-    return [e for place, e in seen if place.parent == home and place.suffix in (*SUFFIXES, ".json")]
+    return [e for place, e in kept if place.parent == home and place.suffix in (*SUFFIXES, ".json")]

@@ -20,7 +20,7 @@ SHOWN = 28  # components of the filters, the paper's number
 WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
-def distance(pair: Pair, found: Comparison) -> None:
+def distance(pair: Pair, comparison: Comparison) -> None:
     """One dot per head over depth, on axes that reach as far of what each model sees."""
     from vitcore.report import compare
 
@@ -36,7 +36,7 @@ def distance(pair: Pair, found: Comparison) -> None:
     explain(text["how distance"], text["limits distance"])
 
 
-def tokens(pair: Pair, found: Comparison) -> None:
+def tokens(pair: Pair, comparison: Comparison) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
     from vitcore import figures
     from vitcore.report import compare
@@ -44,12 +44,12 @@ def tokens(pair: Pair, found: Comparison) -> None:
     text = pair.text
     left, right = st.columns([3, 2], gap="large")
     with left:
-        fig = figures.cka(found.cka, pair.names, pair.mode)
-        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], cka=found.cka)
+        fig = figures.cka(comparison.cka, pair.names, pair.mode)
+        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], cka=comparison.cka)
     with right:
-        st.markdown(controls.verbatim(compare.of_tokens(found, pair.names)))
-        st.caption(compare.on(found.cka_grid))
-        rows = found.block_by_block
+        st.markdown(controls.verbatim(compare.of_tokens(comparison, pair.names)))
+        st.caption(compare.on(comparison.cka_grid))
+        rows = comparison.block_by_block
         st.dataframe(
             {text["layer of"].format(model=f"A · {pair.names[0]}"): [i for i, *_ in rows],
              text["layer of"].format(model=f"B · {pair.names[1]}"): [j for _, j, _ in rows],
@@ -58,11 +58,11 @@ def tokens(pair: Pair, found: Comparison) -> None:
         )  # fmt: skip
 
 
-def filters(pair: Pair, found: Comparison | None) -> None:
+def filters(pair: Pair, comparison: Comparison | None) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
     from vitcore import figures
-    from vitcore.analysis import comparison
     from vitcore.analysis import filters as of_filters
+    from vitcore.analysis.comparison import subspace_overlap
     from vitcore.figures.theme import fitted_to
 
     text = pair.text
@@ -77,7 +77,7 @@ def filters(pair: Pair, found: Comparison | None) -> None:
         )
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
-            shared, chance = comparison.subspace_overlap(one, two), count / one[0].size
+            shared, chance = subspace_overlap(one, two), count / one[0].size
             st.markdown(text.fill("overlap", count=count, shared=f"{shared:.0%}", chance=f"{chance:.0%}"))
         else:
             st.markdown(text["no overlap"])
@@ -95,7 +95,7 @@ def filters(pair: Pair, found: Comparison | None) -> None:
     explain(text["how filters"], text["limits filters"])
 
 
-def positions(pair: Pair, found: Comparison | None) -> None:
+def positions(pair: Pair, comparison: Comparison | None) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
     from vitcore.analysis.positions import correlation_with_distance
     from vitcore.figures.theme import DIVERGING
@@ -132,7 +132,7 @@ def _position(pair: Pair) -> int:
     return controls.number(pair.text["position"], "position", grid.patches, grid.middle, width=130)
 
 
-def answers(pair: Pair, found: Comparison | None) -> None:
+def answers(pair: Pair, comparison: Comparison | None) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
     from vitcore.analysis.comparison import agreement

@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 Me = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
 
-def rollout(pair: Pair, found: Comparison) -> None:
+def rollout(pair: Pair, comparison: Comparison) -> None:
     """What was gathered through all layers."""
     text = pair.text
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        cell = _asked(pair, found)
+        cell = _asked(pair, comparison)
         with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
             settings: dict[str, Any] = {"fusion": controls.choice(text, "fusion", ["mean", "max", "min"])}
             settings["discard_ratio"] = controls.slider(text["discard"], "discard", 0, 95, 0) / 100
             settings["residual"] = controls.slider(text["residual"], "residual", 0, 95, 50) / 100
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     items = tuple(sorted(settings.items()))
-    maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, found)
-    _shown(pair, found, maps, "rollout", (cell, items), cell, opacity / 100)
+    maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, comparison)
+    _shown(pair, comparison, maps, "rollout", (cell, items), cell, opacity / 100)
 
 
-def attention(pair: Pair, found: Comparison) -> None:
+def attention(pair: Pair, comparison: Comparison) -> None:
     """What is attended to in one layer; in the other model, in the layer at the same depth."""
     from vitcore.forward.compare import same_depth
 
@@ -52,7 +52,7 @@ def attention(pair: Pair, found: Comparison) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = controls.slider(text["layer"], "both_layer", 0, deep - 1, deep - 1, width=260)
         head = controls.named(text["one head"], named, "both_head", width=150)
-        cell = _asked(pair, found)
+        cell = _asked(pair, comparison)
         with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     first, second = (layer if count == deep else same_depth(layer, deep, count) for count in blocks)
@@ -60,21 +60,21 @@ def attention(pair: Pair, found: Comparison) -> None:
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
     one = None if head == "mean" else int(head)
-    maps = comparisons.attentions(*pair.me, cell, here, one, pair.vits, found)
-    _shown(pair, found, maps, "attention", (cell, here, one), cell, opacity / 100)
+    maps = comparisons.attentions(*pair.me, cell, here, one, pair.vits, comparison)
+    _shown(pair, comparison, maps, "attention", (cell, here, one), cell, opacity / 100)
 
 
-def _asked(pair: Pair, found: Comparison) -> int | None:
+def _asked(pair: Pair, comparison: Comparison) -> int | None:
     """The place that is asked, or None for where the answer is read."""
-    text, count = pair.text, found.grid.rows * found.grid.cols
+    text, count = pair.text, comparison.grid.rows * comparison.grid.cols
     asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
-    middle = (found.grid.rows // 2) * found.grid.cols + found.grid.cols // 2
+    middle = (comparison.grid.rows // 2) * comparison.grid.cols + comparison.grid.cols // 2
     cell = controls.number(text["place"], "query", count, middle, width=130, disabled=not asks)
     return cell if asks else None
 
 
 def _shown(
-    pair: Pair, found: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None, opacity: float
+    pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None, opacity: float
 ) -> None:
     """Both maps side by side on one scale, and below them their difference beside what it says; `of` tells maps of a kind apart."""
     import numpy as np
@@ -84,21 +84,21 @@ def _shown(
     from vitcore.report import compare
 
     text = pair.text
-    st.caption(compare.on(found.grid))
+    st.caption(compare.on(comparison.grid))
     most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
     more = text["or more"] if most < max(one.max() for one in maps.both) else ""
-    under = address(comparisons.photograph(*pair.me, False, found), "image/jpeg", "compared")
+    under = address(comparisons.photograph(*pair.me, False, comparison), "image/jpeg", "compared")
     for (place, key, name), mask in zip(sides(pair), maps.both, strict=True):
         with place:
             drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
-            _picture(pair, found, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
+            _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
             controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
             make = partial(gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity)
             downloads(make, f"{key}_{kind}", text[f"how {kind}"], **{f"{kind}_{key}": mask})
     one, two = st.columns(2, gap="large")
     with one:
-        _difference(pair, found, maps, (kind, of), cell, opacity)
+        _difference(pair, comparison, maps, (kind, of), cell, opacity)
     with two:
         st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation, pair.names)))
         first, second = map(controls.verbatim, pair.names)
@@ -108,27 +108,27 @@ def _shown(
         downloads(make, f"{kind}_difference", text["difference"], difference=maps.difference)
 
 
-def _difference(pair: Pair, found: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:
+def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:
     """The first less the second, in percentage points."""
     from vitcore.figures.relevance import limit
     from vitcore.figures.theme import DIVERGING
 
     text, values, most = pair.text, maps.difference, limit(maps.difference, True)
     st.markdown(f"## {text['difference']}")
-    grey = address(comparisons.photograph(*pair.me, True, found), "image/jpeg", "compared_grey")
+    grey = address(comparisons.photograph(*pair.me, True, comparison), "image/jpeg", "compared_grey")
     drawn = comparisons.overlay_signed(*pair.me, of, values)
-    _picture(pair, found, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity)
+    _picture(pair, comparison, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity)
     more = text["or more"] if most < abs(values).max() else ""
     controls.scale_strip(DIVERGING, -most, most, text["points"] + more, "differ_scale")
 
 
 def _picture(
-    pair: Pair, found: Comparison, key: str, label: str, under: str, over: str, values: NDArray, unit: str, cell: int | None,
+    pair: Pair, comparison: Comparison, key: str, label: str, under: str, over: str, values: NDArray, unit: str, cell: int | None,
     opacity: float,
 ) -> None:  # fmt: skip
     """One of the three: pointed at together, and a touch asks the place in both models."""
-    grid, seen = found.grid, found.looks[0].rec.grid
-    (left, top, right, bottom), step = grid.box, seen.step_px
+    grid, grids = comparison.grid, comparison.looks[0].rec.grid
+    (left, top, right, bottom), step = grid.box, grids.step_px
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
     picture(

@@ -14,7 +14,7 @@ st.markdown(text["intro"])
 vit, photo, rec = controls.current(record=comparisons.recording)
 two = pair.chosen(text, vit, photo, rec)
 shown: dict[str, Callable] = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
-if two.found:
+if two.comparison:
     shown = {
         "rollout": maps.rollout,
         "attention": maps.attention,
@@ -29,6 +29,6 @@ if st.session_state.get("picture", "rollout") not in shown:
     st.session_state["picture"] = next(iter(shown))
 take.numbers(two)
 picture = controls.choice(text, "picture", list(shown), width="stretch")
-shown[picture](two, two.found)
+shown[picture](two, two.comparison)
 take.taught(two)
 take.handout(two)

@@ -29,14 +29,14 @@ Two = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two models on one photo; `found` is None where one of them does not attend over one grid."""
+    """Two models on one photo; `comparison` is None where one of them does not attend over one grid."""
 
     text: texts.Prose
     vits: tuple[Vit, Vit]
     recs: tuple[Recording, Recording]
     names: Two  # in the visitor's language, as plain text
     photo: Photo
-    found: Comparison | None
+    comparison: Comparison | None
     mode: Mode
 
     @property
@@ -96,12 +96,12 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
             asked, other = second.RANDOM, models.variant(first, second.RANDOM)
         theirs, vits = comparisons.recording(other, photo), (first, other)
         both = first.is_global and other.is_global
-        found = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
+        comparison = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
     except budget.NoRoomError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     names = first.card.title, _called(text, first, other, asked)
-    return Pair(text, vits, (rec, theirs), names, photo, found, controls.theme())
+    return Pair(text, vits, (rec, theirs), names, photo, comparison, controls.theme())
 
 
 def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:

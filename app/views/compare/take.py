@@ -28,13 +28,13 @@ ADDRESS = ("photo", "model", "b", "b_px", "picture")
 
 def numbers(pair: Pair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
-    text, found = pair.text, pair.found
-    if found is None:
+    text, comparison = pair.text, pair.comparison
+    if comparison is None:
         return
-    values = [value for *_, value in found.block_by_block if value == value]
-    answers = found.answers
+    values = [value for *_, value in comparison.block_by_block if value == value]
+    answers = comparison.answers
     with st.container(horizontal=True, key="alike"):
-        st.metric(text["alike rollouts"], _number(found.rank_correlation), help=text["alike rollouts help"])
+        st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])
         st.metric(
             text["alike tokens"],
             _number(float(np.mean(values)) if values else float("nan")),
@@ -62,7 +62,7 @@ def handout(pair: Pair) -> None:
     from vitcore.report.settings import Origin
 
     text = pair.text
-    if pair.found is None:
+    if pair.comparison is None:
         return
     st.markdown(f"## {text['take title']}")
     own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD

@@ -22,12 +22,12 @@ def show(experiment: Experiment, results: Results, text: Prose) -> None:
     """The finding, the verdict, and each claim with its numbers."""
     from vitcore.experiments.catalogue import judged, overall
 
-    found = judged(experiment, results)
-    whole = overall(found)
+    verdicts = judged(experiment, results)
+    whole = overall(verdicts)
     box = {"agrees": st.success, "disagrees": st.error, "open": st.info}[whole]
     st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
     box(text.fill(f"ours {whole}", seeds=len(results.seeds())), icon=ICONS[whole])
-    st.markdown("\n".join(f"- {_told(claim, judgement, text)}" for claim, judgement in found))
+    st.markdown("\n".join(f"- {_told(claim, judgement, text)}" for claim, judgement in verdicts))
 
 
 def _told(claim: Claim, told: Judgement, text: Prose) -> str:

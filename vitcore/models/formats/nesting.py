@@ -46,9 +46,9 @@ class Part:
 
 def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
-    found = [part for path, weights in _roofs(tree) for part in _models(path, weights)]
-    if found:
-        return sorted(found, key=_rank)
+    models = [part for path, weights in _roofs(tree) for part in _models(path, weights)]
+    if models:
+        return sorted(models, key=_rank)
     names = [name for _, weights in _roofs(tree) for name in weights]
     if any(LANGUAGE.search(name) for name in names):
         raise ModelError(say("{name} is a language model: it has words, and no patches of a photo.", name=file))

@@ -167,17 +167,17 @@ def _numpy_scalar() -> Any:
 def _weights(held: Mapping[Any, Any], file: Path, copied: bool, depth: int = 0) -> dict[str, Any]:
     """The same nesting with Weights in the place of tensors. Raises: ModelError, for one larger than all that the file holds."""
     most = 4 * file.stat().st_size
-    found: dict[str, Any] = {}
+    weights: dict[str, Any] = {}
     for name, value in held.items():
         if isinstance(value, Tensor) and value.layout == torch.strided:
             if value.numel() * value.element_size() > most:
                 raise damaged(file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60])))
-            found[str(name)] = Weight(tuple(value.shape), value.detach().clone if copied else value.detach)
+            weights[str(name)] = Weight(tuple(value.shape), value.detach().clone if copied else value.detach)
         elif isinstance(value, Mapping) and depth < 5:
-            found[str(name)] = _weights(value, file, copied, depth + 1)
+            weights[str(name)] = _weights(value, file, copied, depth + 1)
         else:
-            found[str(name)] = value
-    return found
+            weights[str(name)] = value
+    return weights
 
 
 def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:

@@ -66,9 +66,9 @@ def _digits(seed: int) -> tuple[Photos, Photos]:
     """scikit-learn's digits: real handwriting of many people (UCI, CC BY 4.0) that comes with a package we need anyway."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    pixels = np.round(found.images * (255 / 16)).astype(np.uint8)  # (1797, 8, 8)
-    photos = Photos("digits", pixels, found.target.astype(np.int64), tuple("0123456789"))
+    digits = load_digits()
+    pixels = np.round(digits.images * (255 / 16)).astype(np.uint8)  # (1797, 8, 8)
+    photos = Photos("digits", pixels, digits.target.astype(np.int64), tuple("0123456789"))
     return parted(photos, [one.tobytes() for one in pixels], DIGITS_HELD_OUT, seed)
 
 

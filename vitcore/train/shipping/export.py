@@ -55,10 +55,10 @@ def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
             "which gives it a linear head."
         )
     name = NEAREST.get(vit.module.embed_dim, OTHERWISE)
-    seen = facts["input"] | {"input_size": (3, *vit.grid.image_px)}
+    input_ = facts["input"] | {"input_size": (3, *vit.grid.image_px)}
     about = {"architecture": name, "tag": "", "license": vit.card.licence, "num_classes": vit.module.num_classes,
              "first_conv": "patch_embed.proj", "classifier": "head", "fixed_input_size": True}  # fmt: skip
-    module = timm.create_model(name, pretrained=False, pretrained_cfg=seen | about, **shape)
+    module = timm.create_model(name, pretrained=False, pretrained_cfg=input_ | about, **shape)
     module.load_state_dict(vit.module.state_dict())
     return module.eval()
 

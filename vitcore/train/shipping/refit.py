@@ -50,8 +50,8 @@ def lessons(
         for start in range(0, len(photos), BATCH):
             crops = torch.stack([cut(photo) for photo in decode(photo for photo, _ in photos[start : start + BATCH])])
             enlarged = F.interpolate(crops, large, mode="bicubic", antialias=True).clamp(0, 1)
-            seen = student.module.forward_features(_normalised(student, crops))
-            kept.append(student.module.forward_head(seen, pre_logits=True))
+            hidden = student.module.forward_features(_normalised(student, crops))
+            kept.append(student.module.forward_head(hidden, pre_logits=True))
             asked.append(teacher.module(_normalised(teacher, enlarged)))
     return Lessons(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos])
 
