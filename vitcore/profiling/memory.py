@@ -1,11 +1,12 @@
 """How much memory a pass takes, and the largest batch that fits into so much: found by trying, in a process of its own."""
 
+import json
 import multiprocessing
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -14,6 +15,7 @@ from vitcore.translation import say
 
 CLOSE = 0.05  # the largest batch is found to so much of itself
 GB = 2**30
+HOME = Path(__file__).parents[2]  # where the package is
 
 
 class Watch:
@@ -81,17 +83,15 @@ def largest_batch(
         raise ModelError(
             say("This system does not limit a process's memory, so the largest batch can't be looked for.")
         )
-    context = multiprocessing.get_context("spawn")
-    mine, theirs = context.Pipe(duplex=False)
-    worker = context.Process(target=_look, args=(theirs, name, memory_gb, px, training, precision))
-    worker.start()
-    theirs.close()
+    asked = json.dumps([name, memory_gb, px, training, precision])
+    done = subprocess.run(
+        [sys.executable, "-m", "vitcore.profiling.memory", asked], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in (str(HOME), os.environ.get("PYTHONPATH")) if path)},
+    )  # fmt: skip
     try:
-        answer: int | str = mine.recv()
-    except EOFError:
+        answer: int | str = json.loads(done.stdout)
+    except ValueError:
         raise ModelError(say("The process that looked for the largest batch ended before it had an answer.")) from None
-    finally:
-        worker.join()
     if isinstance(answer, str):
         raise ModelError(answer)
     return answer
@@ -146,12 +146,17 @@ def _fits(run: Callable[[int], None], batch: int) -> bool:
     return True
 
 
-def _look(answer: Any, *asked: Any) -> None:
+def _look(name: str, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
+    """The largest batch, or why it can't be looked for."""
     try:
-        answer.send(largest(trial(*asked)))
+        return largest(trial(name, memory_gb, px, training, precision))
     except ModelError as error:
-        answer.send(str(error))
+        return str(error)
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
-        answer.send(0)  # not even the weights
+        return 0  # not even the weights
+
+
+if __name__ == "__main__":
+    print(json.dumps(_look(*json.loads(sys.argv[1]))))
