@@ -81,12 +81,11 @@ def analyses(runs: int) -> None:
 # Page, what is changed, and the values it takes in turn: each a change of one control.
 CHANGES = (
     ("attention", "layer", "block", [3, 7, 0, 11, 5]),
-    ("attention", "head fusion", "fusion", ["max", "min", "mean"]),
-    ("attention", "discard", "discard", [10, 50, 90, 30]),
-    ("attention", "residual weight", "residual", [10, 30, 70]),
-    ("attention", "first layer", "first", [1, 4, 8, 2]),
-    ("attention", "paper's drawing or heat", "style", ["paper", "heat"]),
-    ("attention", "asked patch", "query", [3, 77, 200, 130]),
+    ("rollout", "head fusion", "fusion", ["max", "min", "mean"]),
+    ("rollout", "discard", "discard", [10, 50, 90, 30]),
+    ("rollout", "residual weight", "residual", [10, 30, 70]),
+    ("rollout", "first layer", "first", [1, 4, 8, 2]),
+    ("rollout", "asked patch", "query", [3, 77, 200, 130]),
     ("patches", "chosen patch", "patch", [3, 77, 200, 130]),
     ("patches", "gutter", "gutter", [0, 3, 8]),
     ("filters", "components", "components", [12, 40, 28]),
@@ -109,7 +108,7 @@ def pages(runs: int) -> None:
     rows: dict[str, list[float]] = {}
     for slug in dict.fromkeys(slug for slug, *_ in CHANGES):
         at.switch_page(f"views/{slug}/page.py").run()
-        if slug == "attention":
+        if slug == "rollout":
             at.get_by_key("ask").set_value(True).run()
         mine = [change for change in CHANGES if change[0] == slug]
         for turn in range(-1, runs):  # the first turn warms up
@@ -123,7 +122,7 @@ def pages(runs: int) -> None:
 
     rows = {}
     names = [row["id"] for row in session.samples()][1:]
-    for row in PAGES:
+    for row in (row for row in PAGES if row.looks):
         at.switch_page(f"views/{row.slug}/page.py").run()
         budget.STORE.drop(lambda key: key[0].endswith("_recording"))
         for name in [names[-1], *names[:runs]]:
