@@ -87,10 +87,10 @@ def test_the_largest_batch_is_what_brute_force_finds(monkeypatch):
     )
     fit, found = json.loads(done.stdout)
     surely = next(batch for batch in range(1, 40) if batch not in fit) - 1
-    assert 4 < surely <= max(fit) < 39 and found in fit
+    assert 1 < surely <= max(fit) < 39 and found in fit
     assert surely - max(1, 0.05 * surely) <= found <= max(fit)
     elsewhere = memory.largest_batch(DEFAULT, 60 / 1024, 64)
-    assert 0.7 * surely <= elsewhere <= 1.4 * max(fit), "another process, with other memory of its own"
+    assert 0.5 * surely <= elsewhere <= 2 * max(fit), "another process, with other memory of its own"
 
 
 def test_not_one_image_fits(monkeypatch):
