@@ -61,7 +61,7 @@ def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
-    missing.look_for_photo(ids, {title for lang in texts.LANGUAGES for title in called(lang, ids).values()})
+    missing.look_for_photo(ids, lambda: {title for lang in texts.LANGUAGES for title in called(lang, ids).values()})
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])

@@ -12,14 +12,16 @@ from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.translation import say
 
 
-def look_for_photo(ids: Collection[str], titles: Collection[str]) -> None:
-    """Note it where the photo that is asked for is none of `ids`, nor called so in some language."""
+def look_for_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) -> None:
+    """Note it where the photo that is asked for is none of `ids`, nor called so in some language.
+
+    `titles` in every language are made only for a link that names none of `ids`: this runs whenever a page does.
+    """
     wanted = st.session_state.get("photo", st.query_params.get("photo"))
-    if wanted is None or wanted in ids or wanted in titles:
+    if wanted is None or wanted in ids or wanted in titles():
         return
-    st.session_state["_photo_missing"] = session.samples()[0][
-        "id"
-    ]  # neither a link nor a reload carries somebody's upload
+    # neither a link nor a reload carries somebody's upload
+    st.session_state["_photo_missing"] = session.samples()[0]["id"]
     st.session_state["_photo_asked"] = "" if wanted == session.UPLOAD else str(wanted)
 
 

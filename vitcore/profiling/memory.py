@@ -25,7 +25,8 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.before, self.peak_mb = self._now("VmRSS"), None
+        self.before = _process_mb("VmRSS")
+        self.peak_mb: float | None = None
 
     def __enter__(self) -> "Watch":
         if torch.cuda.is_available():
@@ -41,18 +42,17 @@ class Watch:
         if torch.cuda.is_available():
             self.peak_mb = torch.cuda.max_memory_allocated() / 2**20
             return
-        high = self._now("VmHWM")
+        high = _process_mb("VmHWM")
         self.peak_mb = None if high is None or self.before is None else max(0.0, high - self.before)
 
-    peak_mb: float | None
 
-    @staticmethod
-    def _now(field: str) -> float | None:
-        try:
-            lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-            return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
-        except (OSError, StopIteration):
-            return None
+def _process_mb(field: str) -> float | None:
+    """What the system says of this process's memory under that name; None where it does not say."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+    except (OSError, StopIteration):
+        return None
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -108,7 +108,7 @@ def trial(name: str, memory_gb: float, px: int | None, training: bool, precision
     kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
     if kind == "cpu":
         torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
-    before = int((Watch._now("VmData") or 0) * 2**20)
+    before = int((_process_mb("VmData") or 0) * 2**20)
     _, module, image_px = shape_of(name, px, "cpu")
     run = a_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here
