@@ -21,6 +21,11 @@ class Grid:
     prefix: int = 1
     patch_w_px: int = 0  # 0: as high as wide
 
+    @classmethod
+    def of_map(cls, values: NDArray) -> "Grid":
+        """The grid that a map (rows, cols) is on, where only its shape matters: of patches one pixel a side."""
+        return cls(values.shape[0], values.shape[1], 1)
+
     @property
     def patches(self) -> int:
         """N = HW / P², the paper's sequence length."""

@@ -105,7 +105,7 @@ def overlay(first: str, second: str, key: str, of: Hashable, most: float, _value
     from vitcore.figures.theme import data_uri
     from vitcore.grid import Grid
 
-    return data_uri(heat(_values, heat_size(Grid(len(_values), _values.shape[1], 1)), most))
+    return data_uri(heat(_values, heat_size(Grid.of_map(_values)), most))
 
 
 @budget.kept
@@ -115,7 +115,7 @@ def overlay_signed(first: str, second: str, key: str, of: Hashable, _values: NDA
     from vitcore.figures.theme import data_uri
     from vitcore.grid import Grid
 
-    return data_uri(drawn(_values, Grid(len(_values), _values.shape[1], 1), True))
+    return data_uri(drawn(_values, Grid.of_map(_values), True))
 
 
 @budget.kept

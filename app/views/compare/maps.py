@@ -144,7 +144,7 @@ def gathered(me: Me, mask: NDArray, most: float, title: str, name: str, mode: An
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
-    return figures.gathered(mask, photo, Grid(len(mask), mask.shape[1], 1), title, most, mode, name, opacity)
+    return figures.gathered(mask, photo, Grid.of_map(mask), title, most, mode, name, opacity)
 
 
 def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity: float) -> go.Figure:
@@ -154,6 +154,4 @@ def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
-    return figures.relevance(
-        values, photo, Grid(len(values), values.shape[1], 1), title, unit, signed=True, opacity=opacity, mode=mode
-    )
+    return figures.relevance(values, photo, Grid.of_map(values), title, unit, signed=True, opacity=opacity, mode=mode)
