@@ -25,6 +25,7 @@ from app.state.memory import collector  # noqa: E402
 
 collector.start()
 mode.limit_uploads()
+texts.ask_again()
 text = texts.prose("menu")
 pages = {
     row.slug: st.Page(
@@ -41,7 +42,7 @@ controls.sane_address()
 again = st.session_state.get("page drawn") == page.url_path
 st.session_state["page drawn"] = page.url_path
 with turns.pages.one(first=again):  # a click before a page that is opened: who moves a slider looks at it
-    hold()
+    hold(another_page=not again)
     row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
     around = texts.prose("lecture")
     head = st.container(horizontal=True, vertical_alignment="center")

@@ -12,7 +12,7 @@ from streamlit import config, runtime
 
 from app import texts
 
-OFF = ("trainings", "paths", "downloads")  # in public: processes, folders of the server, models outside the menu
+OFF = ("trainings", "measurements", "paths", "downloads")  # in public: processes, the server's folders, other models
 UPLOAD_MB = {"local": 500, "public": 100}  # of a model's file; photos have a limit of their own
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 import tomllib
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from vitcore import translation
 
@@ -34,9 +37,32 @@ class Prose(dict[str, str]):
         """A text with its facts, and the forms of its words that its counts ask for ("{count} {count:photo|photos}")."""
         return translation.fill(self[key], facts, self.lang)
 
+    def joined(self, sentences: Iterable[str]) -> str:
+        """Sentences one after another; Chinese has no space between them."""
+        return ("" if self.lang.startswith("zh") else " ").join(filter(None, sentences))
+
+
+_known = threading.local()  # by a run of the page, in its thread: whose it is, and the language
+
 
 def language() -> str:
     """The visitor's language: chosen in the menu, else in the address, else the browser's, else English."""
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return _asked_language()
+    if (
+        getattr(_known, "visitor", None) != context.session_id
+    ):  # a page asks a hundred times, Streamlit takes 50 µs to say
+        _known.visitor, _known.language = context.session_id, _asked_language()
+    return str(_known.language)
+
+
+def ask_again() -> None:
+    """When a page begins: the visitor may have chosen another language."""
+    _known.visitor = None
+
+
+def _asked_language() -> str:
     for given in (st.session_state.get("lang"), st.query_params.get("lang")):
         if given in LANGUAGES:
             return str(given)

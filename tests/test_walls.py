@@ -102,6 +102,7 @@ ROOMS = {
     "architectures/axial_resnet.py": (),
     "architectures/class_and_mean.py": (),
     "architectures/anatomy.py": (),
+    "architectures/meta_device.py": (),
     "models/structure.py": (
         "vitcore.architectures.anatomy",
         "vitcore.grid",
@@ -117,7 +118,11 @@ ROOMS = {
         "vitcore.models.torchvision_ops",
         "vitcore.translation",
     ),
-    "models/plan.py": ("vitcore.models.structure", "vitcore.models.torchvision_ops"),
+    "models/plan.py": (
+        "vitcore.architectures.meta_device",
+        "vitcore.models.structure",
+        "vitcore.models.torchvision_ops",
+    ),
     "models/own_files.py": (
         "vitcore.assets",
         "vitcore.errors",
@@ -127,10 +132,16 @@ ROOMS = {
         "vitcore.translation",
     ),
     "models/formats": ("vitcore.models.cards", "vitcore.models.formats", "vitcore.translation"),
-    "models/inference": ("vitcore.errors", "vitcore.models", "vitcore.translation"),
+    "models/inference": (
+        "vitcore.architectures.meta_device",
+        "vitcore.errors",
+        "vitcore.models",
+        "vitcore.translation",
+    ),
     "models/vit.py": ("vitcore.grid", "vitcore.models.cards", "vitcore.models.structure"),
     "models/embeddings.py": ("vitcore.models.cards", "vitcore.models.vit", "vitcore.translation"),
     "models/zoo.py": (
+        "vitcore.architectures.meta_device",
         "vitcore.models.embeddings",
         "vitcore.models.vit",
         "vitcore.errors",

@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'vitcore' has no attribute {name!r}")
     home = _HOME[name] or name
-    found = importlib.import_module(f"vitcore.{home}")
-    value = getattr(found, name) if _HOME[name] else found
+    module = importlib.import_module(f"vitcore.{home}")
+    value = getattr(module, name) if _HOME[name] else module
     globals()[name] = value
     return value

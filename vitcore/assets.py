@@ -4,6 +4,8 @@ A checkout holds `assets/` beside `vitcore/`; the wheel carries it in `inside_vi
 among everybody's packages.
 """
 
+import json
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -15,3 +17,10 @@ def asset(name: str) -> Path:
 
 
 SAMPLES = asset("samples")  # photos that come with the project, `credits.json` beside them
+
+
+@lru_cache(maxsize=1)
+def samples() -> list[dict[str, str]]:
+    """The gallery's rows, from its credits file: id, title, alt, author, licence, source. Raises: OSError, ValueError."""
+    rows: list[dict[str, str]] = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
+    return rows

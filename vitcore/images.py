@@ -116,16 +116,16 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     notes: list[str] = []
     width, height = image.size
     if width * height > MAX_PIXELS and _smaller(image):
-        said = say("It has {found:.0f} megapixels and was read at {wide}×{high} px.", found=width * height / 1e6,
+        said = say("It has {megapixels:.0f} megapixels and was read at {wide}×{high} px.", megapixels=width * height / 1e6,
                    wide=image.width, high=image.height)  # fmt: skip
         notes.append(said)
         width, height = image.size
     if width * height > MAX_PIXELS:
         raise PhotoError(
             say(
-                "{name} has {found:.0f} megapixels; the limit is {most}.",
+                "{name} has {megapixels:.0f} megapixels; the limit is {most}.",
                 name=name,
-                found=width * height / 1e6,
+                megapixels=width * height / 1e6,
                 most=MAX_PIXELS // 10**6,
             )
         )
@@ -223,17 +223,17 @@ def _register_heif() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Crop:
     """What the model sees: `pixels` (H, W, 3) bytes, cut from `box` (left, top, right, bottom) of the original."""
 
     pixels: NDArray[np.uint8]
     box: tuple[float, float, float, float]
 
 
-def see(image: Image.Image, transform: Callable, grid: Grid) -> Seen:
+def see(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""
     pixels = geometry(image, transform)
-    return Seen(np.asarray(pixels), crop_box(image.size, transform, grid))
+    return Crop(np.asarray(pixels), crop_box(image.size, transform, grid))
 
 
 def geometry(image: Image.Image, transform: Callable) -> Image.Image:
@@ -279,22 +279,22 @@ def _scales(resize: Callable, wide: int, high: int) -> tuple[float, float]:
     return each
 
 
-def sharp(photo: Photo, seen: Seen, side_px: int = 768) -> NDArray[np.uint8]:
+def sharp(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8]:
     """The part the model sees at the photo's own sharpness, for showing: longer side at most `side_px`."""
-    high, wide = seen.pixels.shape[:2]
+    high, wide = crop.pixels.shape[:2]
     scale = side_px / max(high, wide)
     size = round(wide * scale), round(high * scale)
-    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=seen.box))
+    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=crop.box))
 
 
-def outlined(photo: Photo, seen: Seen, side_px: int = 768) -> Image.Image:
+def outlined(photo: Photo, crop: Crop, side_px: int = 768) -> Image.Image:
     """The whole photo with what the model does not see dimmed and the crop outlined."""
     from PIL import ImageDraw
 
     scale = side_px / max(photo.image.size)
     size = round(photo.image.width * scale) or 1, round(photo.image.height * scale) or 1
     whole = photo.image.resize(size, Image.Resampling.BICUBIC)
-    left, top, right, bottom = (round(edge * scale) for edge in seen.box)
+    left, top, right, bottom = (round(edge * scale) for edge in crop.box)
     dim = Image.blend(whole, Image.new("RGB", size, "#808080"), 0.6)
     dim.paste(whole.crop((left, top, right, bottom)), (left, top))
     ImageDraw.Draw(dim).rectangle((left, top, right - 1, bottom - 1), outline="#FFB000", width=3)

@@ -168,6 +168,7 @@ def _model_picker() -> None:
             st.caption(f":material/warning: {weak}")
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show(card)
+            st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
 
 
 def current(
@@ -178,6 +179,22 @@ def current(
     `record` makes the recording, or has it already. A page that `needs` attention over one grid (its picture, in the reader's
     language) says why and stops where there is none.
     """
+    vit = model()
+    if needs and not vit.is_global:
+        not_defined(vit, needs)
+        st.stop()
+    photo = session.photo()
+    for note in photo.notes:
+        st.caption(f":material/info: {verbatim(note)}")
+    try:
+        return vit, photo, record(vit, photo, None if block is None else min(block, vit.blocks - 1))
+    except budget.NoRoomError:
+        st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+        st.stop()
+
+
+def model() -> Vit:
+    """The model the page shows; says on the page what went wrong, and what is shown instead."""
     waiting, text = st.empty(), texts.prose("common")
 
     def progress(done: int, total: int) -> None:
@@ -191,17 +208,7 @@ def current(
     if problem := session.model_error():
         st.warning(verbatim(problem), icon=":material/cloud_off:")
         st.button(text["try again"], on_click=session.try_model_again, icon=":material/refresh:")
-    if needs and not vit.is_global:
-        not_defined(vit, needs)
-        st.stop()
-    photo = session.photo()
-    for note in photo.notes:
-        st.caption(f":material/info: {verbatim(note)}")
-    try:
-        return vit, photo, record(vit, photo, None if block is None else min(block, vit.blocks - 1))
-    except budget.NoRoomError:
-        st.warning(text["no room now"], icon=":material/memory:")
-        st.stop()
+    return vit
 
 
 def not_defined(vit: Vit, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from vitcore.models.cards import DEFAULT
 if TYPE_CHECKING:
     from vitcore.report.settings import Settings
 
-SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query")
+SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query", "mask_outliers")
 
 
 def remember(slug: str) -> None:
@@ -72,19 +73,23 @@ def share(slug: str) -> None:
 
 def address(settings: Settings) -> str:
     """Where the report of this photo and model is in this app, with the rollout's settings; empty when nobody knows."""
-    here = st.context.url
-    if not here:
-        return ""
-    usual = {"photo": session.samples()[0]["id"], "model": DEFAULT}
-    chosen = {key: st.session_state.get(key) for key in usual}
-    asked = {
-        key: value for key, value in chosen.items() if value and value not in (usual[key], session.UPLOAD, models.OWN)
-    }
-    rollout = {
+    return here({
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "query": settings.patch,
-        "pin": settings.pin,
-    }  # fmt: skip
-    asked |= {key: str(value) for key, value in rollout.items() if value is not None}
-    return here.partition("?")[0] + (f"?{urlencode(asked)}" if asked else "")
+        "pin": settings.pin, "mask_outliers": "true" if settings.mask_outliers else None,
+    })  # fmt: skip
+
+
+def here(settings: Mapping[str, object]) -> str:
+    """Where this page is with the photo and the model of the menu and these settings (None: left out); empty when nobody knows."""
+    url = st.context.url
+    if not url:
+        return ""
+    usual = {"photo": session.samples()[0]["id"], "model": DEFAULT}
+    asked = {
+        key: value
+        for key in usual
+        if (value := st.session_state.get(key)) and value not in (usual[key], session.UPLOAD, models.OWN)
+    } | {key: str(value) for key, value in settings.items() if value is not None}
+    return url.partition("?")[0] + (f"?{urlencode(asked)}" if asked else "")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.heads import Head
+    from vitcore.analysis.outliers import Outliers
+    from vitcore.architectures.anatomy import Part, Table1
     from vitcore.forward.block_numbers import Inside, Projection
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
@@ -156,8 +158,8 @@ def rollout(
     model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
 ) -> NDArray[np.float64]:
     """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
-    how: dict[str, Any] = dict(settings)
-    mask = session.fused(_vit, _rec, how["fusion"]).rollout(None if query is None else _rec.grid.prefix + query, **how)
+    rec, how = _read(_vit, _rec, settings)
+    mask = rec.rollout(None if query is None else _rec.grid.prefix + query, **how)
     mask.flags.writeable = False
     return mask
 
@@ -170,12 +172,18 @@ def built_up(
     from vitcore.figures.relevance import build_up_top, frames
     from vitcore.figures.theme import data_uri
 
-    grid, how = _rec.grid, dict[str, Any](settings)
-    rec = session.fused(_vit, _rec, how["fusion"])
+    grid, (rec, how) = _rec.grid, _read(_vit, _rec, settings)
     maps = rec.build_up(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
     strip = frames(maps, grid, build_up_top(maps))
     return maps, data_uri(strip.reshape(-1, *strip.shape[2:]), photo=True)
+
+
+def _read(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:
+    """The recording that a rollout with these settings reads, and the settings that are left."""
+    how = dict[str, Any](settings)
+    rec = session.fused(vit, rec, how["fusion"])
+    return (masked(vit, rec) if how.pop("mask_outliers", False) else rec), how
 
 
 @budget.kept
@@ -188,14 +196,76 @@ def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, 
 
 
 @budget.kept
-def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
+def grey_photo(model: str, key: str, _shown: Image.Image) -> bytes:
     """The photo in grey, as a JPEG file: what lies under signed maps."""
     import numpy as np
 
     from vitcore.figures.relevance import grey
     from vitcore.figures.theme import encoded
 
-    return encoded(np.asarray(grey(_seen)), photo=True)[0]
+    return encoded(np.asarray(grey(_shown)), photo=True)[0]
+
+
+# Outlier tokens. What is made of a recording in which they are masked is kept under a key of its own.
+
+
+@budget.kept
+def outliers(model: str, key: str, _rec: Recording) -> Outliers:
+    """The outlier tokens of a photo."""
+    from vitcore.forward.outliers import outliers_of
+
+    return outliers_of(_rec)
+
+
+@budget.kept
+def attention_on_outliers(model: str, key: str, _rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
+    import numpy as np
+
+    from vitcore.analysis.outliers import share_on
+
+    tokens, fused = outliers(model, key, _rec).tokens, _rec.of_blocks()
+    patches = (np.arange(len(tokens)) >= _rec.grid.prefix) / _rec.grid.patches
+    return share_on(fused, tokens, patches), share_on(fused, tokens, _rec.readout)
+
+
+@budget.kept
+def norm_frames(model: str, key: str, _rec: Recording) -> str:
+    """The norms after each block as frames on one scale, one below another, a data address."""
+    from vitcore.figures.charts.token_norms import norm_frames as frames
+    from vitcore.figures.theme import data_uri
+
+    strip = frames(outliers(model, key, _rec), _rec.grid)
+    return data_uri(strip.reshape(-1, *strip.shape[2:]))
+
+
+def masked(vit: Vit, rec: Recording) -> Recording:
+    """The recording with its outlier tokens masked as keys. Heads that it has not kept or fused can't be made of it any more."""
+    return _masked(vit.name, rec.photo.key, tuple(rec.maps), tuple(rec.fused), rec)
+
+
+@budget.kept
+def _masked(model: str, key: str, blocks: tuple[int, ...], fusions: tuple[str, ...], _rec: Recording) -> Recording:
+    from vitcore.forward.outliers import without_outliers
+
+    return without_outliers(_rec)
+
+
+def key_of(rec: Recording, mask_outliers: bool) -> str:
+    """Under which what is made of a recording is kept."""
+    return f"masked {rec.photo.key}" if mask_outliers else rec.photo.key
+
+
+# What a model is made of.
+
+
+@budget.kept
+def anatomy(model: str, _vit: Vit) -> tuple[Table1, tuple[Part, ...]]:
+    """The row of the paper's Table 1 it would have, and its parts in the order they run."""
+    from vitcore.architectures.anatomy import parts, table1
+
+    px = _vit.grid.image_px
+    return table1(_vit.module, px), parts(_vit.module, px)
 
 
 # Positions that are no table: what depends on the offset alone.
@@ -204,9 +274,9 @@ def grey_photo(model: str, key: str, _seen: Image.Image) -> bytes:
 @budget.kept
 def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
     """A block's relative position bias or the kernel of its rotations, from the middle patch, (H, N); None for neither."""
-    from vitcore.models.zoo import by_offset as found
+    from vitcore.models import zoo
 
-    return found(_vit, block)
+    return zoo.by_offset(_vit, block)
 
 
 # The story: what the head would say at every depth, and the numbers of one token on its way.

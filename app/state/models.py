@@ -65,7 +65,7 @@ def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
     if kept is None and version == name != DEFAULT:
         _make_room(name)
     elif kept is None and name == OWN and (one := own.mine()):
-        _room_for(one.called, 4 * one.found.params)
+        _room_for(one.called, 4 * one.inspection.params)
     return kept or loaded(version)
 
 
@@ -77,7 +77,7 @@ def open_own(how: own.Opening) -> str | None:
     before = one.opened, one.version
     own.prepare(one, how)
     try:
-        _room_for(one.called, 4 * one.found.params)
+        _room_for(one.called, 4 * one.inspection.params)
         loaded(one.version)
         problem = None
     except ModelError as error:

@@ -115,8 +115,7 @@ def delete(run_id: str) -> str:
 def _begin(run: files.RunFolder) -> str:
     begun = _begun[run.id] = time.time()
     command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    env = os.environ | {"VITCORE_RUNS": str(run.path.parent), "PYTHONPATH": path, "PYTHONUTF8": "1"}
+    env = environment() | {"VITCORE_RUNS": str(run.path.parent)}
     try:
         with (run.path / OUTPUT).open("ab") as out:
             # In the folder that the app works in: from there a person has named the photos.
@@ -129,6 +128,12 @@ def _begin(run: files.RunFolder) -> str:
             os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
     threading.Thread(target=_mind, args=(process, run, begun), daemon=True).start()
     return ""
+
+
+def environment() -> dict[str, str]:
+    """Of this process, for one that finds the same vitcore."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path, "PYTHONUTF8": "1"}
 
 
 def _apart() -> dict[str, Any]:

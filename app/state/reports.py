@@ -1,17 +1,20 @@
-"""Reports of one photo, made once and kept: handouts, rollout's animation and its last frame."""
+"""Reports of one photo, made once and kept: handouts, rollout's animation and its last frame, quizzes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.state import session
+from app.state import insights, models, session
 from app.state.memory import budget
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.zoo import Vit
+    from vitcore.quiz.drawing import Quiz
+    from vitcore.quiz.material import Material, Other
     from vitcore.report.model import ModelSide
-    from vitcore.report.settings import Settings
+    from vitcore.report.settings import Origin, Settings
 
 
 @budget.kept
@@ -72,3 +75,43 @@ def stem(name: str) -> str:
     from vitcore.report.bundle import slug
 
     return slug(name)
+
+
+@budget.kept
+def quiz(model: str, key: str, seed: int, lang: str, _vit: Vit, _rec: Recording) -> Quiz:
+    """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them."""
+    from vitcore.quiz.drawing import draw
+
+    return draw(_quiz_material(_vit, _rec, seed), seed)
+
+
+def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin) -> bytes:
+    """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
+    from vitcore.quiz.handout import handout as made
+
+    vit, rec = session.again(model, key, "mean")
+    credit = credit_of(name)
+    known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
+    return made(_quiz_material(vit, rec, seed), quiz(model, key, seed, origin.lang, vit, rec), known)
+
+
+def _quiz_material(vit: Vit, rec: Recording, seed: int) -> Material:
+    """What a quiz is drawn from, of what is kept already."""
+    from vitcore.quiz import material
+
+    maps = {block: session.recording(vit, rec.photo, block).maps[block] for block in material.blocks(vit, seed)}
+    named = material.others(seed, rec.photo.digest)
+    photos = [replace(_quiz_photo(vit.name, name, vit), title=title) for name, title in named]
+    by_depth = insights.answers_by_depth(vit.name, rec.photo.key, vit, rec) if vit.is_global else None
+    parts, cosine = session.components(vit.name), session.similarity(vit.name)
+    return material.gathered(vit, replace(rec, maps=maps), photos, parts, cosine, by_depth)
+
+
+@budget.kept
+def _quiz_photo(model: str, name: str, _vit: Vit) -> Other:
+    """A photo of the gallery through the model, as others are compared with."""
+    from vitcore.forward.recording import record
+    from vitcore.quiz.material import of_photo
+
+    with budget.STORE.room(models.shape(_vit).pass_bytes):
+        return of_photo(_vit, name, record(_vit, session.SAMPLES / f"{name}.jpg"))

@@ -258,8 +258,8 @@ def films(lang: str | None = None) -> dict[str, str]:
     files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT, file.stem))
     titles = {file.stem: _title(str(file), file.stat().st_mtime_ns) for file in files_there}
     shipped = {name: words.get(title, title) for name, title in titles.items()}
-    found = [run for run in map(folder, ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
-    return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in found}
+    filmed = [run for run in map(folder, ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
+    return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in filmed}
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -307,8 +307,8 @@ def firsts(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
     from vitcore.analysis.training import first_frames
 
-    found = first_frames(_film.arrays, _film.grid)
-    return {name: None if frame is None else int(_film.steps[frame]) for name, frame in found.items()}
+    frames = first_frames(_film.arrays, _film.grid)
+    return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
 
 
 @budget.kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -15,7 +14,8 @@ import streamlit as st
 from app import texts
 from app.state import models
 from app.state.memory import budget, visitors
-from vitcore.assets import SAMPLES
+from vitcore.assets import SAMPLES as SAMPLES
+from vitcore.assets import samples as samples
 from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
 
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
-
-
-@lru_cache(maxsize=1)
-def samples() -> list[dict[str, str]]:
-    """The gallery's rows, from its credits file: id, title, alt, author, licence, source."""
-    return json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=64)
@@ -322,7 +316,7 @@ def recording(model: Vit, image: Photo, block: int | None = None, record: Any = 
     return replace(rec, maps={block: _heads(model.name, image.key, block, rec)})
 
 
-def seen_again(model: str, key: str) -> Image.Image:
+def shown_again(model: str, key: str) -> Image.Image:
     """The photo as `shown` gives it, for a download."""
     rec = again(model, key, "mean")[1]
     return shown(model, key, rec.photo, rec)[0]

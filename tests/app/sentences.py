@@ -91,7 +91,7 @@ def experiment_words() -> Iterator[str]:
         yield from (one.title, one.where[0], one.finding, one.measured, one.small, one.x_title)
         yield from (words for claim in one.claims for words in (claim.words, claim.unit))
         for cell in (*one.cells(True), *one.cells(False)):
-            places = [] if one.numbers else [x for _, x in cell.at]
+            places = [] if one.numbers or one.x_measure else [x for _, x in cell.at]
             yield from {*(curve for curve, _ in cell.at), *places} - {"ViT", "ResNet", "MLP", "Adam", "SGD"}
 
 

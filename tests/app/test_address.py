@@ -39,6 +39,7 @@ def test_a_nonsense_number_falls_back_or_into_range():
 
 SETTINGS = {
     "overview": {},
+    "card": {"pass": ("training", "training"), "largest": ("32", 32), "memory_gb": ("0.5", 0.5)},
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5), "component": ("4", 4)},
     "positions": {"position": ("3", 3), "side": ("9", 9), "untrained": ("true", True)},
@@ -48,7 +49,9 @@ SETTINGS = {
         "residual": ("10", 10), "first": ("2", 2), "opacity": ("70", 70), "compare": ("true", True),
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
+        "mask_outliers": ("true", True),
     },
+    "outliers": {"block": ("3", 3), "of": ("rollout", "rollout")},
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
@@ -58,10 +61,12 @@ SETTINGS = {
     "attention": {
         "block": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
+        "mask_outliers": ("true", True),
     },
+    "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
     "report": {"pin": ("5", 5),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
-        "first": ("2", 2), "which": ("own", "own"),
+        "first": ("2", 2), "which": ("own", "own"), "mask_outliers": ("true", True),
     },
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from visitor import App
 
-from app.components.choices import KEY
+from app.components.choices import KEY, Choice
 from app.menu import PAGES
 
 VOID = {"input", "img", "path", "br"}
@@ -72,7 +72,8 @@ def script():
     from app.components.choices import answered, hold
 
     hold()
-    st.number_input("Token", 0, 300, 137, key="token")
+    st.number_input("Token", 0, 300, 137, key="token", bind="query-params")
+    st.number_input("Kept", 0, 300, 0, key="kept", bind="query-params")
     st.toggle("Other", key="other")
     if not st.session_state.get("broken off"):
         answered()
@@ -83,7 +84,7 @@ def chosen():
     """Where a component has set the token to 74 and the run was broken off before it could tell the browser."""
     at = AppTest.from_function(script).run()
     at.session_state["broken off"] = True
-    at.session_state[KEY] = {"token": (137, 74)}  # what `choose` leaves
+    at.session_state[KEY] = {"token": Choice(137, 74)}  # what `choose` leaves
     return at
 
 
@@ -91,7 +92,22 @@ def test_a_choice_survives_a_run_that_is_broken_off(chosen):
     chosen.get_by_key("other").set_value(True)
     assert chosen.run().session_state["token"] == 74
     chosen.session_state["broken off"] = False
-    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[KEY]
+    assert chosen.run().session_state["token"] == 74 and chosen.session_state[KEY]["token"].drawn
+    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[KEY], "the browser has told it back"
+
+
+def test_a_choice_survives_what_is_touched_before_the_browser_has_heard_of_it(chosen):
+    chosen.session_state["broken off"] = False
+    chosen.get_by_key("token").set_value(74)
+    chosen.run()  # the run that answers to the choice, and tells the browser
+    assert chosen.session_state[KEY]["token"].drawn
+    for _ in range(2):  # touched twice, each time with the token as it was before
+        chosen.get_by_key("other").set_value(not chosen.get_by_key("other").value)
+        chosen.get_by_key("token").set_value(137)
+        assert chosen.run().session_state["token"] == 74
+    chosen.get_by_key("token").set_value(137)
+    chosen.session_state[KEY] = {"token": Choice(137, 74, drawn=True)}
+    assert chosen.run().session_state["token"] == 137, "nothing else was touched, so it was this"
 
 
 def test_who_touches_the_control_itself_has_the_last_word(chosen):
@@ -103,3 +119,12 @@ def test_who_touches_the_control_itself_has_the_last_word(chosen):
     assert chosen.run().session_state["token"] == 137, (
         "once Python has answered, what it was before is a choice as any other"
     )
+
+
+def test_the_address_keeps_what_was_touched_while_python_wrote_it(chosen):
+    chosen.session_state["broken off"] = False
+    chosen.query_params["kept"] = "5"
+    chosen.get_by_key("kept").set_value(5)
+    chosen.run()
+    del chosen.query_params["kept"]  # an older address that came late
+    assert chosen.run().query_params == {"kept": "5", "token": "74"}

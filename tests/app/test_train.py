@@ -13,8 +13,9 @@ from PIL import Image
 from trained import a_run, give_model
 from visitor import App
 
+from app import texts
 from app.state import processes, runs
-from app.views.train import recipe_form, run_panel
+from app.views.train import kinds, recipe_form, run_panel
 from vitcore.shell import cli, train
 from vitcore.train.learning.cost import Cost
 from vitcore.train.recipes.presets import PRESETS
@@ -22,6 +23,7 @@ from vitcore.train.recipes.recipe import changed, knobs
 from vitcore.train.runs import files
 from vitcore.translation import say
 
+WORDS = texts.prose("train", "en")
 TINY = {"steps": 30, "batch": 8, "image_px": 32, "patch_px": 8, "width": 24, "blocks": 1}
 
 
@@ -90,6 +92,27 @@ def test_the_command_makes_the_same_recipe(preset, changes):
     args = cli._parser().parse_args(words[3:])
     assert train._recipe(args) == wanted
     assert (args.data, args.id) == ("/my photos", "mine")
+
+
+def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
+    """Its fields are in the recipe and in the command, it can be built, and what is typed for another kind stays there."""
+    app = filled(App("train"), steps=7)
+    plain = [metric.value for metric in app.at.metric]
+    for kind in (kind for kind in kinds.KINDS if kind != kinds.PLAIN):
+        app.set(kind=kind).fine()
+        assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
+        args = cli._parser().parse_args(shlex.split(app.component("command")["text"])[3:])
+        assert train._recipe(args) == changed(kinds.recipe("image_folder_tiny", kind), {"steps": 7}), kind
+    app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
+    assert "patches are 16 px apart" in app.sentences("error")[0]
+    app.set(kind="plain").fine()
+    assert not app.at.error and [metric.value for metric in app.at.metric] == plain
+    app.set(kind="resnet", preset="masked_patches").fine()
+    assert app.values()["kind"] == kinds.PLAIN and not app.at.error, "a ResNet guesses no hidden patches"
+    assert set(app.controls["kind"].options) == {
+        WORDS[f"kind {kind}"] for kind in ("plain", "none", "2d", "relative", "mean")
+    }
+    assert kinds.fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
 
 
 @pytest.mark.parametrize(("values", "said"), [

@@ -10,7 +10,7 @@ from visitor import App
 from app import texts
 from app.state import session
 from app.state.beside import second
-from app.views.compare import pair, take
+from app.views.compare import ready_pairs, take
 from vitcore.forward.compare import compare, look
 from vitcore.images import open_photo
 from vitcore.models import zoo
@@ -110,8 +110,10 @@ def test_a_ready_pair_is_one_touch():
     next(button for button in app.at.button if button.label == TEXT["ready size"]).click()
     app.run().fine()
     assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
-    listed = {name for one in pair.READY for name in (one.a, one.b) if name} - {second.RANDOM, second.ITSELF}
-    assert listed - {card.name for card in CARDS} == pair.UNLISTED_MB.keys(), "the size of every download is known"
+    listed = {name for one in ready_pairs.READY for name in (one.a, one.b) if name} - {second.RANDOM, second.ITSELF}
+    assert listed - {card.name for card in CARDS} == ready_pairs.UNLISTED_MB.keys(), (
+        "the size of every download is known"
+    )
 
 
 def test_a_run_stands_beside_its_checkpoint(make_module):

@@ -72,7 +72,7 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry):
     colour = (13, 237, 101)
     one = Visit(server).open("patches")
     one.upload("file", "green.png", saved(Image.new("RGB", (128, 128), colour), "PNG"))
-    for page in ("", "attention", "distance", "rollout", "report"):
+    for page in ("", "attention", "distance", "rollout", "quiz", "report"):
         one.open(page)
 
     def traces() -> int:
@@ -90,7 +90,7 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry):
 def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):
     """No server, no sign of life."""
     budget.STORE.put(("upload", "somebody"), b"x" * 1000, held=True)
-    monkeypatch.setattr(visitors, "_seen", {"somebody": ("", time.monotonic())})
+    monkeypatch.setattr(visitors, "_last_visits", {"somebody": ("", time.monotonic())})
     monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
     now = time.monotonic()
     assert visitors.gone(now + visitors.SILENT_S - 1) == []

@@ -10,7 +10,6 @@ controls, which Python drew, hold what was chosen, and the strip of layers is th
 import argparse
 import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -21,8 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path[0] = str(ROOT)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync"]  # fmt: skip
 MODELS = {"12 heads, 14×14": ("runs/twelve14", 14, 12), "12 heads, 16×16": ("runs/twelve16", 16, 12),
           "shipped: 3 heads, 16×16": (None, 16, 3)}  # fmt: skip
 BARS = {"hover": (16, 33), "click": (250, None), "block": (200, None), "block seen": (200, None)}
@@ -197,6 +194,7 @@ def main() -> None:
     args = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
+    from tests.benchmarks.landing import launched
     from tests.models import run_folder
 
     with tempfile.TemporaryDirectory() as home, socket.socket() as free:
@@ -216,8 +214,7 @@ def main() -> None:
             ) as server,
             sync_playwright() as playwright,
         ):
-            found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-            browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+            browser = launched(playwright)
             try:
                 for _ in range(200):
                     with socket.socket() as probe:

@@ -23,10 +23,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync"]  # fmt: skip
 FIRST_BAR_MS, BYTES_BAR = 2500, 1_500_000
 WATCH = """
 window.shift = 0
@@ -113,6 +114,12 @@ def visit(browser: Browser, address: str, width: int) -> dict[str, float]:
             "of that the websocket, kB": bytes_of["socket"] / 1e3}  # fmt: skip
 
 
+def launched(playwright: Playwright) -> Browser:
+    """Chromium: that of the path, else Playwright's own."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return playwright.chromium.launch(executable_path=found, args=FLAGS)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -123,8 +130,7 @@ def main() -> None:
     args = parser.parse_args()
     with sync_playwright() as playwright, contextlib.ExitStack() as stack:
         address = args.at or stack.enter_context(server())
-        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = launched(playwright)
         rows = [visit(browser, f"{address}/{args.path}", args.width) for _ in range(args.runs + 1)][1:]
         browser.close()
     bars = {"first picture, ms": FIRST_BAR_MS, "beyond it, kB": BYTES_BAR / 1e3}

@@ -11,17 +11,23 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, TimeoutError
 
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
+COLOURS = ("color-contrast", "link-in-text-block")  # what axe can find in the dark that it did not find in the light
 QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server
 
 # Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
 # the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
+# Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line.
 LISTEN = """
 window.spoke = window.sending = 0
 const speaks = () => { window.spoke = performance.now() }
 window.WebSocket = class extends WebSocket {
   constructor(...all) {
     super(...all)
-    this.addEventListener("message", speaks)
+    super.addEventListener("message", speaks)
+  }
+  addEventListener(kind, hear, ...more) {
+    const late = event => window.lag ? setTimeout(() => { speaks(); hear(event) }, window.lag) : hear(event)
+    super.addEventListener(kind, kind === "message" ? late : hear, ...more)
   }
   send(data) {
     speaks()
@@ -108,12 +114,22 @@ def pick(page: Page, menu: Locator, option: str) -> None:
     choice.click()
 
 
-def serious(page: Page, part: str | None = None, also: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
-    """axe-core's serious and critical violations, and those of the rules `also`: rule, selector, element."""
-    report = Axe().run(page, part, {"resultTypes": ["violations"]}).response
+def serious(
+    page: Page, part: str | None = None, also: tuple[str, ...] = (), theme: str = "light"
+) -> list[tuple[str, str, str]]:
+    """axe-core's serious and critical violations, and those of the rules `also`: rule, selector, element.
+
+    In dark, to which `in_both` comes after light, only the rules of COLOURS are asked: the page is otherwise as it was.
+    """
+    if not page.evaluate("'axe' in window"):  # once a page: to read it takes as long as to run it
+        page.evaluate(Axe().axe_script)
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(COLOURS)} if theme == "dark" else {})
+    violations = page.evaluate(
+        "([part, options]) => axe.run(part || document, options).then(found => found.violations)", [part, options]
+    )
     return [
         (rule["id"], " ".join(map(str, node["target"])), node["html"][:200])
-        for rule in report["violations"] for node in rule["nodes"]
+        for rule in violations for node in rule["nodes"]
         if rule["impact"] in ("serious", "critical") or rule["id"] in also
     ]  # fmt: skip
 

@@ -243,8 +243,10 @@ def test_by_touch(visit):
     page.wait_for_function(f"{scrolled} > {before} + 100")  # a finger that moves up or down scrolls the page
 
 
-def test_a_link_opens_the_same_view(visit):
+@pytest.mark.parametrize("lag", [0, 400])
+def test_a_link_opens_the_same_view(visit, lag):
     page = ready(visit("attention"))
+    page.evaluate("lag => { window.lag = lag }", lag)
     page.mouse.click(*place(page, 4, 9))
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 11, 2))
@@ -302,7 +304,7 @@ def test_axe_finds_nothing_serious(visit, subtests):
         page.locator("summary", has_text=summary).click()
     for theme in in_both(page):
         with subtests.test(theme):
-            assert serious(ready(page)) == []
+            assert serious(ready(page), theme=theme) == []
 
 
 def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):

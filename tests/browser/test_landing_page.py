@@ -107,7 +107,7 @@ def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
 def test_axe_finds_nothing_serious_and_headings_in_order(visit, width, subtests):
     for theme in in_both(page := visit(width=width, height=900)):
         with subtests.test(theme):
-            assert serious(page, also=("heading-order",)) == []
+            assert serious(page, also=("heading-order",), theme=theme) == []
 
 
 def test_the_first_picture_is_the_same_once_the_model_is_there(visit):

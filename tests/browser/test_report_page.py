@@ -180,7 +180,7 @@ def test_where_there_is_no_clipboard_the_address_can_be_copied_by_hand(visit):
 def test_the_page_is_accessible_and_fits_a_phone(visit, subtests):
     for theme in in_both(page := visit("report")):
         with subtests.test(theme):
-            assert serious(page) == []
+            assert serious(page, theme=theme) == []
     resize(page, 390, 844)
     assert too_wide(page) <= 1
     expect(page.get_by_role("button", name="Copy link")).to_be_visible()

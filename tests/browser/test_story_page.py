@@ -153,7 +153,7 @@ def test_axe_finds_nothing_serious(visit, subtests):
         page.get_by_test_id("stExpander").get_by_text("Show the answer").click()
         for theme in in_both(page):
             with subtests.test(step=step, theme=theme):
-                found = serious(page, None if step == 1 else "[data-testid=stMain]")
+                found = serious(page, None if step == 1 else "[data-testid=stMain]", theme=theme)
                 assert found == [], json.dumps(found, indent=1)
 
 

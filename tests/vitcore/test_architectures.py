@@ -11,6 +11,7 @@ import torch
 
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
+from vitcore.architectures.meta_device import meta_device
 from vitcore.forward.block_numbers import inside, project
 from vitcore.forward.logit_lens import lens
 from vitcore.forward.recording import embed, fused_again, heads_again, predict, record
@@ -158,7 +159,7 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_models_in_which_no_grid_is_found(name):
-    with torch.device("meta"):
+    with meta_device():
         module = timm.create_model(name, pretrained=False)
     assert name in sentence(zoo.wrap, module, name)
 

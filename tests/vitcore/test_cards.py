@@ -3,8 +3,8 @@
 import re
 
 import pytest
-import torch
 
+from vitcore.architectures.meta_device import meta_device
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard
 from vitcore.models.zoo import available, wrap
 
@@ -32,7 +32,7 @@ def test_rows_of_the_hub_are_true(card):
     """Parameters, licence and where it lies, from timm itself; and it is a model these pictures are defined for."""
     import timm
 
-    with torch.device("meta"):
+    with meta_device():
         module = timm.create_model(card.name, pretrained=False)
     assert card.params_m == pytest.approx(sum(p.numel() for p in module.parameters()) / 1e6, abs=0.06)
     assert card.download_mb == pytest.approx(4 * card.params_m)  # safetensors with 32 bits

@@ -148,6 +148,13 @@ ROLLOUTS = [
 ]
 
 
+def test_rollout_without_outlier_tokens(capsys):
+    plain, masked = (answer(capsys, "rollout", CAT, *flag) for flag in ([], ["--mask-outliers"]))
+    assert plain["masked_patches"] == [] and masked["masked_patches"] == [0, 15, 240, 255]
+    shown = np.array(masked["rollout"]).ravel()
+    assert (shown[[0, 15, 240, 255]] == 0).all() and (np.array(plain["rollout"]) > 0).all()
+
+
 @pytest.mark.parametrize("setting", ROLLOUTS, ids=str)
 def test_settings_of_rollout(setting, capsys, rec, shipped):
     found = np.array(answer(capsys, "rollout", SAMPLES / "astronaut.jpg", *setting)["rollout"])

@@ -10,8 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
 from tests.shells import environment
+from vitcore.models import own_files
 from vitcore.models.cards import DEFAULT, ModelError
-from vitcore.profiling import memory, speed
+from vitcore.profiling import apart, memory, speed
 from vitcore.shell.cli import main
 
 BRUTE_FORCE = f"""
@@ -125,6 +126,26 @@ def test_from_a_shell(capsys, tmp_path, monkeypatch):
     assert main([*asked[:1], "ViT-Ti/16", *asked[3:], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["device"]["kind"] == "cpu" and [one["batch"] for one in told["models"][0]["speeds"]] == [1, 2]
+
+
+def test_from_a_process_line_by_line(monkeypatch):
+    """As it is told to a page; of a file of one's own with its owner's answers, too."""
+    monkeypatch.setattr(speed, "device", lambda: HERE)
+    monkeypatch.setattr(speed, "SECONDS", 0)
+    asked = []
+    monkeypatch.setattr(memory, "largest_batch", lambda *what, **more: (asked.append((what, more)), 7)[1])
+    file = {"path": str(own_files.SHIPPED / f"{DEFAULT}.safetensors"), "called": "mine", "image_px": [64, 32]}
+    lines = []
+    apart.tell(apart.Order(file, training=True, batches=[1], memory_gb=0.5), lines.append)
+    assert [sorted(json.loads(json.dumps(line))) for line in lines] == [
+        ["device", "profile"], ["batch"], ["device", "profile"], ["looking"], ["device", "profile"]
+    ]  # fmt: skip
+    on, whole = apart.measured(json.loads(json.dumps(lines[-1])))
+    assert on == HERE and whole.name == "mine" and whole.image_px == (64, 32) and whole.training
+    assert [one.batch for one in whole.speeds] == [1] and (whole.largest_batch, whole.memory_gb) == (7, 0.5)
+    assert asked == [((file, 0.5), {"training": True, "precision": "fp32"})]
+    apart.tell(apart.Order("no-such"), lines.append)
+    assert "no-such is no model" in lines[-1]["problem"]["text"]
 
 
 @pytest.mark.parametrize("asked, said", [

@@ -52,8 +52,8 @@ def transition(
 def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
     """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
     _check_residual(residual)
-    a = discard(fused, discard_ratio, prefix)
-    sums = a.sum(-1, dtype=np.float64)
+    a = np.asarray(discard(fused, discard_ratio, prefix), np.float64)  # once: the sum and the product need it
+    sums = a.sum(-1)
     some = sums > 0
     moved = (1 - residual) * (row / np.where(some, sums, 1)) @ a
     return moved + np.where(some, residual, 1) * row

@@ -22,9 +22,12 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
     """A measure of an experiment (default: its own) over its places, a curve each."""
     measure = measure or of.measure
     rows = [row for row in results.rows if row.measure == measure]
-    places = [] if of.numbers else list(dict.fromkeys(row.x for row in rows))
+    places = [] if of.numbers or of.x_measure else list(dict.fromkeys(row.x for row in rows))
+    across = {(row.run, row.curve): row.value for row in results.rows if row.measure == of.x_measure}
 
     def where(row: Row) -> float:
+        if of.x_measure:
+            return across[row.run, row.curve]
         return float(places.index(row.x)) if places else float(row.x)
 
     curves = []
@@ -37,9 +40,9 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
         curves.append(Curve(
             say(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
             [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
-            [Dot(where(row), row.value, row.seed, row.run) for row in mine],
+            [Dot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
         ))  # fmt: skip
     return experiment(
         curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), SHOWN,
-        [say(place) for place in places], of.numbers, mode,
+        [say(place) for place in places], of.numbers or bool(of.x_measure), mode,
     )  # fmt: skip

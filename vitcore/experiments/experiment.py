@@ -1,7 +1,7 @@
 """An experiment: cells, each a recipe, the paper's finding as claims about them, and what is plainly different in small.
 
-The experiments themselves are rows of `of_models.py` and `of_training.py`. Sentences are English here and said by whoever shows
-them (`vitcore.translation.say`).
+The experiments themselves are rows of `of_models.py`, `of_insides.py` and `of_training.py`. Sentences are English here and said
+by whoever shows them (`vitcore.translation.say`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from vitcore.analysis.verdicts import Kind
 
 At = tuple[str, str]  # a curve and a place on it
-Seen = Mapping[At, float]  # what one seed measured
+Values = Mapping[At, float]  # what one seed measured
 MEASURES = {  # what they are, and their unit
     "top1": "accuracy (%)", "few_shot": "few-shot accuracy, 5 a class (%)", "val_loss": "loss on held-out pictures",
+    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of likeness with distance",
+    "nearest_head": "nearest head (% of uniform)", "mean_head": "mean over heads (% of uniform)",
 }  # fmt: skip
 
 
@@ -44,10 +46,11 @@ class Claim:
     """A finding as numbers of one seed: `contrasts` of what it measured, found to be above, near or apart (`verdicts.judge`)."""
 
     words: str
-    contrasts: Callable[[Seen], Sequence[float]]
+    contrasts: Callable[..., Sequence[float]]  # of what the experiment measures, and of what `along` names
     unit: str = "points"
     kind: Kind = "above"
     margin: float = 0.0
+    along: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,9 @@ class Experiment:
     measure: str = "top1"
     others: tuple[str, ...] = ("val_loss",)  # also measured
     numbers: bool = False  # whether places are numbers, drawn by ratio
+    x_measure: str = (
+        ""  # what is measured to the right, by ratio, each place a name that says what was trained; "": places
+    )
     seeds: int = 5
     base: Callable[[bool], Recipe]
     cells: Callable[[bool], Sequence[Cell]]

@@ -1,12 +1,13 @@
-"""Experiments about what a model is made of: how it knows places, and convolutions against attention as the data grow."""
+"""Experiments about what a model is made of: how it knows places, where its answer is read, convolutions against attention."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from statistics import mean
 from typing import Any
 
-from vitcore.experiments.experiment import Cell, Claim, Experiment, Seen
+from vitcore.experiments.experiment import Cell, Claim, Experiment, Values
 from vitcore.train.recipes.recipe import Recipe, changed
 
 QUICK = Recipe(  # digits of 8×8 px in 16 patches; a digit in the mirror is no digit, so nothing is flipped
@@ -40,15 +41,15 @@ def _positions(quick: bool) -> list[Cell]:
     ]  # fmt: skip
 
 
-def _gains(seen: Seen) -> list[float]:
-    return [seen["stem", kind] - seen["stem", "none"] for kind in KINDS]
+def _gains(values: Values) -> list[float]:
+    return [values["stem", kind] - values["stem", "none"] for kind in KINDS]
 
 
-def _alike(seen: Seen) -> list[float]:
+def _alike(values: Values) -> list[float]:
     """Half of what positions gain, less how far any two kinds are apart, one way and the other."""
-    half = mean(_gains(seen)) / 2
+    half = mean(_gains(values)) / 2
     return [
-        half + sign * (seen["stem", a] - seen["stem", b])
+        half + sign * (values["stem", a] - values["stem", b])
         for a, b in itertools.combinations(KINDS, 2)
         for sign in (1, -1)
     ]
@@ -92,10 +93,10 @@ def _data(quick: bool) -> list[Cell]:
     ]  # fmt: skip
 
 
-def _lead(seen: Seen, end: int) -> float:
+def _lead(values: Values, end: int) -> float:
     """How far the ResNet is ahead of the ViT with the least (0) or the most (-1) photographs."""
-    most = sorted({int(x) for _, x in seen})[end]
-    return seen["ResNet", str(most)] - seen["ViT", str(most)]
+    most = sorted({int(x) for _, x in values})[end]
+    return values["ResNet", str(most)] - values["ViT", str(most)]
 
 
 DATA = Experiment(
@@ -107,7 +108,106 @@ DATA = Experiment(
     x_title="pictures to learn from", seeds=3, others=("few_shot", "val_loss"), numbers=True,
     base=_data_base, cells=_data,
     claims=(
-        Claim("With the least data the ResNet is ahead.", lambda seen: [_lead(seen, 0)]),
-        Claim("Its lead is smaller with the most data.", lambda seen: [_lead(seen, 0) - _lead(seen, -1)]),
+        Claim("With the least data the ResNet is ahead.", lambda values: [_lead(values, 0)]),
+        Claim("Its lead is smaller with the most data.", lambda values: [_lead(values, 0) - _lead(values, -1)]),
+    ),
+)  # fmt: skip
+
+
+# Class token or pooling
+
+RATES = {True: ("0.01", "0.02", "0.04", "0.08"), False: ("0.0001", "0.0003", "0.001", "0.003")}
+READOUTS = {"class token": "class", "mean of patches": "mean"}
+
+
+def _readout_base(quick: bool) -> Recipe:
+    return changed(QUICK, {"steps": 200}) if quick else FULL
+
+
+def _readout(quick: bool) -> list[Cell]:
+    return [
+        Cell(f"{kind}-{rate}", ((name, rate),), {"readout": kind, "lr_peak": float(rate)})
+        for name, kind in READOUTS.items() for rate in RATES[quick]
+    ]  # fmt: skip
+
+
+def _peak(values: Values, curve: str) -> tuple[float, float]:
+    """The best accuracy of a curve, and the rate in decades at which the parabola through it and its neighbours peaks."""
+    points = sorted((math.log10(float(rate)), value) for (name, rate), value in values.items() if name == curve)
+    best = max(range(len(points)), key=lambda i: points[i][1])
+    at, value = points[best]
+    if 0 < best < len(points) - 1:
+        (_, before), (after_at, after) = points[best - 1], points[best + 1]
+        at += (after_at - at) * (after - before) / (2 * max(2 * value - before - after, 1e-9))
+    return value, at
+
+
+def _peaks_apart(values: Values) -> tuple[float, float]:
+    """How far the class token's peak is above that of the mean, and at how many decades a higher rate."""
+    ours, theirs = _peak(values, "class token"), _peak(values, "mean of patches")
+    return ours[0] - theirs[0], ours[1] - theirs[1]
+
+
+READOUT = Experiment(
+    name="readout", title="Class token or average", where=("Figure {number}", "9"),
+    finding="A class token and the average of all patches do equally well, but need different learning rates.",
+    measured="Accuracy on held-out pictures over learning rates, read from a class token or from the mean of the patches. "
+             "The best rate is where a parabola through the best of the four and its two neighbours peaks.",
+    small="200 steps of Muon in place of a long pre-training with Adam: the best rates, and how far apart they are, are "
+          "Muon's here.",
+    x_title="peak learning rate", numbers=True, base=_readout_base, cells=_readout,
+    claims=(
+        Claim("At their best rates the two are less than 2 points apart.", lambda s: [_peaks_apart(s)[0]],
+              kind="near", margin=2.0),
+        Claim("Their best rates differ.", lambda s: [_peaks_apart(s)[1]], unit="decades", kind="apart", margin=0.1),
+    ),
+)  # fmt: skip
+
+
+# Shape
+
+TIMES = (1, 2, 4)
+
+
+def _shape_base(quick: bool) -> Recipe:
+    own = {
+        "blocks": 1,
+        "width": 24,
+        "mlp_ratio": 1.0,
+        "patch_px": 4,
+        "patch_init_std": 0.15,
+        "steps": 200,
+        "lr_peak": 0.02,
+    }
+    return changed(QUICK, own) if quick else changed(FULL, {"blocks": 3, "mlp_ratio": 1.0, "patch_px": 8})
+
+
+def _shape(quick: bool) -> list[Cell]:
+    start = _shape_base(quick)
+    grown = {
+        "layers": lambda n: {"blocks": start.blocks * n}, "width": lambda n: {"width": start.width * n},
+        "MLP": lambda n: {"mlp_ratio": start.mlp_ratio * n},
+        "smaller patches": lambda n: {  # a filter has n² times fewer weights, so each begins n times as large
+            "patch_px": start.patch_px // n, "patch_init_std": start.patch_init_std * n,
+        },
+    }  # fmt: skip
+    common = Cell("start", tuple((curve, "1") for curve in grown))
+    return [common] + [
+        Cell(f"{curve.replace(' ', '-').lower()}-{n}", ((curve, str(n)),), fields(n))
+        for curve, fields in grown.items() for n in TIMES[1:]
+    ]  # fmt: skip
+
+
+SHAPE = Experiment(
+    name="shape", title="Depth, width, MLP or patches", where=("Figure {number}", "8"),
+    finding="More layers help most, width helps least; smaller patches help without any parameter more.",
+    measured="Accuracy on held-out pictures when one measure of a small ViT is doubled and doubled again, the rest left alone.",
+    small="From one layer to four, not from eight to sixty-four; patches a quarter as wide are single pixels, 64 tokens "
+          "instead of 4; and the paper measures few-shot accuracy on ImageNet.",
+    x_title="times as many (layers, width, MLP), or as small (patches)",
+    others=("val_loss", "training_gflop"), numbers=True, base=_shape_base, cells=_shape,
+    claims=(
+        Claim("Four times the layers help more than four times the width.", lambda s: [s["layers", "4"] - s["width", "4"]]),
+        Claim("Patches a quarter as wide help.", lambda s: [s["smaller patches", "4"] - s["smaller patches", "1"]]),
     ),
 )  # fmt: skip

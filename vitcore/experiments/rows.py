@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from vitcore.assets import asset
 from vitcore.errors import first_line
-from vitcore.experiments.experiment import ExperimentError, Seen
+from vitcore.experiments.experiment import ExperimentError, Values
 from vitcore.train.runs import files
 from vitcore.translation import say
 
@@ -48,7 +48,7 @@ class Results:
         """The seeds that there are rows of."""
         return sorted({row.seed for row in self.rows})
 
-    def seen(self, measure: str) -> dict[int, Seen]:
+    def values(self, measure: str) -> dict[int, Values]:
         """What each seed measured, by curve and place."""
         return {
             seed: {(row.curve, row.x): row.value for row in self.rows if (row.seed, row.measure) == (seed, measure)}

@@ -77,10 +77,10 @@ def facts(experiment: Experiment, quick: bool, data: str, seeds: int) -> dict[st
 
 
 def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = "", show: Callable[[str], None] = print,
-        finish: Finish | None = None) -> Path:  # fmt: skip
+        finish: Finish | None = None, hardware: Callable[[], dict[str, Any]] = rows.hardware) -> Path:  # fmt: skip
     """Run what is not in `out/NAME.csv` yet; the file, complete.
 
-    `finish` runs tasks and yields each with its rows, in any order; default: one after another.
+    `finish` runs tasks and yields each with its rows, in any order, on what `hardware` then says; default: one after another, here.
     Raises: ExperimentError, DataError, RunError, RecipeError, each with one sentence; KeyboardInterrupt, when asked to stop.
     """
     from accelerate import PartialState
@@ -110,6 +110,7 @@ def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = 
         by_cell[task.done_by] = new
         ordered = sorted(by_cell, key=lambda key: (order.get(key, len(order)), key))
         if main:
+            said["hardware"] |= hardware()
             rows.write(file, said, [row for key in ordered for row in by_cell[key]])
     return file
 

@@ -6,6 +6,7 @@ from vitcore.figures.charts.comparison import cka
 from vitcore.figures.charts.few_shot import confusion, few_shot
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import SpeedLine, speed
+from vitcore.figures.charts.token_norms import norm_histogram, norm_map, norm_strip, norms_by_depth
 from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import component, filters, scree
@@ -17,6 +18,7 @@ from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
     "Line", "SpeedLine", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance",
-    "explorer", "few_shot", "filters", "gathered", "heads", "masked", "one_patch", "patches", "positions", "predictions",
-    "print_figure", "relevance", "rollout", "scree", "speed", "tile",
+    "explorer", "few_shot", "filters", "gathered", "heads", "masked", "norm_histogram", "norm_map", "norm_strip",
+    "norms_by_depth", "one_patch", "patches", "positions", "predictions", "print_figure", "relevance", "rollout", "scree",
+    "speed", "tile",
 ]  # fmt: skip

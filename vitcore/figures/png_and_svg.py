@@ -140,7 +140,8 @@ def _draw_points(trace: Any, axes: Any) -> None:
     x, y = np.asarray(trace.x), np.asarray(trace.y)
     if "lines" in trace.mode:
         label = trace.name if trace.mode == "lines" else None
-        axes.plot(x, y, color=trace.line.color, linewidth=trace.line.width or 2, alpha=trace.opacity, label=label)
+        look = {"linewidth": trace.line.width or 2, "linestyle": "--" if trace.line.dash == "dash" else "-"}
+        axes.plot(x, y, color=trace.line.color, alpha=trace.opacity, label=label, **look)
     if "markers" in trace.mode:
         marks = {"circle": "o", "diamond": "D", "square": "s"}
         symbol, _, hollow = (trace.marker.symbol or "circle").partition("-")

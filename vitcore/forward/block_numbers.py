@@ -65,24 +65,24 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
         raise ModelError(vit.why_not(say("a block, step by step,")))
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
-    met: dict[str, tuple[Tensor, Tensor]] = {}
+    in_out: dict[str, tuple[Tensor, Tensor]] = {}
     calls: list[Call | Softmax] = []
     original = vit.module.blocks[block]
-    watched = _watched_block(vit, original, met)
+    watched = _watched_block(vit, original, in_out)
 
     def run(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         with Tape(calls.append):
             return watched(x, *args, **kwargs)
 
     def see(x: Tensor, result: Tensor) -> None:
-        met["block"] = x, result
+        in_out["block"] = x, result
 
     upto = [*vit.module.blocks[:block], Watched(_Run(run), see)]
     with_parts(vit.module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, Call)), None)
-    if call is None or not _is_pre_norm(met):
+    if call is None or not _is_pre_norm(in_out):
         raise _not_defined(vit)
-    return _inside(met, call, block, token)
+    return _inside(in_out, call, block, token)
 
 
 class _Run(nn.Module):
@@ -109,13 +109,13 @@ def _not_defined(vit: Vit) -> ModelError:
 PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
 
 
-def _watched_block(vit: Vit, block: Any, seen: dict[str, tuple[Tensor, Tensor]]) -> Any:
+def _watched_block(vit: Vit, block: Any, in_out: dict[str, tuple[Tensor, Tensor]]) -> Any:
     """A copy of the block that notes what goes into its parts and comes out; its attention calls the fused kernel."""
     if not all(isinstance(getattr(block, part, None), nn.Module) for part in PARTS):
         raise _not_defined(vit)
 
     def note(name: str) -> Any:
-        return lambda x, result: seen.update({name: (x, result)})
+        return lambda x, result: in_out.update({name: (x, result)})
 
     attn = with_parts(block.attn)
     if hasattr(attn, "fused_attn"):
@@ -127,12 +127,16 @@ def _watched_block(vit: Vit, block: Any, seen: dict[str, tuple[Tensor, Tensor]])
     return with_parts(block, **parts)
 
 
-def _is_pre_norm(met: dict[str, tuple[Tensor, Tensor]]) -> bool:
+def _is_pre_norm(in_out: dict[str, tuple[Tensor, Tensor]]) -> bool:
     """Whether what was seen is x′ = x + attention(norm(x)) and then x″ = x′ + mlp(norm(x′))."""
-    if not {"block", *PARTS} <= met.keys():
+    if not {"block", *PARTS} <= in_out.keys():
         return False
-    (x, out), (_, attended), (middle, _), (_, added) = (met[k] for k in ("block", "drop_path1", "norm2", "drop_path2"))
-    chain = met["norm1"][0] is x and met["attn"][0] is met["norm1"][1] and met["mlp"][0] is met["norm2"][1]
+    (x, out), (_, attended), (middle, _), (_, added) = (
+        in_out[k] for k in ("block", "drop_path1", "norm2", "drop_path2")
+    )
+    chain = (
+        in_out["norm1"][0] is x and in_out["attn"][0] is in_out["norm1"][1] and in_out["mlp"][0] is in_out["norm2"][1]
+    )
     return chain and _close(x + attended, middle) and _close(middle + added, out)
 
 
@@ -140,7 +144,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
     return bool((one - other).abs().max() <= CLOSE * other.abs().max())
 
 
-def _inside(met: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token: int) -> Inside:
+def _inside(in_out: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token: int) -> Inside:
     q, k, v = (part[0].float() for part in (call.q, call.k, call.v))  # (H, T, d)
     scores = call.factor * (q[:, token, None] @ k.transpose(-2, -1))  # (H, 1, T)
     if call.mask is not None:
@@ -149,12 +153,12 @@ def _inside(met: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token
     weights = none_if_blind(scores.softmax(-1), scores)
 
     def of(name: str, result: bool = True) -> Array:
-        return _array(met[name][int(result)][0, token])
+        return _array(in_out[name][int(result)][0, token])
 
     return Inside(
         block, token, of("block", False), of("norm1"), _array(q[:, token]), _array(k[:, token]), _array(v[:, token]),
         _array(scores[:, 0]), _array(weights[:, 0]), _array((weights @ v)[:, 0]), of("drop_path1"), of("norm2", False),
-        of("norm2"), of("fc2", False) if "fc2" in met else np.zeros(0, np.float32), of("drop_path2"), of("block"),
+        of("norm2"), of("fc2", False) if "fc2" in in_out else np.zeros(0, np.float32), of("drop_path2"), of("block"),
     )  # fmt: skip
 
 
@@ -171,11 +175,11 @@ def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | Non
     proj = getattr(embed, "proj", None)
     if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
-    met: list[Tensor] = []
-    watched = with_parts(embed, proj=Watched(proj, lambda x, result: met.append(x)))
+    inputs: list[Tensor] = []
+    watched = with_parts(embed, proj=Watched(proj, lambda x, result: inputs.append(x)))
     made = watched(to_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
     (high, wide), (row, col) = proj.kernel_size, (vit.patches or vit.grid).row_col(patch)
-    cell = met[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
+    cell = inputs[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)
     projection = Projection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))

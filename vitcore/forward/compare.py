@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitcore.analysis.comparison import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
 from vitcore.analysis.relevance import difference_points, rank_correlation, share
-from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.exchanged import watching_blocks
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo
 from vitcore.models.cards import ModelError
@@ -87,14 +87,6 @@ def attention(rec: Recording, block: int, head: int | None = None, token: int | 
     return rec.grid.to_map(rec.readout @ weights if token is None else weights[token])
 
 
-class _Block(Watched):
-    """A watched block that can still be asked how many heads it has."""
-
-    @property
-    def attn(self) -> Any:
-        return self.part.attn
-
-
 def look(vit: Vit, image: Any, **settings: Any) -> Look:
     """Record an image, and keep its patches' tokens as they leave each block; settings are those of `record`.
 
@@ -124,8 +116,7 @@ def _keeping(vit: Vit) -> tuple[Any, list[Tensor]]:
     def keep(x: Tensor, result: Tensor) -> None:
         states.append(result[0, first:].float())
 
-    watched = nn.Sequential(*(_Block(block, keep) for block in vit.module.blocks))
-    return with_parts(vit.module, blocks=watched), states
+    return watching_blocks(vit.module, keep), states
 
 
 def _stacked(states: list[Tensor]) -> NDArray[np.float32]:
@@ -150,8 +141,13 @@ def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Compar
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     return Comparison(
         (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
-        linear_cka(tokens[0], tokens[1]), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
+        linear_cka(tokens[0], tokens[1], _product), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
     )  # fmt: skip
+
+
+def _product(a: NDArray, b: NDArray) -> NDArray:
+    """By torch: NumPy's threads spin while they wait for each other, which cost ten times what such small products do."""
+    return (torch.from_numpy(a) @ torch.from_numpy(b)).numpy()
 
 
 def shown(comparison: Comparison, side_px: int = 768) -> NDArray[np.uint8]:

@@ -29,3 +29,17 @@ class Watched(nn.Module):
         result = self.part(x, *args, **kwargs)
         answer = self.see(x, result)
         return result if answer is None else answer
+
+
+class _Block(Watched):
+    """A watched block that can still be asked how many heads it has."""
+
+    @property
+    def attn(self) -> Any:
+        return self.part.attn
+
+
+def watching_blocks(module: nn.Module, see: Callable[[Tensor, Tensor], None]) -> Any:
+    """A copy of a model that shows what goes into each of its blocks and leaves it to `see`."""
+    blocks: Any = module.blocks
+    return with_parts(module, blocks=nn.Sequential(*(_Block(block, see) for block in blocks)))

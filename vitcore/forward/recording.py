@@ -17,10 +17,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vitcore.analysis.rollout import Fusion, build_up, rollout
-from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.exchanged import Watched, watching_blocks, with_parts
 from vitcore.forward.reader import Asked, Reader
 from vitcore.grid import Grid
-from vitcore.images import Photo, Seen, open_photo, photo_of, see
+from vitcore.images import Crop, Photo, open_photo, photo_of, see
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit, with_one_position, with_positions_moved
 from vitcore.tape import Tape
@@ -34,7 +34,7 @@ class Recording:
     model: str
     grid: Grid
     photo: Photo
-    seen: Seen  # the pixels the model saw
+    seen: Crop  # the pixels the model saw
     logits: NDArray[np.float32]  # (classes,), or pooled features of a model without a head
     labels: tuple[str, ...] = field(repr=False)
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
@@ -48,6 +48,8 @@ class Recording:
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     readout: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
     asked: tuple[Asked, ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
+    norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
+    # (L, T): Euclidean norms of the tokens as they leave each block
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""
@@ -65,15 +67,15 @@ class Recording:
     @property
     def steps(self) -> int:
         """Attention steps of a block: 1, of an axial one 2 (along rows, then along columns)."""
-        found = next(iter(self.fused.values()), None)
-        return 1 if found is None or not len(self.distance_px) else len(found) // len(self.distance_px)
+        fused = next(iter(self.fused.values()), None)
+        return 1 if fused is None or not len(self.distance_px) else len(fused) // len(self.distance_px)
 
     def of_blocks(self, fusion: str = "mean") -> NDArray[np.float32]:
         """(L, T, T) fused attention of each block; an axial block's is the product of its steps: a patch's reach."""
-        found, steps = self.fused[fusion], self.steps
+        fused, steps = self.fused[fusion], self.steps
         if steps == 1:
-            return found
-        return np.stack([last.astype(np.float32) @ first for first, last in zip(found[::2], found[1::2], strict=True)])
+            return fused
+        return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
 
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
@@ -170,29 +172,31 @@ def record(
     numbers instead of L·H·T², from which `heads_again` and `fused_again` make the rest.
     """
     photo = as_photo(image)
-    seen = see(photo.image, vit.transform, vit.grid)
+    crop = see(photo.image, vit.transform, vit.grid)
     if not vit.is_global:
-        return _in_part(vit, photo, seen, tuple(fusions))
+        return _in_part(vit, photo, crop, tuple(fusions))
     reader = Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
+    norms: list[Tensor] = []
+    module = watching_blocks(vit.module, lambda _, left: norms.append(left[0].float().norm(dim=-1).flatten()))
     with torch.inference_mode(), Tape(reader):
-        logits = vit.module(to_input(vit, seen.pixels))
+        logits = module(to_input(vit, crop.pixels))
     reader.check()
     return Recording(
-        vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
+        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
         _shared(reader.renormalised), _shared(reader.share), {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
-        reader.asked if len(reader.asked) == vit.blocks else (),
+        reader.asked if len(reader.asked) == vit.blocks else (), _shared(torch.stack(norms)),
     )  # fmt: skip
 
 
-def _in_part(vit: Vit, photo: Photo, seen: Seen, fusions: tuple[Fusion, ...]) -> Recording:
+def _in_part(vit: Vit, photo: Photo, crop: Crop, fusions: tuple[Fusion, ...]) -> Recording:
     """What there is of a model whose attention is not over one grid: its answer, and no maps."""
     tokens = vit.grid.tokens
     with torch.inference_mode():
-        logits = vit.module(to_input(vit, seen.pixels))
+        logits = vit.module(to_input(vit, crop.pixels))
     none = torch.zeros(0, 0)
     return Recording(
-        vit.name, vit.grid, photo, seen, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
+        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
         _shared(none.clone()),
         {name: _shared(torch.zeros(0, tokens, tokens)) for name in fusions}, {}, _shared(torch.zeros(tokens)),
     )  # fmt: skip

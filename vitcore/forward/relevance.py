@@ -35,7 +35,7 @@ MOST_NUMBERS = (
     2**23
 )  # that the blocks of one image hand on (L·T·D); of larger models one image is differentiated at a time
 
-Found = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
+MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def relevance(
         raise ModelError(vit.why_not(say(METHODS[method].title)))
     batch = _as_batch(vit, pixels)
     targets: tuple[int, ...]
-    results: list[Found]
+    results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
         inputs = [to_input(vit, image) for image in batch]
         if METHODS[method].asks_class:
@@ -186,18 +186,18 @@ def _speaking_for(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
     return np.stack(positive), watch.start()
 
 
-def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> Found:
+def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> MapAndGap:
     positive, start = _speaking_for(vit, x, target)
     settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
     row = arithmetic.gradient_rollout(positive, start, prefix=vit.grid.prefix, **settings)  # type: ignore[arg-type]
     return vit.grid.to_map(row), None
 
 
-def _chefer(vit: Vit, x: Tensor, target: int) -> Found:
+def _chefer(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     return vit.grid.to_map(arithmetic.chefer(*_speaking_for(vit, x, target))), None
 
 
-def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mean", steps: int = STEPS) -> Found:
+def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mean", steps: int = STEPS) -> MapAndGap:
     """Captum's, of the pixels, summed over each patch; on the path from a picture of one colour to the photo."""
     from captum.attr import IntegratedGradients
 
@@ -223,7 +223,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     return ((level - mean) / std).expand_as(x).clone()
 
 
-def _grad_cam(vit: Vit, x: Tensor, target: int) -> Found:
+def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     """Captum's, at the patch tokens that the last block's attention reads (its first LayerNorm's output).
 
     Of blocks without one attention, at the tokens that go into the last; of a network of pictures of features, at its last.
@@ -237,8 +237,8 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> Found:
     if structure.layout == "nchw":
         layer = last
     elif structure.layout == "nhwc":
-        setattr(holder, leaf, seen := _ChannelsLast(last))
-        layer = seen.patches
+        setattr(holder, leaf, wrapped := _ChannelsLast(last))
+        layer = wrapped.patches
     elif structure.is_global and isinstance(getattr(last, "attn", None), nn.Module):
         last.attn = on_grid = _OnGrid(last.attn, vit.grid)
         layer = on_grid.patches
@@ -265,8 +265,8 @@ class _OnGrid(nn.Module):
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         prefix, patches = x[:, : self.grid.prefix], x[:, self.grid.prefix :]
-        seen = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
-        out: Tensor = self.attention(torch.cat([prefix, seen.flatten(2).transpose(1, 2)], 1), *args, **kwargs)
+        features = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
+        out: Tensor = self.attention(torch.cat([prefix, features.flatten(2).transpose(1, 2)], 1), *args, **kwargs)
         return out
 
 
@@ -283,7 +283,7 @@ class _ChannelsLast(nn.Module):
         return out
 
 
-_RUN: dict[str, Callable[..., Found]] = {
+_RUN: dict[str, Callable[..., MapAndGap]] = {
     "gradient_rollout": _gradient_rollout,
     "chefer": _chefer,
     "integrated_gradients": _integrated_gradients,

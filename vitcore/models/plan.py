@@ -7,8 +7,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
+from vitcore.architectures.meta_device import meta_device
 from vitcore.models.structure import Structure, image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 
@@ -59,7 +58,7 @@ def plan(name: str) -> Plan | None:
     import timm
 
     try:
-        with torch.device("meta"):
+        with meta_device():
             module: Any = timm.create_model(name, pretrained=False).eval()
     except Exception:  # each architecture is built in its own way, and some ask for numbers on the way
         return None

@@ -7,6 +7,7 @@ import torch
 
 from vitcore.architectures import families
 from vitcore.architectures.build import create
+from vitcore.architectures.meta_device import meta_device
 from vitcore.models import own_files
 from vitcore.models.cards import ModelError
 from vitcore.models.structure import image_px_of
@@ -26,7 +27,7 @@ def shape_of(name: str | Path, px: int | None = None, device: str = "meta") -> t
     import timm
 
     family = families.find(str(name))
-    with torch.device(device):
+    with meta_device() if device == "meta" else torch.device(device):
         if family is not None:
             side = px or 224
             return family.name, create(family.name, image_px=side), (side, side)

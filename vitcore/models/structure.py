@@ -176,10 +176,10 @@ def _global(module: Any, ran: _Ran, grid: Grid) -> Structure | None:
             len(getattr(module.blocks[0], "attns", ())) or 1
         )  # blocks that say that they attend several times at once
         wanted = [(1, (grid.tokens, grid.tokens))] * parallel
-    seen = [[(call.at_once, call.size) for call in calls] for calls in by_block]
+    sizes = [[(call.at_once, call.size) for call in calls] for calls in by_block]
     heads = {(call.heads, call.fused or len(wanted) == 1) for calls in by_block for call in calls}
     count = next(int(n) for part in module.blocks[0].modules() if (n := getattr(part, "num_heads", None)))
-    if any(calls != wanted for calls in seen) or heads != {(count, True)}:
+    if any(calls != wanted for calls in sizes) or heads != {(count, True)}:
         return None
     each = count if axes else count * len(wanted)
     numbers = max(given.numel() for _, given, _ in ran.blocks)

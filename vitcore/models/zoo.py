@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from vitcore.architectures import families
+from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
@@ -28,7 +28,7 @@ from vitcore.models.embeddings import with_positions_moved as with_positions_mov
 from vitcore.models.hub import Progress
 from vitcore.models.hub import fetch as fetch
 from vitcore.models.hub_ids import HUB_ID, fetch_id
-from vitcore.models.inference.checkpoint import Found
+from vitcore.models.inference.checkpoint import Inspection
 from vitcore.models.inference.checkpoint import inspect as inspect
 from vitcore.models.structure import image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
@@ -56,7 +56,7 @@ def load(
     Raises: ModelError, with a sentence that says what to do.
     """
     if str(name).startswith(HUB_ID):
-        return open_found(
+        return open_inspected(
             inspect(fetch_id(str(name), progress)),
             answers,
             image_px=image_px,
@@ -68,7 +68,7 @@ def load(
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not own_files.has_card(file)):
-        return open_found(inspect(file), answers, image_px=image_px, positions_by=positions_by)
+        return open_inspected(inspect(file), answers, image_px=image_px, positions_by=positions_by)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
 
 
@@ -90,8 +90,8 @@ def trained(name: str | Path) -> str | Path:
     return family.trained
 
 
-def open_found(
-    found: Found,
+def open_inspected(
+    inspection: Inspection,
     answers: Mapping[str, Any] | None = None,
     labels: list[str] | None = None,
     image_px: int | tuple[int, int] | None = None,
@@ -104,17 +104,19 @@ def open_found(
     says, "timm" or "paper"; called: its name here, else that of the file.
     Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
-    facts, module = found.card(answers, labels), found.module(answers)
+    facts, module = inspection.card(answers, labels), inspection.module(answers)
     try:
         if image_px:
             _resize(module, image_px, positions_by)
         size = tuple(module.patch_embed.img_size) if getattr(module.patch_embed, "img_size", None) else (224, 224)
-        card = ModelCard(called or found.name, **facts["card"])
+        card = ModelCard(called or inspection.name, **facts["card"])
         return _assemble(card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"))
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
-        raise ModelError(say("{name} can't be loaded: {reason}", name=found.name, reason=first_line(error))) from None
+        raise ModelError(
+            say("{name} can't be loaded: {reason}", name=inspection.name, reason=first_line(error))
+        ) from None
 
 
 def available() -> list[ModelCard]:
@@ -127,7 +129,7 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
     try:
         native = facts["architecture"]["img_size"]
         size = image_px or native
-        with torch.device("meta"):
+        with meta_device():
             module = own_files.build(facts["architecture"], native)
         own_files.fill(module, file)
         if image_px:

@@ -45,7 +45,7 @@ def compute(dataset: str = "mean", mode: Mode = "light") -> go.Figure:
         traces.append(_dots([run.exaflops for run in some], [run.accuracy for run in some], _family(name), i, told)
                       | {"text": [_run(run) for run in some], "customdata": [run.model for run in some]})  # fmt: skip
     return figure(
-        traces, say("{dataset}: accuracy over the compute of pre-training", dataset=named(dataset)), mode, 480,
+        traces, say("{dataset}: accuracy over compute", dataset=named(dataset)), mode, 480,
         say("{table} of the paper; its {figure}", table=say("Table {number}", number=6), figure=say("Figure {number}", number=5)),
         x={"title": {"text": say("pre-training compute (exaFLOPs)")}, "type": "log", "dtick": 1, "range": [1.55, 3.8]},
         y={"title": {"text": say("accuracy after fine-tuning (%)")}},

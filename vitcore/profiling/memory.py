@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from vitcore.models.cards import ModelError
+from vitcore.profiling.asked import Asked, built
 from vitcore.translation import say
 
 CLOSE = 0.05  # the largest batch is found to so much of itself
@@ -72,7 +73,7 @@ def largest(fits: Callable[[int], bool], close: float = CLOSE) -> int:
 
 
 def largest_batch(
-    name: str, memory_gb: float, px: int | None = None, training: bool = False, precision: str = "fp32"
+    asked: Asked, memory_gb: float, px: int | None = None, training: bool = False, precision: str = "fp32"
 ) -> int:
     """The largest batch of a model's pass that fits into `memory_gb` beside the program itself, weights counted in.
 
@@ -83,9 +84,9 @@ def largest_batch(
         raise ModelError(
             say("This system does not limit a process's memory, so the largest batch can't be looked for.")
         )
-    asked = json.dumps([name, memory_gb, px, training, precision])
+    what = json.dumps([asked, memory_gb, px, training, precision], default=str)
     done = subprocess.run(
-        [sys.executable, "-m", "vitcore.profiling.memory", asked], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False,
+        [sys.executable, "-m", "vitcore.profiling.memory", what], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in (str(HOME), os.environ.get("PYTHONPATH")) if path)},
     )  # fmt: skip
     try:
@@ -97,19 +98,18 @@ def largest_batch(
     return answer
 
 
-def trial(name: str, memory_gb: float, px: int | None, training: bool, precision: str) -> Callable[[int], bool]:
+def trial(asked: Asked, memory_gb: float, px: int | None, training: bool, precision: str) -> Callable[[int], bool]:
     """Whether a batch fits into `memory_gb` beyond what this process had before there was a model, as a function of its size.
 
     On a CPU each batch is tried in a copy of this process, so that nothing an earlier one left behind counts.
     """
-    from vitcore.models.shapes import shape_of
     from vitcore.profiling.speed import Device, a_pass
 
     kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
     if kind == "cpu":
         torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
     before = int((_process_mb("VmData") or 0) * 2**20)
-    _, module, image_px = shape_of(name, px, "cpu")
+    _, module, image_px = built(asked, px)
     run = a_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here
     if kind == "cuda":
@@ -146,10 +146,10 @@ def _fits(run: Callable[[int], None], batch: int) -> bool:
     return True
 
 
-def _look(name: str, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
+def _look(asked: Asked, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
     """The largest batch, or why it can't be looked for."""
     try:
-        return largest(trial(name, memory_gb, px, training, precision))
+        return largest(trial(asked, memory_gb, px, training, precision))
     except ModelError as error:
         return str(error)
     except (RuntimeError, MemoryError) as error:

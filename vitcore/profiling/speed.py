@@ -9,9 +9,9 @@ Weights are random: speed does not ask what a model knows.
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from vitcore.architectures.anatomy import without_memory
 from vitcore.models.cards import ModelError
-from vitcore.models.shapes import shape_of
+from vitcore.profiling.asked import Asked, built
 from vitcore.profiling.memory import Watch, out_of_memory
 from vitcore.train.learning.optimisers import fast_bf16
 from vitcore.translation import say
@@ -39,6 +40,17 @@ class Device:
     precision: str  # "fp32" or "bf16"
     threads: int
     flop_per_s: float
+
+    @property
+    def line(self) -> str:
+        """All of it in the reader's language."""
+        facts = {"name": self.name, "precision": self.precision, "rate": f"{self.flop_per_s / 1e9:.4g}"}
+        if self.kind != "cpu":
+            return say("{name}, {precision}: {rate} GFLOP/s in matrix products", **facts)
+        return say(
+            "{name}, {threads} {threads:thread|threads}, {precision}: {rate} GFLOP/s in matrix products", threads=self.threads,
+            **facts,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,22 +90,31 @@ def device(precision: str = "auto") -> Device:
 
 
 def profile(
-    name: str, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
+    asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
     seconds: float = SECONDS, told: Callable[[int], None] = lambda batch: None,
 ) -> Profile:  # fmt: skip
     """Time a model of any name of the paper or of timm, a run or a file; `told` hears of each batch size before it is timed.
 
     A batch that does not fit ends the row. Raises: ModelError, for a name that is none, or a batch below 1.
     """
+    *_, whole = growing(asked, on, px, batches, training, seconds, told)
+    return whole
+
+
+def growing(
+    asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
+    seconds: float = SECONDS, told: Callable[[int], None] = lambda batch: None,
+) -> Iterator[Profile]:  # fmt: skip
+    """The same as it grows: before any batch size is timed, and after each."""
     if not batches or min(batches) < 1:
         raise ModelError(say("A batch holds one image or more."))
     on, watch = on or device(), Watch()
-    called, module, image_px = shape_of(name, px, "cpu")
-    flop = operations(name, px, training)
+    called, module, image_px = built(asked, px)
+    flop = operations(module, image_px, training)
     params = sum(p.numel() for p in module.parameters())
     run = a_pass(module, image_px, on, training)
-    speeds: list[Speed] = []
-    too_large = None
+    so_far = Profile(called, image_px, params, flop, training, on.flop_per_s / flop, ())
+    yield so_far
     for batch in sorted(set(batches)):
         told(batch)
         try:
@@ -103,18 +124,17 @@ def profile(
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise
-            too_large = batch
-            break
-        speeds.append(Speed(batch, batch / median, used.peak_mb))
-    return Profile(called, image_px, params, flop, training, on.flop_per_s / flop, tuple(speeds), too_large)
+            yield replace(so_far, too_large=batch)
+            return
+        so_far = replace(so_far, speeds=(*so_far.speeds, Speed(batch, batch / median, used.peak_mb)))
+        yield so_far
 
 
-def operations(name: str, px: int | None = None, training: bool = False) -> float:
+def operations(module: nn.Module, image_px: tuple[int, int], training: bool = False) -> float:
     """What torch's FlopCounterMode counts in one image's pass, matrix products and convolutions, on the meta device."""
-    _, module, image_px = shape_of(name, px)
-    module.train(training)
+    model = without_memory(module).train(training).requires_grad_(training)
     with FlopCounterMode(display=False) as counter, torch.set_grad_enabled(training), torch.device("meta"):
-        answer: Tensor = module(torch.empty(1, 3, *image_px))
+        answer: Tensor = model(torch.empty(1, 3, *image_px))
         if training:
             answer.square().mean().backward()
     return float(counter.get_total_flops())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import vitcore
 from vitcore.analysis.distance import uniform_distance_px
+from vitcore.forward.outliers import outliers_of, without_outliers
 from vitcore.forward.recording import Recording
 from vitcore.models.zoo import Vit
 from vitcore.report.html import Embedded
@@ -19,20 +20,30 @@ from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 
 
+def read(rec: Recording, settings: Settings) -> Recording:
+    """What rollout and the maps of heads are read from: the recording, its outlier tokens masked where that was asked."""
+    return without_outliers(rec) if settings.mask_outliers else rec
+
+
+def left_out(rec: Recording, settings: Settings) -> list[int]:
+    """The patches whose tokens are masked."""
+    return outliers_of(rec).patches.tolist() if settings.mask_outliers else []
+
+
 def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:
     """Rollout on the grid, (rows, cols)."""
-    return rec.rollout(settings.start(rec.grid), settings.fusion, **settings.of_rollout())
+    return read(rec, settings).rollout(settings.start(rec.grid), settings.fusion, **settings.of_rollout())
 
 
 def layers(rec: Recording, settings: Settings) -> NDArray[np.float64]:
     """Rollout through the blocks from the first to each: (L − first, rows, cols)."""
     begin: Any = settings.start(rec.grid)
-    return rec.build_up(begin, settings.fusion, **settings.of_rollout())[settings.first_block :]
+    return read(rec, settings).build_up(begin, settings.fusion, **settings.of_rollout())[settings.first_block :]
 
 
 def last_heads(rec: Recording, settings: Settings) -> NDArray[np.float32]:
     """(H, rows, cols) attention in the last block of the token that was asked. Raises: KeyError, if it was not kept."""
-    return rec.head_maps(len(rec.distance_px) - 1, settings.start(rec.grid))
+    return read(rec, settings).head_maps(len(rec.distance_px) - 1, settings.start(rec.grid))
 
 
 def arrays(rec: Recording, settings: Settings) -> dict[str, NDArray]:
@@ -61,7 +72,8 @@ def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> di
                   "sha256": side.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.readout},
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
-                     "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin},
+                     "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin,
+                     "masked_patches": left_out(rec, settings)},
         "top5": [[label, share] for label, share in rec.top()],
         "distance_px": rec.distance_px.tolist(),
         "distance_renormalised_px": rec.distance_renormalised_px.tolist(),

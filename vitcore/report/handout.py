@@ -12,7 +12,7 @@ from vitcore.forward.recording import Recording
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
 from vitcore.report import html
-from vitcore.report.contents import mask, now, numbers, versions
+from vitcore.report.contents import left_out, mask, now, numbers, versions
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
@@ -42,11 +42,11 @@ def handout(
     shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
     return html.page(
         "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
-        photo=_photo(rec), seen=_seen(rec), top=rec.top(), answer=_answer(rec),
+        photo=_photo(rec), model_input=_input(rec), top=rec.top(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
-        settings=_settings(vit, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
+        settings=_settings(vit, rec, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=SOURCES,
         command=command(origin.file or rec.photo.name, vit.called, settings), numbers=numbers(vit, rec, settings, side),
     )  # fmt: skip
@@ -73,7 +73,7 @@ def _photo(rec: Recording) -> dict[str, Any]:
     return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 
-def _seen(rec: Recording) -> dict[str, Any]:
+def _input(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
     drawn = html.image(rec.seen.pixels, say("The model's input"), False, kind="seen")
     return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
@@ -125,7 +125,7 @@ def _rollout(rec: Recording, settings: Settings) -> dict[str, Any]:
     return {"about": about, "head": [say("row"), *map(str, range(rec.grid.cols))], "rows": rows}
 
 
-def _settings(vit: Vit, settings: Settings) -> list[tuple[str, str]]:
+def _settings(vit: Vit, rec: Recording, settings: Settings) -> list[tuple[str, str]]:
     given = {
         say("Asked"): asked(vit, settings),
         say("Heads fused by"): {"mean": say("mean"), "max": say("maximum"), "min": say("minimum")}[settings.fusion],
@@ -134,6 +134,9 @@ def _settings(vit: Vit, settings: Settings) -> list[tuple[str, str]]:
         say("First layer"): str(settings.first_block),
         say("Class token in distances"): say("dropped, not renormalised, as in the paper"),
     }
+    if settings.mask_outliers:
+        patches = ", ".join(map(str, left_out(rec, settings)))
+        given[say("Outlier tokens masked")] = say("patches {patches}", patches=patches) if patches else say("none here")
     return list(given.items())
 
 

@@ -22,7 +22,7 @@ from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
-from vitcore.report.contents import last_heads, layers, mask
+from vitcore.report.contents import last_heads, layers, left_out, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 from vitcore.translation import say
@@ -190,7 +190,7 @@ def _distance(rec: Recording) -> Picture:
 def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
     grid, amounts = rec.grid, mask(rec, settings)
     who, top = asked(vit, settings), scale_top(amounts)
-    about = say("what {who} gathered", who=who)
+    about = say("what {who} gathered", who=who) + _masked(rec, settings)
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
         how=say("Attention of all layers, heads fused and the residual connection added, multiplied back to the input. Bright "
@@ -214,7 +214,8 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) ->
     return Picture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
         alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
-        about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings)),
+        about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings))
+        + _masked(rec, settings),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
         scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(maps)),
@@ -227,6 +228,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     title = say("All heads of the last layer")
     names = [say("head {head} · up to {most}", head=i, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
+    about += _masked(rec, settings)
     return Picture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
         how=say("One small map a head, laid out as the photo is. Each is stretched to its own maximum, which is named below it."),
@@ -235,6 +237,12 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
         scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
         figure=lambda mode: figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)),
     )  # fmt: skip
+
+
+def _masked(rec: Recording, settings: Settings) -> str:
+    """How many outlier tokens were masked, in words; nothing where none were."""
+    count = len(left_out(rec, settings))
+    return " · " + say("{count} outlier {count:token|tokens} masked", count=count) if count else ""
 
 
 def span(first: int, last: int) -> str:

@@ -25,6 +25,9 @@ class Settings:
     patch: int | None = None  # whose rollout; None: the token the answer is read from
     pin: int | None = None  # a patch outlined on the photo, with what it attends to in the last layer
     components: int = 28  # of the filters, the paper's number
+    mask_outliers: bool = (
+        False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the last layer
+    )
 
     def __post_init__(self) -> None:
         if self.fusion not in FUSIONS:
@@ -55,7 +58,8 @@ class Settings:
         asked = {
             flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(USUAL, name)
         }
-        return [part for flag, value in asked.items() for part in (flag, str(value))]
+        valued = [part for flag, value in asked.items() for part in (flag, str(value))]
+        return [*valued, "--mask-outliers"] if self.mask_outliers else valued
 
 
 USUAL = Settings()

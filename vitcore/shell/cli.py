@@ -18,7 +18,9 @@ from vitcore.shell import experiment as experimenting
 from vitcore.shell import inspect as inspecting
 from vitcore.shell import menu
 from vitcore.shell import profile as profiling
+from vitcore.shell import quiz as quizzing
 from vitcore.shell import report as taking_away
+from vitcore.shell import rollout as rolling
 from vitcore.shell import train as training
 from vitcore.train.runs.files import RunError
 
@@ -87,14 +89,15 @@ def _parser() -> argparse.ArgumentParser:
         "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
     )
     one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
-    _rollout_flags(one).add_argument(
+    rolling.flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
     all_of_it = _verb(
         verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
     )
-    taking_away.add(_rollout_flags(all_of_it), _load, _folder)
+    taking_away.add(rolling.flags(all_of_it), _load, _folder)
     comparing.add(verbs, _load_named)
+    quizzing.add(verbs, _load)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument(
         "name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file"
@@ -123,15 +126,6 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
     inspecting.flags(verb)
     verb.set_defaults(run=run)
-    return verb
-
-
-def _rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    verb.add_argument("--fusion", choices=("mean", "max", "min"), default="mean", help="how heads are fused")
-    verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
-    verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
-    verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
-    verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
     return verb
 
 
@@ -336,13 +330,14 @@ def rollout(args: argparse.Namespace) -> None:
     grid = vit.grid
     if args.patch is not None and not 0 <= args.patch < grid.patches:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
-    rec = _record(vit, args.photo, fusions=(args.fusion,))
+    rec, left_out = rolling.masked(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
     start = None if args.patch is None else grid.prefix + args.patch
     mask = rec.rollout(
         start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
     )
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
-    about = f"what {who} gathered"
+    about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
     fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
-    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()])
+    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],
+          masked_patches=left_out)  # fmt: skip

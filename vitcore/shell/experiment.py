@@ -32,6 +32,11 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
     )
+    verb.add_argument(
+        "--on",
+        choices=("ray",),
+        help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too",
+    )
     verb.set_defaults(run=experiment)
 
 
@@ -51,9 +56,19 @@ def experiment(args: argparse.Namespace) -> None:
     chosen = find(args.name)
     tell = partial(print, file=sys.stderr, flush=True)
     seeds = chosen.seeds if args.seeds is None else args.seeds
-    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell)
+    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell, **_placed(args.on))
     tell_verdict(chosen, read(file))
     print(file)
+
+
+def _placed(on: str | None) -> dict[str, Any]:
+    """Where cells run: what `running.run` is told of it."""
+    if on is None:
+        return {}
+    from vitcore.experiments.on_ray import OnRay
+
+    on_ray = OnRay()
+    return {"finish": on_ray, "hardware": on_ray.hardware}
 
 
 def tell_verdict(chosen: Experiment, results: Results) -> None:

@@ -62,44 +62,45 @@ def run(args: argparse.Namespace) -> None:
     from vitcore.models.inference.checkpoint import inspect
     from vitcore.models.inference.labels import class_names
 
-    found = inspect(fetch_id(args.model) if args.model.startswith(HUB_ID) else args.model, args.part)
+    inspection = inspect(fetch_id(args.model) if args.model.startswith(HUB_ID) else args.model, args.part)
     labels = class_names(args.labels) if args.labels else None
-    card = found.card(given(args), labels)
+    card = inspection.card(given(args), labels)
     if args.json:
         asked = [{"key": q.key, "asks": q.asks, "likely": q.likely, "choices": q.choices, "consequence": q.consequence}
-                 for q in found.questions]  # fmt: skip
-        told = {"facts": dict(found.facts), "params": found.params, "questions": asked, "problems": found.problems,
-                "notes": found.notes, "parts": found.parts, "left_out": found.part.left_out, "card": card}  # fmt: skip
+                 for q in inspection.questions]  # fmt: skip
+        told = {"facts": dict(inspection.facts), "params": inspection.params, "questions": asked,
+                "problems": inspection.problems, "notes": inspection.notes, "parts": inspection.parts,
+                "left_out": inspection.part.left_out, "card": card}  # fmt: skip
         print(json.dumps(told, ensure_ascii=False))
     else:
-        print("\n".join(_table(found, card, given(args))))
+        print("\n".join(_table(inspection, card, given(args))))
     if args.write_card:
-        found.write_card(card)
+        inspection.write_card(card)
 
 
-def _table(found: Any, card: dict[str, Any], answers: dict[str, str]) -> list[str]:
+def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> list[str]:
     from vitcore.models.inference.questions import written
 
-    rows = [("file", str(found.file)), *found.facts, ("parameters", f"{found.params:,}")]
+    rows = [("file", str(inspection.file)), *inspection.facts, ("parameters", f"{inspection.params:,}")]
     wide = max(len(term) for term, _ in rows)
     lines = [f"{term:<{wide}}  {value}" for term, value in rows]
-    for q in found.questions:
+    for q in inspection.questions:
         told = answers.get(q.key)
         lines += [
             "",
             f"{q.asks}  {FLAGS[q.key][0]} {told or written(q.likely)}{'' if told else ' (likely)'}",
             f"  {q.consequence}",
         ]
-    lines += [""] * bool(found.notes) + [*found.notes]
-    if found.problems:
+    lines += [""] * bool(inspection.notes) + [*inspection.notes]
+    if inspection.problems:
         lines += [
             "",
-            f"It can't be opened: {len(found.problems)} tensors do not fit.",
-            *(f"  {line}" for line in found.problems),
+            f"It can't be opened: {len(inspection.problems)} tensors do not fit.",
+            *(f"  {line}" for line in inspection.problems),
         ]
     return [
         *lines,
         "",
-        f"The card it would get ({found.card_file.name}):",
+        f"The card it would get ({inspection.card_file.name}):",
         json.dumps(card, ensure_ascii=False, indent=1),
     ]

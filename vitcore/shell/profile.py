@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps({"device": dataclasses.asdict(on), "models": [dataclasses.asdict(one) for one in profiles]}))
         return
-    print(f"{_line(on)}; a limit is that rate over the model's operations")
+    print(f"{on.line}; a limit is that rate over the model's operations")
     for one in profiles:
         _print(one)
 
@@ -81,15 +81,10 @@ def _draw(on: Any, profiles: list[Any], args: argparse.Namespace) -> None:
         figures.SpeedLine(p.name, [s.batch for s in p.speeds], [s.images_per_s for s in p.speeds], p.limit_images_per_s)
         for p in profiles if p.speeds
     ]  # fmt: skip
-    drawn = figures.speed(lines, _line(on), args.training)
+    drawn = figures.speed(lines, on.line, args.training)
     args.out.mkdir(parents=True, exist_ok=True)
     for kind in ("svg", "png"):
         (args.out / f"speed.{kind}").write_bytes(figures.print_figure(drawn, kind))
-
-
-def _line(on: Any) -> str:
-    threads = f", {on.threads} {'thread' if on.threads == 1 else 'threads'}" if on.kind == "cpu" else ""
-    return f"{on.name}{threads}, {on.precision}: {on.flop_per_s / 1e9:.4g} GFLOP/s in matrix products"
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -35,7 +35,10 @@ def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
     files = [*args.photo, *folder(args.images)]
     if not files:
         raise ValueError("name a photo, or a folder with --images.")
-    asked = {name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch", "pin")}
+    asked = {
+        name: getattr(args, name)
+        for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
+    }
     settings = Settings(**asked)
     vit = load(args)
     if not vit.is_global:

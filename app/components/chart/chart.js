@@ -91,15 +91,15 @@ function marks(axis, most) {
   if (axis.tickvals) return axis.tickvals.map((value, i) => ({ value, label: String(axis.ticktext?.[i] ?? value) }))
   const [low, high] = axis.range[0] < axis.range[1] ? axis.range : [axis.range[1], axis.range[0]]
   if (axis.type === "log") {
-    const found = []
-    for (let e = Math.ceil(low); e <= Math.floor(high); e++) found.push({ value: 10 ** e, label: short(10 ** e) })
-    return found
+    const ticks = []
+    for (let e = Math.ceil(low); e <= Math.floor(high); e++) ticks.push({ value: 10 ** e, label: short(10 ** e) })
+    return ticks
   }
   let step = axis.dtick || nice((high - low) / Math.max(2, most))
   while (axis.dtick && (high - low) / step > 2 * most) step *= 2
-  const found = []
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k++) found.push({ value: k * step, label: short(k * step) })
-  return found
+  const ticks = []
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k++) ticks.push({ value: k * step, label: short(k * step) })
+  return ticks
 }
 
 function nice(step) {
@@ -145,11 +145,11 @@ const DRAW = {
   },
   points(layer, place, t) {
     const [path, dots] = pool(layer, "g", 2)
-    const seen = t.x.map((x, i) => [x, t.y[i]]).filter(([x, y]) => x !== null && y !== null)
-    const d = t.mode.includes("lines") ? seen.map(([x, y], i) => `${i ? "L" : "M"}${place.x(x).toFixed(1)} ${place.y(y).toFixed(1)}`).join("") : ""
+    const pairs = t.x.map((x, i) => [x, t.y[i]]).filter(([x, y]) => x !== null && y !== null)
+    const d = t.mode.includes("lines") ? pairs.map(([x, y], i) => `${i ? "L" : "M"}${place.x(x).toFixed(1)} ${place.y(y).toFixed(1)}`).join("") : ""
     pool(path, "path", 1).forEach(line => set(line, { d, fill: "none", stroke: t.colour, "stroke-width": t.wide, opacity: t.opacity,
       "stroke-linejoin": "round", "stroke-dasharray": dashes(t.dash) }))
-    const marked = t.mode.includes("markers") ? seen : []
+    const marked = t.mode.includes("markers") ? pairs : []
     pool(dots, "path", marked.length).forEach((dot, i) => {
       const hollow = t.symbol.endsWith("-open")
       set(dot, { d: symbol(t.symbol, em * t.size / 2), fill: hollow ? "none" : t.colour, stroke: hollow ? t.colour : "none", "stroke-width": 2,
@@ -248,15 +248,15 @@ function cell(t, place, px, py) {
 }
 
 function nearest(traces, place, px, py) {
-  let best = 40 ** 2, found = ""
+  let best = 40 ** 2, words = ""
   for (const t of traces.filter(t => t.kind === "points" && t.hover)) {
     t.x.forEach((x, i) => {
       if (x === null || t.y[i] === null) return
       const far = (place.x(x) - px) ** 2 + (place.y(t.y[i]) - py) ** 2
-      if (far < best) [best, found] = [far, t.hovers[i]?.replace(/<br>/g, " · ") ?? fill(t.hover, x, t.y[i])]
+      if (far < best) [best, words] = [far, t.hovers[i]?.replace(/<br>/g, " · ") ?? fill(t.hover, x, t.y[i])]
     })
   }
-  return found
+  return words
 }
 
 const fill = (template, x, y) => template.replace(/<br>/g, " · ").replace(/%\{([xy])(?::\.(\d+)f|:,)?\}/g, (_, name, digits) => {

@@ -2,8 +2,6 @@
 // page. Tells Python the size of type and phone.
 
 const root = document.documentElement
-const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not the lecture
-const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
@@ -34,9 +32,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
-    if (!data.lecture || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return
+    if (!data.lecture || taken(event)) return
     const path = event.composedPath()
-    if (path[0].matches?.(TEXT) || document.querySelector(OPEN)) return
     if (event.key === "Escape" && !path.some(node => node.matches?.(OWN_ESCAPE))) return setTriggerValue("left", true)
     const way = { PageUp: "before", PageDown: "after" }[event.key]
     if (!way) return

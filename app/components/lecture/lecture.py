@@ -11,7 +11,7 @@ _LECTURE = st.components.v2.component(
     "inside_vit_lecture",
     html="<i hidden>\n</i>",
     css=source("lecture/lecture.css"),
-    js=source("lecture/lecture.js"),
+    js=source("keys.js") + source("lecture/lecture.js"),
     isolate_styles=False,
 )
 

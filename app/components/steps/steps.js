@@ -2,8 +2,6 @@
 
 const TAKEN = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
   "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
-const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]" // as lecture.js
-const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]"
 const states = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -53,7 +51,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const clicks = e => {
     const wanted = s.step + ({ PageUp: -1, PageDown: 1 }[e.key] || 0)
     if (!data.clicker || wanted === s.step || wanted < 1 || wanted > data.names.length) return
-    if (e.altKey || e.ctrlKey || e.metaKey || e.shiftKey || e.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN)) return
+    if (taken(e)) return
     e.preventDefault()
     e.stopPropagation()
     go(wanted)

@@ -22,4 +22,4 @@ def steps(
             choose(target, int(st.session_state[key].to))
 
     data = {"names": names, "spoken": spoken, "step": step, "clicker": clicker}
-    worded("steps", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)
+    worded("steps", "../keys steps", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)

@@ -24,7 +24,7 @@ GRACE_S = 120  # Streamlit lets a page that lost its connection come back to the
 SILENT_S = 30 * 60
 ROUND_S = 20
 
-_seen: dict[str, tuple[str, float]] = {}  # visitor -> Streamlit's session, and when it was last there
+_last_visits: dict[str, tuple[str, float]] = {}  # visitor -> Streamlit's session, and when it was last there
 let_go: list[Callable[[str], None]] = []  # told who has left, before what they brought is thrown away
 _watch = threading.Lock()
 _watchman: threading.Thread | None = None
@@ -34,7 +34,7 @@ def me() -> str:
     """This visitor's name."""
     name: str = st.session_state.setdefault("_visitor", secrets.token_hex(8))
     context = get_script_run_ctx()
-    _seen[name] = (context.session_id if context else "", time.monotonic())
+    _last_visits[name] = (context.session_id if context else "", time.monotonic())
     _look_round()
     return name
 
@@ -58,7 +58,7 @@ def take_back(what: str) -> None:
 
 def forget(name: str) -> None:
     """Throw away all that is kept of a visitor."""
-    _seen.pop(name, None)
+    _last_visits.pop(name, None)
     for tell in let_go:
         tell(name)
     budget.STORE.drop(lambda key: any(isinstance(part, str) and name in part for part in key))
@@ -67,9 +67,9 @@ def forget(name: str) -> None:
 def gone(now: float) -> list[str]:
     """Those who have left."""
     left = []
-    for name, (session, last) in list(_seen.items()):
+    for name, (session, last) in list(_last_visits.items()):
         if runtime.exists() and session and runtime.get_instance().is_active_session(session):
-            _seen[name] = session, now
+            _last_visits[name] = session, now
         elif now - last > (GRACE_S if runtime.exists() else SILENT_S):
             left.append(name)
     return left
@@ -85,7 +85,7 @@ def _look_round() -> None:
 
 
 def _rounds() -> None:
-    while _seen:
+    while _last_visits:
         time.sleep(ROUND_S)
         for name in gone(time.monotonic()):
             forget(name)

@@ -18,7 +18,7 @@ from app.state.own import files
 from vitcore.models.cards import OWN_FILE, ModelCard, ModelError
 
 if TYPE_CHECKING:
-    from vitcore.models.inference.checkpoint import Found
+    from vitcore.models.inference.checkpoint import Inspection
     from vitcore.models.zoo import Vit
 
 OWN = "your-model"
@@ -44,7 +44,7 @@ class Brought:
 
     path: Path
     called: str  # the file's name, or the hub's id
-    found: Found  # without its weights: those stay on disk
+    inspection: Inspection  # without its weights: those stay on disk
     folder: files.Folder | None = None
     part: str | None = None
     labels: list[str] | None = None
@@ -55,7 +55,9 @@ class Brought:
     @property
     def title(self) -> str:
         """What it is called in figures and handouts."""
-        return self.called.rpartition("/")[2] if self.folder is None else self.found.name.removesuffix(" directory")
+        return (
+            self.called.rpartition("/")[2] if self.folder is None else self.inspection.name.removesuffix(" directory")
+        )
 
 
 def mine() -> Brought | None:
@@ -68,7 +70,7 @@ def card() -> dict[str, ModelCard]:
     one = mine()
     if one is None or one.opened is None:
         return {}
-    return {OWN: ModelCard(OWN, texts.prose("common")["your model"], one.found.params / 1e6, 0, "", note=OWN_FILE)}
+    return {OWN: ModelCard(OWN, texts.prose("common")["your model"], one.inspection.params / 1e6, 0, "", note=OWN_FILE)}
 
 
 def names() -> set[str]:
@@ -133,7 +135,7 @@ def bring_id(said: str, progress: Callable[[int, int], None]) -> str | None:
 def choose_part(one: Brought, part: str) -> str | None:
     """Another model of the same file: None, or the sentence that says why not."""
     try:
-        one.found, one.part, one.labels = _inspect(one.path, part), part, None
+        one.inspection, one.part, one.labels = _inspect(one.path, part), part, None
     except ModelError as error:
         return str(error)
     return None
@@ -161,9 +163,9 @@ def bring_labels(one: Brought, upload: Any) -> str | None:
 
 def classes_of(one: Brought) -> int | None:
     """How many classes it tells apart; None where only the model of timm's that it is would say."""
-    if one.found.differences.only_the_head:
+    if one.inspection.differences.only_the_head:
         return 0
-    count = one.found.inferred.architecture.get("num_classes")
+    count = one.inspection.inferred.architecture.get("num_classes")
     return None if count is None else int(count)
 
 
@@ -175,8 +177,8 @@ def load(version: str) -> Vit:
     if one is None or one.opened is None or one.version != version:
         raise ModelError(texts.prose("bring")["gone"])
     how = one.opened
-    found = zoo.inspect(one.path, one.part)
-    vit = zoo.open_found(found, how.answers, how.labels, how.image_px, one.called, how.positions_by)
+    inspection = zoo.inspect(one.path, one.part)
+    vit = zoo.open_inspected(inspection, how.answers, how.labels, how.image_px, one.called, how.positions_by)
     return replace(vit, card=replace(vit.card, name=version, title=one.title, called=one.called))
 
 
@@ -206,12 +208,12 @@ def _keep(one: Brought) -> None:
     visitors.bring(KEPT, one)
 
 
-def _inspect(path: Path, part: str | None = None) -> Found:
+def _inspect(path: Path, part: str | None = None) -> Inspection:
     """What is in it. Some files are read whole to be looked into: what was read is not kept."""
     from vitcore.models.zoo import inspect
 
-    found = inspect(path, part)
-    return replace(found, part=replace(found.part, weights={}))
+    inspection = inspect(path, part)
+    return replace(inspection, part=replace(inspection.part, weights={}))
 
 
 def _left(visitor: str) -> None:

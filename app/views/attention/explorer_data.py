@@ -13,7 +13,7 @@ from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain
-from app.furniture import controls
+from app.furniture import controls, outliers
 from app.state import insights, models, session
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ WORDS = (
     "most column", "most rollout", "point", "value", "pinned", "under", "cards",
     "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "measured",
 )  # fmt: skip
+TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
@@ -39,10 +40,12 @@ KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "str
 def explore(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
     vit, photo = models.loaded(model), session.photo()
-    hold()
+    hold("direction", "lit", "log", "one_scale", *TARGETS.values())
     grid = vit.grid
-    state = _controls(vit, grid, text)
+    state = _controls(vit, photo, grid, text)
     rec = session.recording(vit, photo, state["block"])
+    state["key"] = insights.key_of(rec, state["mask"])
+    rec = insights.masked(vit, rec) if state["mask"] else rec
     explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
     _take(vit, photo, rec, state, text)
@@ -50,7 +53,7 @@ def explore(model: str, text: texts.Prose) -> None:
     answered()
 
 
-def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
+def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="explorer_controls"):
         block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
@@ -70,9 +73,10 @@ def _controls(vit: Vit, grid: Grid, text: texts.Prose) -> dict[str, Any]:
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
             shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=text["shared help"])
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
+            mask = outliers.switch(vit, session.recording(vit, photo), "mask_outliers")
     return {
         "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
-        "rolled": rolled, "style": style, "log": log, "shared": shared,
+        "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
     }  # fmt: skip
 
 
@@ -96,14 +100,15 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     from vitcore.analysis.attention_as_bytes import SPAN
     from vitcore.figures.theme import SEQUENTIAL, lut
 
-    grid, me = rec.grid, (vit.name, photo.key)
+    grid, me = rec.grid, (vit.name, state["key"])
     names = _prefix_names(vit, text)
     has = _has(vit)
     pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
     some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _maps(vit, photo, rec, state, some)
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled")}
-    found = insights.heads_in_words(*me, tuple(rec.maps), rec)
+    heads_by_block = insights.heads_in_words(*me, tuple(rec.maps), rec)
+    shown = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
     strip = insights.atlas(*me, state["token"], state["column"], rec)
     rows, cols = insights.atlas_shape(rec)
     whole = len(rec.maps) == vit.blocks
@@ -111,30 +116,31 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         "state": chosen, "heads": vit.heads, "names": names,
         "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
-        "shared": state["shared"], "maps": maps, "photo": address(session.shown(*me, photo, rec)[1], "image/jpeg", "photo"),
+        "shared": state["shared"], "maps": maps, "photo": shown,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
                   "heads": vit.heads if whole else 1},
         "rollout": _rollout(vit, photo, rec, state, some) if state["rolled"] else None,
-        "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in found.items()},
-        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": _words(vit, text),
+        "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in heads_by_block.items()},
+        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": _words(vit, text, state["mask"]),
         "rules": _rules(grid, text), "most_bits": round(math.log2(grid.tokens), 1),
         "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "class token" in has],
         "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
     }  # fmt: skip
 
 
-def _words(vit: Vit, text: texts.Prose) -> dict[str, str]:
+def _words(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
     """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
     counted = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
-    return {word: text[word] for word in WORDS} | counted
+    titles = {word: outliers.told(text[word], mask) for word in TITLES}
+    return {word: text[word] for word in WORDS} | counted | titles
 
 
 def _maps(
     vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None
 ) -> tuple[list[dict[str, Any] | None], int]:
     """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
-    me, mime = (vit.name, photo.key), "application/octet-stream"
+    me, mime = (vit.name, state["key"]), "application/octet-stream"
     places: list[dict[str, Any] | None] = [None] * vit.blocks
     if some is None and len(rec.maps) == vit.blocks:
         for block, data in insights.attention_bytes(*me, rec).items():
@@ -150,7 +156,7 @@ def _maps(
 def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
     data = insights.rollout_bytes(
-        vit.name, photo.key, tuple(some) if some else None, state["column"] and bool(some), rec
+        vit.name, state["key"], tuple(some) if some else None, state["column"] and bool(some), rec
     )
     return {"url": address(data, "application/octet-stream", "rollout"), "queries": some}
 
@@ -226,7 +232,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
         lambda: figures.explorer(
-            grid.to_map(lit), shown, session.seen_again(model, key), grid, title, unit, mode, top=top, about=about,
+            grid.to_map(lit), shown, session.shown_again(model, key), grid, title, unit, mode, top=top, about=about,
             style=style, log=log, shared=shared, asked=patches,
         ), "heads", text["how printed"].format(block=state["block"]), attention=shown,
     )  # fmt: skip
@@ -240,8 +246,8 @@ def _lit(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], asked: A
         return asked.mean(0) if state["head"] is None else asked[state["head"]]
     import numpy as np
 
-    found = insights.rollout_bytes(vit.name, photo.key, (state["token"],), state["column"], rec)
-    return decode(np.frombuffer(found, np.uint8))
+    packed = insights.rollout_bytes(vit.name, state["key"], (state["token"],), state["column"], rec)
+    return decode(np.frombuffer(packed, np.uint8))
 
 
 def _title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text: texts.Prose) -> str:
@@ -252,4 +258,5 @@ def _title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text
     name = names[token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
     by = text.fill("mean of heads" if head is None else "one head", block=block, head=head, heads=heads)
     asks = ("rolled " if state["rolled"] else "asks ") + ("column" if state["column"] else "row")
-    return f"{text[asks].format(token=name)} · {text['all layers'] if state['rolled'] else by}"
+    asked = outliers.told(text[asks].format(token=name), state["mask"])
+    return f"{asked} · {text['all layers'] if state['rolled'] else by}"

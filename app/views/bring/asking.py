@@ -18,8 +18,8 @@ NAMED, LONGEST = 6, 40  # classes whose names are shown, and their letters
 
 def part(one: own.Brought, text: Prose) -> None:
     """Which model, where the file holds several."""
-    names = [name.rstrip(".") or "model" for name in one.found.parts]
-    now = one.found.part.name.rstrip(".") or "model"
+    names = [name.rstrip(".") or "model" for name in one.inspection.parts]
+    now = one.inspection.part.name.rstrip(".") or "model"
     chosen = st.selectbox(text["part"], names, names.index(now), key=f"own_part_{one.turn}")
     if chosen == now:
         return
@@ -32,8 +32,8 @@ def part(one: own.Brought, text: Prose) -> None:
 def everything(one: own.Brought, text: Prose) -> own.Opening:
     """All questions; what is not touched is the likely answer."""
     st.markdown(f"### {text['questions title']}")
-    st.markdown(text["questions" if one.found.questions else "no questions"])
-    first, seldom = ([q for q in one.found.questions if (q.key in SELDOM) == rare] for rare in (False, True))
+    st.markdown(text["questions" if one.inspection.questions else "no questions"])
+    first, seldom = ([q for q in one.inspection.questions if (q.key in SELDOM) == rare] for rare in (False, True))
     answers = {question.key: _answer(question, one, text) for question in first}
     if seldom:
         with st.expander(text["seldom"], icon=":material/tune:"):
@@ -62,7 +62,7 @@ def _answer(question: Question, one: own.Brought, text: Prose) -> str:
 
 def _labels(one: own.Brought, text: Prose) -> list[str] | None:
     """Names of the classes: the model's own, or those of a file."""
-    classes, own_names = own.classes_of(one), one.found.configured.labels
+    classes, own_names = own.classes_of(one), one.inspection.configured.labels
     if classes == 0:
         return None
     names = one.labels or own_names
@@ -89,7 +89,7 @@ def _labels(one: own.Brought, text: Prose) -> list[str] | None:
 
 def _size(one: own.Brought, text: Prose) -> tuple[tuple[int, int] | None, str]:
     """Another input size than the model was made for, and how its positions are interpolated to it."""
-    rows, cols = one.found.inferred.step_px
+    rows, cols = one.inspection.inferred.step_px
     high, wide = _native(one)
     if not st.toggle(text["resize"], key=f"own_resize_{one.turn}", help=text["resize help"]):
         return None, "timm"
@@ -103,9 +103,9 @@ def _size(one: own.Brought, text: Prose) -> tuple[tuple[int, int] | None, str]:
 
 
 def _native(one: own.Brought) -> tuple[int, int]:
-    found = one.found.inferred
-    grid = found.grid or next((q.likely for q in found.questions if q.key == "grid"), None)
+    inferred = one.inspection.inferred
+    grid = inferred.grid or next((q.likely for q in inferred.questions if q.key == "grid"), None)
     if grid is None:  # of timm's names: the size is in its own configuration
-        size = found.architecture.get("img_size") or 224
+        size = inferred.architecture.get("img_size") or 224
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
-    return grid[0] * found.step_px[0], grid[1] * found.step_px[1]
+    return grid[0] * inferred.step_px[0], grid[1] * inferred.step_px[1]

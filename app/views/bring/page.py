@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app import texts
-from app.views.bring import found, take
+from app.views.bring import brought, take
 
 text = texts.prose("bring")
 st.markdown(text["intro"])
 take.show(text)
-found.show(text)
+brought.show(text)

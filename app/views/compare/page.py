@@ -7,12 +7,12 @@ import streamlit as st
 from app import texts
 from app.furniture import controls
 from app.state.beside import comparisons
-from app.views.compare import charts, maps, pair, take
+from app.views.compare import charts, maps, pickers, take
 
 text = texts.prose("compare")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current(record=comparisons.recording)
-two = pair.chosen(text, vit, photo, rec)
+two = pickers.chosen(text, vit, photo, rec)
 shown: dict[str, Callable] = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
 if two.comparison:
     shown = {

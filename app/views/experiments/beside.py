@@ -30,7 +30,10 @@ def show(experiment: Experiment, text: Prose) -> None:
     from vitcore.paper import charts
 
     mode = controls.theme()
-    drawn: dict[str, Callable] = {"positions": charts.position_embeddings, "data": charts.data_size}
+    drawn: dict[str, Callable] = {
+        "positions": charts.position_embeddings, "data": charts.data_size, "optimiser": charts.optimisers,
+        "compute": charts.compute,
+    }  # fmt: skip
     fig = drawn[experiment.table](mode=mode)
     plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=where(experiment)))
     st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",

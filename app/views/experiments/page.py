@@ -22,16 +22,16 @@ every = [
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
 chosen = EXPERIMENTS[controls.named(text["experiment"], names, "experiment", every, width=360)]
-found = rows.results(chosen.name)
+by_origin = rows.results(chosen.name)
 st.subheader(text["heading"].format(title=say(chosen.title), where=beside.where(chosen)), anchor=False)
-if not found:
+if not by_origin:
     st.info(text["none yet"], icon=":material/science:")
     st.code(f"vitcore experiment {chosen.name} --quick", language="bash")
     st.stop()
-kind = next(iter(found))
-if len(found) > 1:
-    kind = controls.choice(text, "results", list(found))
-results = found[kind]
+kind = next(iter(by_origin))
+if len(by_origin) > 1:
+    kind = controls.choice(text, "results", list(by_origin))
+results = by_origin[kind]
 if isinstance(results, str):
     st.warning(controls.verbatim(results), icon=":material/history:")
     st.stop()
@@ -39,8 +39,8 @@ verdict.show(chosen, results, text)
 ours, theirs = st.columns([3, 2], gap="large") if chosen.table else (st.container(), st.container())
 with ours:
     measure = chosen.measure
-    if len(chosen.measures) > 1:
-        titles = {name: say(MEASURES[name]) for name in chosen.measures}
+    titles = {name: say(MEASURES[name]) for name in chosen.measures if name != chosen.x_measure}
+    if len(titles) > 1:
         measure = controls.named(text["measure"], titles, f"measure_{chosen.name}", width=320)
     plot(chart(chosen, results, measure, controls.theme()), f"experiment_{chosen.name}",
          text["alt"].format(title=say(chosen.title)), run_of_a_dot.keep)  # fmt: skip

@@ -32,21 +32,21 @@ labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
 bar = st.progress(0.0, text["looking"])
-seen = {"model": features.of_photos(vit, given.photos, told=bar.progress), "pixels": features.pixels(given.photos)}
+vectors = {"model": features.of_photos(vit, given.photos, told=bar.progress), "pixels": features.pixels(given.photos)}
 bar.empty()
 said, charts = st.container(), st.container()
 beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
 if beside:
     bar = st.progress(0.0, text["looking"])
-    seen["random"] = features.of_photos(vit, given.photos, trained=False, told=bar.progress)
+    vectors["random"] = features.of_photos(vit, given.photos, trained=False, told=bar.progress)
     bar.empty()
 curves, now = [], {}
-for name, x in seen.items():
-    found = {n: features.draws(x, labels, n) for n in counts}
-    ends = [found[n].interval for n in counts]
-    curves.append(Curve(text[f"features {name}"], counts, [float(found[n].accuracy.mean()) for n in counts],
+for name, x in vectors.items():
+    draws = {n: features.draws(x, labels, n) for n in counts}
+    ends = [draws[n].interval for n in counts]
+    curves.append(Curve(text[f"features {name}"], counts, [float(draws[n].accuracy.mean()) for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
-    now[name] = found[shots]
+    now[name] = draws[shots]
 best = now["model"]
 low, high = best.interval
 chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)

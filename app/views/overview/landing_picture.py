@@ -31,7 +31,7 @@ def shipped(model: str | None, photo: str | None) -> dict[str, Any] | None:
     return kept if (model, photo) == (kept["model"], kept["photo"]) else None
 
 
-def picture_of(rec: Recording, photo: str, readout: str, seen: Image.Image) -> dict[str, Any]:
+def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> dict[str, Any]:
     """Rollout on the photo as `components.picture` draws it: addresses, percentages per patch, and its scale."""
     import numpy as np
 
@@ -42,7 +42,7 @@ def picture_of(rec: Recording, photo: str, readout: str, seen: Image.Image) -> d
     top = scale_top(mask)
     return {
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
-        "image": webp(np.asarray(seen), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
+        "image": webp(np.asarray(image), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 4), "more": bool(top < mask.max()),
         "colours": stops(SEQUENTIAL),
     }  # fmt: skip

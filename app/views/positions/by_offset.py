@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
 def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
     """The picture where one is defined; else, unless there is a table `also`, one sentence on why there is none."""
-    found = insights.by_offset(vit.name, 0, vit)
-    if found is None:
+    offsets = insights.by_offset(vit.name, 0, vit)
+    if offsets is None:
         if vit.is_global and not also:
             st.info(text["none"])
         return
-    st.markdown(f"## {text[f'{found.kind} title']}")
-    st.markdown(f"{text['beside table' if also else 'instead of table']} {text[f'{found.kind} about']}")
+    st.markdown(f"## {text[f'{offsets.kind} title']}")
+    st.markdown(f"{text['beside table' if also else 'instead of table']} {text[f'{offsets.kind} about']}")
     left, right = st.columns([3, 2], gap="large")
     block, head = 0, 0
     with right:
-        if not found.every_block:
+        if not offsets.every_block:
             block = controls.number(text["layer"], "offset_layer", vit.blocks)
-            found = insights.by_offset(vit.name, block, vit) or found
-        heads = len(found.values)
+            offsets = insights.by_offset(vit.name, block, vit) or offsets
+        heads = len(offsets.values)
         if heads > 1:
             head = controls.number(text["head"], "offset_head", heads)
-    values, grid = found.values[head], rec.grid
+    values, grid, kind = offsets.values[head], rec.grid, offsets.kind
     most, least = int(values.argmax()), int(values.argmin())
     from vitcore import figures
 
-    limit = 1.0 if found.kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)
-    title = text[f"{found.kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{found.kind} all"]
+    limit = 1.0 if kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)
+    title = text[f"{kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{kind} all"]
     with left:
-        fig = figures.cosine_map(values, grid, title, controls.theme(), grid.middle, text[f"{found.kind} unit"], limit)
-        figure(fig, "by_offset", title, text[f"{found.kind} how"], text[f"{found.kind} limits"], by_offset=found.values)
+        fig = figures.cosine_map(values, grid, title, controls.theme(), grid.middle, text[f"{kind} unit"], limit)
+        figure(fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], by_offset=offsets.values)
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
-        st.markdown(text[f"{found.kind} finding"].format(
+        st.markdown(text[f"{kind} finding"].format(
             most=f"{values[most]:+.3f}", least=f"{values[least]:+.3f}", down=high - row, right=wide - col, low=low - row,
             far=far - col,
         ))  # fmt: skip

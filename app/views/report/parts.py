@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, copy_link
+from app.furniture import controls, copy_link, outliers
 from app.state import reports, session, zip_of_photos
 from vitcore.translation import speaking
 
@@ -35,9 +35,11 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
         asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
         pin = _pin(text, grid.patches)
+        mask = outliers.switch(vit, session.recording(vit, session.photo()), "mask_outliers")
     chosen: Any = fusion
     return Settings(
         fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if asks else None, pin=pin,
+        mask_outliers=mask,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.furniture import controls, model_card
-from app.views.rollout import question, sides
+from app.views.rollout import difference, question, side, through_layers
 
 text = texts.prose("rollout")
 st.markdown(text["intro"])
@@ -18,16 +18,16 @@ asked, compare = question.asked(text, vit, photo, rec)
 
 if compare:
     one, two = st.columns(2, gap="large")
-    left, right = sides.side(asked, "", one), sides.side(asked, "b_", two)
+    left, right = side.side(asked, "", one), side.side(asked, "b_", two)
     if left and right:
-        sides.difference(asked, left, right)
+        difference.difference(asked, left, right)
 else:
     one, two = st.columns([3, 2], gap="large")
-    left = sides.side(asked, "", one, beside=two)
+    left = side.side(asked, "", one, beside=two)
 
 if not vit.is_global:
     st.stop()
 with st.expander(text["identity title"], icon=":material/help:"):
-    sides.identity(asked)
+    through_layers.identity(asked)
 st.markdown(f"## {text['build-up title']}")
-sides.build_up(asked, left.settings if left and not left.method.asks_class else {})
+through_layers.build_up(asked, left.settings if left and not left.method.asks_class else {})

@@ -34,7 +34,7 @@ class Asked:
     style: str
     opacity: float
     mode: Mode
-    seen: Image.Image
+    photo_shown: Image.Image
     address: str
 
     @property
@@ -62,10 +62,11 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
     _likeliest(rec, target)
     if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
-    seen, file = session.shown(vit.name, photo.key, photo, rec)
+    photo_shown, file = session.shown(vit.name, photo.key, photo, rec)
     where = address(file, "image/jpeg", "photo")
     asks = query if asks_patch else None
-    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, controls.theme(), seen, where), compare
+    theme = controls.theme()
+    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, theme, photo_shown, where), compare
 
 
 def names(labels: tuple[str, ...]) -> list[str]:

@@ -5,7 +5,7 @@ import streamlit as st
 from app import mode, texts
 from app.furniture import controls
 from app.state import runs
-from app.views.train import recipe_form, run_panel
+from app.views.train import kinds, recipe_form, run_panel
 
 text = texts.prose("train")
 if mode.allows("trainings"):
@@ -33,7 +33,7 @@ with left:
     with two:
         preset = recipe_form.preset(text)
     recipe_form.told(preset, text)
-    values = recipe_form.fields(preset, text)
+    values = recipe_form.fields(preset, kinds.choose(preset, text), text)
 with right, st.container(border=True):
     st.markdown(f"## {text['before title']}")
     recipe = recipe_form.recipe(preset, values)

@@ -15,6 +15,7 @@ from app import mode, texts
 from app.components.listing.listing import listing
 from app.furniture.controls import named, verbatim
 from app.state import processes, runs
+from app.views.train import kinds
 from vitcore.train.recipes.presets import PRESETS
 from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
 from vitcore.translation import say
@@ -75,13 +76,20 @@ def told(name: str, text: texts.Prose) -> None:
             st.markdown(f"**{text[f'about {part.lower()}']}** {shown}")
 
 
-def fields(name: str, text: texts.Prose) -> dict[str, Any]:
-    """A control for each field, those most used first, the others folded in their groups; the values they are set to."""
-    recipe = PRESETS[name]()
+def fields(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
+    """A control for each field, those most used first, the others folded in their groups; the values they are set to.
+
+    What the kind of model sets has controls of its own, so that another kind finds its own again.
+    """
+    recipe, own = kinds.recipe(name, kind), kinds.fields(name, kind)
     values: dict[str, Any] = {}
     by_name = {field.name: field for field in knobs()}
+
+    def control(field: Field[Any]) -> Any:
+        return _control(field, getattr(recipe, field.name), f"{name}.{kind}" if field.name in own else name, text)
+
     with st.grid(min_column_width=150):
-        values |= {usual: _control(by_name[usual], getattr(recipe, usual), name, text) for usual in USUAL}
+        values |= {usual: control(by_name[usual]) for usual in USUAL}
     folded = {text["size and rate"]: [by_name[field] for field in SIZE]}
     for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
         rest = [field for field in knobs() if field.metadata["group"] == group and field.name not in USUAL + SIZE]
@@ -92,7 +100,7 @@ def fields(name: str, text: texts.Prose) -> dict[str, Any]:
                 st.expander(title, key=f"{name}.{title}"),
                 st.grid(min_column_width=210, vertical_alignment="bottom"),
             ):
-                values |= {field.name: _control(field, getattr(recipe, field.name), name, text) for field in rest}
+                values |= {field.name: control(field) for field in rest}
     return values
 
 
@@ -101,12 +109,12 @@ def called(name: str) -> str:
     return WORDS.get(name, re.sub(r"_(px|steps|gb)$", "", name).replace("_", " "))
 
 
-def _control(field: Field[Any], value: Any, preset_name: str, text: texts.Prose) -> Any:
+def _control(field: Field[Any], value: Any, whose: str, text: texts.Prose) -> Any:
     about, words = field.metadata, called(field.name)
     unit = about["unit"] if about["unit"] != words else ""
     label = _begun(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
     told = text["field help"].format(help=_begun(say(about["help"])), flag=f"--{field.name.replace('_', '-')}")
-    common: dict[str, Any] = {"key": f"{preset_name}.{field.name}", "help": told, "persist_state": "session"}
+    common: dict[str, Any] = {"key": f"{whose}.{field.name}", "help": told, "persist_state": "session"}
     if isinstance(value, bool):
         return st.toggle(label, value, **common)
     if about["choices"]:
@@ -193,7 +201,7 @@ def _counted(photographs: runs.Photographs, wanted: Recipe, text: texts.Prose) -
     epochs = wanted.steps * wanted.batch / max(photographs.photos, 1)
     return text.fill(
         "counted", photos=f"{photographs.photos:,}", held=held, classes=f"{photographs.classes:,}",
-        seen=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
+        epochs=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
     ) + (" " + text["shared"] if photographs.shared else "")  # fmt: skip
 
 

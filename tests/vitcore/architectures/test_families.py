@@ -2,11 +2,11 @@
 
 import pytest
 import timm
-import torch
 
 from vitcore.architectures import families
 from vitcore.architectures.anatomy import parts, table1
 from vitcore.architectures.build import create
+from vitcore.architectures.meta_device import meta_device
 from vitcore.models import zoo
 
 # vit_jax/models_test.py and timm (BiT); GMACs of timm's benchmark, where it has them: (name, px, parameters, GMACs)
@@ -24,7 +24,7 @@ PUBLISHED = [
 
 
 def built(name, px=224):
-    with torch.device("meta"):
+    with meta_device():
         return create(name, image_px=px)
 
 
@@ -72,10 +72,10 @@ def test_weights_are_of_the_model_that_is_named(subtests):
             with subtests.test(family.name):
                 assert timm.models.get_pretrained_cfg(family.trained, allow_unregistered=False).hf_hub_id
                 entry = family.trained.partition(".")[0]
-                with torch.device("meta"):
+                with meta_device():
                     theirs = timm.create_model(entry, pretrained=False, num_classes=7)
                 px = theirs.pretrained_cfg["input_size"][1]
-                with torch.device("meta"):
+                with meta_device():
                     ours = create(family.name, 7, px)
                 shapes = [{n: p.shape for n, p in module.named_parameters()} for module in (theirs, ours)]
                 assert shapes[0] == shapes[1]

@@ -1,5 +1,8 @@
 """The grids are sound, their claims tell made-up results apart, and the shipped results are those of their commands."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -11,14 +14,16 @@ from vitcore.experiments.rows import Results, Row
 from vitcore.train.runs import files
 
 NAMES = list(EXPERIMENTS)
-RNG = np.random.default_rng(0)
+Level = Callable[[str, str, str], float]  # of a curve, a place and a measure
 
 
-def made_up(name: str, seeds: int = 5, sd: float = 10.0) -> Results:
-    """Results of pure noise."""
-    one = EXPERIMENTS[name]
+def made_up(
+    name: str, seeds: int = 5, sd: float = 10.0, level: Level = lambda curve, x, measure: 50, draw: int = 0
+) -> Results:
+    """Results of pure noise around a level of each place."""
+    one, noise = EXPERIMENTS[name], np.random.default_rng(draw)
     found = [
-        Row(cell.name, curve, x, seed, 1, measure, 50 + sd * RNG.normal(), f"{cell.name}-{seed}")
+        Row(cell.name, curve, x, seed, 1, measure, level(curve, x, measure) + sd * noise.normal(), f"{cell.name}-{seed}")
         for seed in range(seeds) for cell in one.cells(True) for curve, x in cell.at for measure in one.measures
     ]  # fmt: skip
     return Results({"quick": True}, tuple(found))
@@ -38,7 +43,7 @@ def test_every_cell_is_a_recipe_and_a_run(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_noise_never_agrees(name):
-    verdicts = [overall(judged(EXPERIMENTS[name], made_up(name))) for _ in range(20)]
+    verdicts = [overall(judged(EXPERIMENTS[name], made_up(name, draw=draw))) for draw in range(20)]
     assert "agrees" not in verdicts
 
 
@@ -50,24 +55,46 @@ def test_a_seed_that_is_not_finished_does_not_count():
     assert all(told.verdict == "open" for _, told in judged(one, Results(results.facts, ())))
 
 
-def positions(none: float, kinds: tuple[float, float, float]) -> Results:
-    """Position embeddings with these accuracies at the stem, and half a point of noise."""
-    levels = {"none": none} | dict(zip(("1-D", "2-D", "relative"), kinds, strict=True))
-    found = [
-        Row(f"{x}-{curve}", curve, x, seed, 1, "top1", levels[x] + 0.5 * RNG.normal(), "r")
-        for seed in range(5) for curve in ("stem", "every layer") for x in levels
-    ]  # fmt: skip
-    return Results({"quick": True}, tuple(found))
+def peaks(curve_at: dict[str, float]) -> Level:
+    """A level for each curve that falls by 9 points for each factor of two away from its best rate."""
+    return lambda curve, x, measure: 95 - 9 * abs(math.log2(float(x) / curve_at[curve]))
 
 
-def test_the_claims_tell_results_apart():
-    """As the paper found it; without positions better; one kind far behind."""
-    for none, kinds, verdicts in [
-        (60, (90, 91, 90), ["agrees", "agrees"]),
-        (95, (90, 91, 90), ["disagrees", "disagrees"]),
-        (60, (90, 70, 90), ["agrees", "disagrees"]),
-    ]:
-        assert [told.verdict for _, told in judged(EXPERIMENTS["positions"], positions(none, kinds))] == verdicts
+def costing(times: float) -> Level:
+    """Accuracy that grows with a training's steps, and a ResNet that costs so many times what a ViT as good does."""
+
+    def level(curve: str, x: str, measure: str) -> float:
+        steps = float(x.rpartition(" ")[2])
+        log = math.log2(steps if curve == "ViT" else 2.2 * steps)
+        return 2000 * 2**log * (times if curve == "ResNet" else 1) if measure == "training_gflop" else 50 + 5 * log
+
+    return level
+
+
+MADE_UP = [  # an experiment, a level for each place, and what each of its claims should be found to be
+    ("positions", lambda curve, x, _: 60 if x == "none" else 90, ["agrees", "agrees"]),  # as the paper found it
+    ("positions", lambda curve, x, _: 95 if x == "none" else 90, ["disagrees", "disagrees"]),
+    ("positions", lambda curve, x, _: {"none": 60, "2-D": 70}.get(x, 90), ["agrees", "disagrees"]),
+    ("readout", peaks({"class token": 0.02, "mean of patches": 0.04}), ["agrees", "agrees"]),
+    ("readout", peaks({"class token": 0.02, "mean of patches": 0.02}), ["agrees", "disagrees"]),
+    ("readout", lambda curve, x, _: 90 - 20 * (curve == "class token") - 9 * abs(math.log2(float(x) / 0.02)), ["disagrees"] * 2),
+    ("shape", lambda curve, x, _: 80 + {"layers": 4, "smaller patches": 2}.get(curve, 1) * float(x), ["agrees", "agrees"]),
+    ("shape", lambda curve, x, _: 80 + {"layers": 1, "smaller patches": -2}.get(curve, 4) * float(x), ["disagrees", "disagrees"]),
+    ("optimiser", lambda curve, x, _: {"Adam": 92, "SGD": 90}[curve] - (x == "low"), ["agrees"]),
+    ("optimiser", lambda curve, x, _: {"Adam": 90, "SGD": 92}[curve] - (x == "high"), ["disagrees"]),
+    ("similarity", lambda curve, x, _: -60 if x.startswith("long") else -50, ["agrees", "agrees"]),
+    ("similarity", lambda curve, x, _: 50, ["disagrees", "open"]),
+    ("distance", lambda curve, x, _: {"hybrid": 99, "ViT": 80}[x], ["agrees"]),
+    ("distance", lambda curve, x, _: {"hybrid": 80, "ViT": 99}[x], ["disagrees"]),
+    ("compute", costing(4), ["agrees"]),
+    ("compute", costing(0.25), ["disagrees"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "level", "verdicts"), MADE_UP, ids=lambda some: some if isinstance(some, str) else "")
+def test_the_claims_tell_results_apart(name, level, verdicts):
+    found = judged(EXPERIMENTS[name], made_up(name, sd=0.2, level=level))
+    assert [told.verdict for _, told in found] == verdicts
 
 
 SHIPPED = sorted(asset("experiments").glob("*.csv"))

@@ -18,6 +18,7 @@ from vitcore.analysis.patches import cut
 from vitcore.analysis.positions import similarity
 from vitcore.figures.png_and_svg import PAPER, print_figure
 from vitcore.figures.theme import INK
+from vitcore.forward.outliers import outliers_of
 from vitcore.forward.recording import embed
 from vitcore.images import sharp
 from vitcore.models import zoo
@@ -25,6 +26,7 @@ from vitcore.models import zoo
 NAMES = [
     "patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance", "distance, renormalised",
     "heads", "heads of one scale", "rollout", "rollout as the paper draws it", "rollout of a patch", "predictions",
+    "norm histogram", "norms by depth", "norm strip",
 ]  # fmt: skip
 
 
@@ -34,7 +36,7 @@ def build(shipped, rec):
     grid, pixels = rec.grid, rec.seen.pixels
     found, cosine = components(zoo.patch_kernel(shipped)), similarity(zoo.positions(shipped))
     large, maps = sharp(rec.photo, rec.seen), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
-    embeddings, far = embed(shipped, pixels), uniform_distance_px(grid)
+    embeddings, far, high = embed(shipped, pixels), uniform_distance_px(grid), outliers_of(rec)
     makers = {
         "patches": lambda m: figures.patches(pixels, grid, mode=m),
         "one patch": lambda m: figures.one_patch(cut(pixels, grid)[7], embeddings[7], grid, 7, m),
@@ -51,12 +53,17 @@ def build(shipped, rec):
         "rollout as the paper draws it": lambda m: figures.rollout(rec.rollout(), large, grid, "paper", mode=m),
         "rollout of a patch": lambda m: figures.rollout(rec.rollout(40), large, grid, mode=m, start=39),
         "predictions": lambda m: figures.predictions(rec.top(), m),
+        "norm histogram": lambda m: figures.norm_histogram(high, 9, ("class",), m),
+        "norms by depth": lambda m: figures.norms_by_depth(high, ("class",), m, 9),
+        "norm strip": lambda m: figures.norm_strip(high, large, grid, m),
     }  # fmt: skip
     kept = {}
     return lambda name, mode="light": kept.setdefault((name, mode), makers[name](mode))
 
 
-NUMBERS_ONLY = {"scree", "distance", "distance, renormalised", "predictions"}  # drawn from numbers, without a picture
+NUMBERS_ONLY = {  # drawn from numbers, without a picture
+    "scree", "distance", "distance, renormalised", "predictions", "norm histogram", "norms by depth",
+}  # fmt: skip
 PRINTED_DARK = ("distance", "rollout")  # dark is one set of colours for all: a drawing and a picture show it
 each = pytest.mark.parametrize("name", NAMES)
 each_mode = pytest.mark.parametrize("mode", ["light", "dark"])

@@ -173,7 +173,7 @@ def test_a_head_that_does_not_fit_is_left_out(state, tmp_path):
     save_file({k: v for k, v in state.items() if k != "head.bias"}, tmp_path / "a.safetensors")
     found = zoo.inspect(tmp_path / "a.safetensors")
     assert found.problems == () and "head.bias" in found.notes[0]
-    vit = zoo.open_found(found)
+    vit = zoo.open_inspected(found)
     assert vit.labels == () and vit.module.num_classes == 0
 
 

@@ -12,9 +12,10 @@ from PIL import Image
 
 import vitcore
 from vitcore.analysis.rollout import rollout
+from vitcore.forward.outliers import without_outliers
 from vitcore.models import zoo
 from vitcore.report import html
-from vitcore.report.contents import layers, versions
+from vitcore.report.contents import last_heads, layers, versions
 from vitcore.report.handout import handout
 from vitcore.report.model import look_at, weights_digest
 from vitcore.report.settings import Origin, Settings, command
@@ -146,12 +147,26 @@ def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, s
         "first_block": 3,
         "patch": 17,
         "pin": 40,
+        "masked_patches": [],
     }
     flags = "--fusion max --discard 0.5 --residual 0.25 --first-block 3 --patch 17 --pin 40"
     assert f"{flags} --out report" in page.text and "patch 17" in page.text and "maximum" in page.text
     assert "patch 40, row 2, column 8, is outlined" in page.text and "patch 40 in layer 11" in page.text
     assert len(pictures(page)) == 6 + (12 - 3) + 3 + 3  # the last: the pinned patch's heads
     assert "layers 3–11" in page.text and "layers 0–11" not in page.text
+
+
+def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, rec, side):
+    settings = Settings(mask_outliers=True)
+    page = Page(handout(shipped, rec, settings, None, side))
+    amounts = np.array(page.numbers["rollout"]).ravel()
+    assert page.numbers["settings"]["masked_patches"] == [0, 15, 240, 255]
+    assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
+    assert np.allclose(amounts, without_outliers(rec).rollout().ravel())
+    assert layers(rec, settings)[-1].ravel() == pytest.approx(amounts)
+    assert (last_heads(rec, settings)[:, 0, 0] == 0).all() and (last_heads(rec, Settings())[:, 0, 0] > 0).all()
+    assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
+    assert "report astronaut.jpg --mask-outliers --out report" in page.text
 
 
 def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
@@ -237,7 +252,7 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
 def test_no_template_lets_words_through_unescaped():
     """The style sheet, which is ours, is the one exception."""
     sources = [file.read_text(encoding="utf-8") for file in (html.HERE / "templates").iterdir()]
-    assert len(sources) == 5 and html.templates().autoescape is True
+    assert len(sources) == 6 and html.templates().autoescape is True
     assert re.findall(r"\|\s*safe|autoescape|Markup", "".join(sources)) == ["| safe"]
 
 

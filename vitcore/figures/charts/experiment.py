@@ -24,7 +24,7 @@ class Dot(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A curve of K places: where they are, mean and interval there, and the runs behind it."""
+    """A curve of K places: where they are, mean and interval there, the runs behind it, and names of places that are no curve."""
 
     name: str
     x: list[float]
@@ -32,6 +32,7 @@ class Curve(NamedTuple):
     low: list[float]
     high: list[float]
     dots: list[Dot]
+    names: Sequence[str] = ()
 
 
 def experiment(
@@ -40,12 +41,13 @@ def experiment(
 ) -> go.Figure:  # fmt: skip
     """Means over seeds with bars that hold `inner` %, and a dot a run.
 
-    `places` are the names of x = 0, 1, … where it is no number; `log`: x is drawn by ratio. A dot's custom data is its run.
+    `places` are the names of x = 0, 1, … where it is no number; `log`: x is drawn by ratio. A curve whose places have names
+    is drawn as signs without a line, and none is moved aside. A dot's custom data is its run.
     """
     traces: list[Part] = []
     for i, curve in enumerate(curves):
         colour = CATEGORICAL[i % len(CATEGORICAL)]
-        off = ASIDE * (i - (len(curves) - 1) / 2)
+        off = 0.0 if curve.names else ASIDE * (i - (len(curves) - 1) / 2)
         beside = lambda x, off=off: x * 10 ** (off / 6) if log else x + off  # noqa: E731
         bars = {"type": "data", "symmetric": False, "array": [h - m for h, m in zip(curve.high, curve.mean, strict=True)],
                 "arrayminus": [m - low for low, m in zip(curve.low, curve.mean, strict=True)], "thickness": 1.6, "width": 5,
@@ -53,9 +55,9 @@ def experiment(
         told = say("{name}, {x}: {value} on average", name=curve.name, x="%{text}", value="%{y:.2f}")
         traces.append({
             "type": "scatter", "x": [beside(x) for x in curve.x], "y": curve.mean, "name": curve.name,
-            "mode": "markers" if places else "lines+markers",
+            "mode": "markers" if places or curve.names else "lines+markers",
             "line": {"color": colour, "width": 2.2}, "error_y": bars, "hovertemplate": told + "<extra></extra>",
-            "text": [places[round(x)] if places else f"{x:g}" for x in curve.x],
+            "text": list(curve.names) or [places[round(x)] if places else f"{x:g}" for x in curve.x],
             "marker": {"color": colour, "size": 10, "symbol": SYMBOLS[i % len(SYMBOLS)]}, "unselected": {"marker": {"opacity": 1}},
         })  # fmt: skip
         told = say("{name}, seed {seed}: {value}", name=curve.name, seed="%{text}", value="%{y:.2f}")

@@ -84,17 +84,17 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
         known["size"] = _pair(vision["image_size"])
     known["pool"] = "token"
     processor = folder / "preprocessor_config.json"
-    seen = json_object(processor) if processor.is_file() else {}
-    known |= _six(seen.get("image_mean"), seen.get("image_std"))
-    kept = {"interpolation": RESAMPLED[seen["resample"]]} if seen.get("resample") in RESAMPLED else {}
-    return Configuration(known, kept | _crop(seen), _id2label(said.get("id2label")))
+    preprocessing = json_object(processor) if processor.is_file() else {}
+    known |= _six(preprocessing.get("image_mean"), preprocessing.get("image_std"))
+    kept = {"interpolation": RESAMPLED[preprocessing["resample"]]} if preprocessing.get("resample") in RESAMPLED else {}
+    return Configuration(known, kept | _crop(preprocessing), _id2label(said.get("id2label")))
 
 
-def _crop(seen: dict[str, Any]) -> dict[str, Any]:
+def _crop(preprocessing: dict[str, Any]) -> dict[str, Any]:
     """transformers resizes to `size` and cuts `crop_size` out of it; timm says the ratio."""
-    size, cut = seen.get("size"), seen.get("crop_size")
+    size, cut = preprocessing.get("size"), preprocessing.get("crop_size")
     short = size.get("shortest_edge") if isinstance(size, dict) else None
-    if short and seen.get("do_center_crop") and isinstance(cut, dict):
+    if short and preprocessing.get("do_center_crop") and isinstance(cut, dict):
         return {"crop_pct": cut["height"] / short, "crop_mode": "center"}
     return {"crop_pct": 1.0, "crop_mode": "squash"} if isinstance(size, dict) and "height" in size else {}
 
@@ -107,14 +107,16 @@ def _id2label(said: Any) -> tuple[str, ...] | None:
 
 
 def _openclip(said: dict[str, Any], _folder: Path) -> Configuration:
-    model, seen = said.get("model_cfg", said), said.get("preprocess_cfg", {})
+    model, preprocessing = said.get("model_cfg", said), said.get("preprocess_cfg", {})
     vision = model["vision_cfg"]
-    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _six(seen.get("mean"), seen.get("std"))
+    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _six(
+        preprocessing.get("mean"), preprocessing.get("std")
+    )
     if "timm_model_name" not in vision:
         known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
                   "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
         known["pool"] = {"avg": "avg"}.get(vision.get("pool_type", "tok"), "token")
-    return Configuration(known, {"interpolation": seen.get("interpolation", "bicubic")})
+    return Configuration(known, {"interpolation": preprocessing.get("interpolation", "bicubic")})
 
 
 def _six(mean: Any, std: Any) -> dict[str, Any]:

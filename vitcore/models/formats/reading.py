@@ -188,7 +188,7 @@ def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:
 
         return load
 
-    found = {}
+    weights = {}
     try:
         with zipfile.ZipFile(file) as archive:
             for entry in entries:
@@ -199,12 +199,12 @@ def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:
                 if int(np.prod(shape, dtype=object)) * dtype.itemsize > entry.file_size:
                     raise ValueError(f"{entry.filename} is shorter than its shape says")
                 name = entry.filename.removesuffix(".npy")
-                found[name] = Weight(shape, values(name))
+                weights[name] = Weight(shape, values(name))
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
         if isinstance(error, ModelError):
             raise
         raise damaged(file, error) from None
-    return found
+    return weights
 
 
 def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:

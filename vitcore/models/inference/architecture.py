@@ -90,18 +90,18 @@ def _blocks(state: Mapping[str, Tensor]) -> int:
 
 
 def _width(state: Mapping[str, Tensor]) -> int | None:
-    seen = Counter(w.shape[-1] for name, w in state.items() if name.endswith(".norm1.weight") and w.ndim == 1)
-    return int(seen.most_common(1)[0][0]) if seen else None
+    widths = Counter(w.shape[-1] for name, w in state.items() if name.endswith(".norm1.weight") and w.ndim == 1)
+    return int(widths.most_common(1)[0][0]) if widths else None
 
 
 def _typical(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     """Shapes of most blocks by their names inside the block: one that differs is a damage, not the architecture."""
-    seen: dict[str, Counter[tuple[int, ...]]] = {}
+    shapes: dict[str, Counter[tuple[int, ...]]] = {}
     for name, w in state.items():
         if m := BLOCK.match(name):
-            seen.setdefault(m[2], Counter())[tuple(w.shape)] += 1
-    most = max(sum(counts.values()) for counts in seen.values())
-    return {name: counts.most_common(1)[0][0] for name, counts in seen.items() if 2 * sum(counts.values()) > most}
+            shapes.setdefault(m[2], Counter())[tuple(w.shape)] += 1
+    most = max(sum(counts.values()) for counts in shapes.values())
+    return {name: counts.most_common(1)[0][0] for name, counts in shapes.items() if 2 * sum(counts.values()) > most}
 
 
 def _patch(state: Mapping[str, Tensor], width: int) -> tuple[int, int]:

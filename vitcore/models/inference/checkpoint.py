@@ -1,8 +1,8 @@
-"""A model's file that nobody has described: `inspect` says what is in it, `Found.module` makes a timm model of it.
+"""A model's file that nobody has described: `inspect` says what is in it, `Inspection.module` makes a timm model of it.
 
-    found = inspect("dino_deitsmall16_pretrain.pth")
-    found.facts, found.questions, found.problems
-    vit = zoo.open_found(found, {"heads": 6})
+    inspection = inspect("dino_deitsmall16_pretrain.pth")
+    inspection.facts, inspection.questions, inspection.problems
+    vit = zoo.open_inspected(inspection, {"heads": 6})
 
 Nothing is loaded before `module`: names and shapes are enough for all the rest.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
 from vitcore.models import own_files
 from vitcore.models.cards import OWN_FILE, ModelError
@@ -55,13 +56,13 @@ class Differences:
         """One sentence each, in the reader's language."""
         said = [say("missing: {tensor}", tensor=name) for name in self.missing]
         said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {found}, not {wanted}", tensor=name, found=_by(found), wanted=_by(wanted))
-                 for name, found, wanted in self.misshapen]  # fmt: skip
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=_by(shape), wanted=_by(wanted))
+                 for name, shape, wanted in self.misshapen]  # fmt: skip
         return tuple(said)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Inspection:
     """What was found in a file: the model that it must be, what is left to ask, and what does not fit."""
 
     file: Path
@@ -142,8 +143,10 @@ class Found:
         shape = self.inferred.architecture if "timm" in self.inferred.architecture else self.inferred.settled(told)
         if self.differences.only_the_head:
             shape = {term: value for term, value in shape.items() if term != "mlp_head"} | {"num_classes": 0}
-        seen = {"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"} | dict(self.configured.input)
-        return shape, {"mean": list(mean), "std": list(std), **seen}
+        preprocessing = {"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"} | dict(
+            self.configured.input
+        )
+        return shape, {"mean": list(mean), "std": list(std), **preprocessing}
 
     def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
         """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
@@ -185,7 +188,7 @@ class Found:
             raise ModelError(say("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
                                  name=self.name, count=len(self.problems), listed=listed))  # fmt: skip
         shape, _ = self.settled(answers)
-        with torch.device("cpu" if "timm" in shape else "meta"):
+        with torch.device("cpu") if "timm" in shape else meta_device():
             module = own_files.build(shape, shape.get("img_size"))
         self._fill(module)
         wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
@@ -211,10 +214,10 @@ class Found:
         module.load_state_dict(state, assign=True)
 
 
-def inspect(path: str | Path, part: str | None = None) -> Found:
+def inspect(path: str | Path, part: str | None = None) -> Inspection:
     """What is in a weights file, or in a directory with a configuration: names and shapes are read, no weights.
 
-    part: which model, where the file holds several (a name of `Found.parts`); else the average or the teacher before others.
+    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others.
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
     path = Path(path)
@@ -224,7 +227,7 @@ def inspect(path: str | Path, part: str | None = None) -> Found:
     if not file.is_file():
         raise ModelError(say("{name} does not exist.", name=path.name))
     configured = configuration.beside(file.parent)
-    return _found(path, file, _chosen(nesting.parts(folders.tree(file), file.name), part, file), configured)
+    return _inspection(path, file, _chosen(nesting.parts(folders.tree(file), file.name), part, file), configured)
 
 
 def _chosen(parts: list[nesting.Part], asked: str | None, file: Path) -> tuple[nesting.Part, tuple[str, ...]]:
@@ -240,7 +243,9 @@ def _called(part: str) -> str:
     return part.rstrip(".") or "model"
 
 
-def _found(path: Path, file: Path, chosen: tuple[nesting.Part, tuple[str, ...]], configured: Configuration) -> Found:
+def _inspection(
+    path: Path, file: Path, chosen: tuple[nesting.Part, tuple[str, ...]], configured: Configuration
+) -> Inspection:
     part, names = chosen
     raw = shapes(part.weights)
     told = {"heads": google.heads(raw)} if part.format is google.FORMAT else {}
@@ -254,7 +259,7 @@ def _found(path: Path, file: Path, chosen: tuple[nesting.Part, tuple[str, ...]],
     else:
         inferred = _with_values(part, state, known, file)
     try:
-        with torch.device("meta"):
+        with meta_device():
             shape = (
                 inferred.architecture
                 if configured.timm
@@ -265,7 +270,9 @@ def _found(path: Path, file: Path, chosen: tuple[nesting.Part, tuple[str, ...]],
         raise ModelError(say("{name} can't be loaded: {reason}", name=file.name, reason=first_line(error))) from None
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
-    return Found(file, name, part, names, inferred, configured, _differences(_fitting(state, module), module), count)
+    return Inspection(
+        file, name, part, names, inferred, configured, _differences(_fitting(state, module), module), count
+    )
 
 
 def _with_values(part: nesting.Part, state: State, known: Mapping[str, Any], file: Path) -> Inferred:
@@ -302,9 +309,9 @@ def _differences(state: State, module: Any) -> Differences:
     )
 
 
-def likely_answers(found: Found, answers: Mapping[str, Any] | None = None) -> str:
+def likely_answers(inspection: Inspection, answers: Mapping[str, Any] | None = None) -> str:
     """The answers that are taken though nobody gave them: `heads=3, activation=gelu`."""
-    return ", ".join(f"{q.key}={written(q.likely)}" for q in found.questions if (answers or {}).get(q.key) is None)
+    return ", ".join(f"{q.key}={written(q.likely)}" for q in inspection.questions if (answers or {}).get(q.key) is None)
 
 
 def _by(shape: tuple[int, ...]) -> str:

@@ -85,7 +85,7 @@ def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     input_ = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
     return {
         "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": input_, "labels": list(run.classes),
-        "trained": {"steps": run.step, "last": run.seen},
+        "trained": {"steps": run.step, "last": run.last_record},
     }  # fmt: skip
 
 

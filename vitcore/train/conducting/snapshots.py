@@ -33,9 +33,9 @@ def take(run: Training, folder: RunFolder) -> None:
             frame["predicted"], still = _predicted(model, vit, photos)
         save_frame(folder, run.step, frame)
         if not (folder.frames / "still.json").exists():
-            seen = np.stack([record(vit, photo, fusions=()).seen.pixels for photo in photos])
+            pixels = np.stack([record(vit, photo, fusions=()).seen.pixels for photo in photos])
             names = [photo.name.rsplit(".", 1)[0] for photo in photos]
-            save_still(folder, seen, names, vit.grid, run.classes, **still)
+            save_still(folder, pixels, names, vit.grid, run.classes, **still)
 
 
 @torch.no_grad()

@@ -1,13 +1,12 @@
 """Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, and our own samples."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vitcore.assets import SAMPLES
+from vitcore.assets import SAMPLES, samples
 from vitcore.errors import first_line
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
@@ -52,7 +51,7 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
 def _samples() -> tuple[Photos, Photos]:
     """Each photo is a class of its own, told apart by its crops: exemplar classes (arXiv 1406.6909)."""
     try:
-        credits = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
+        credits = samples()
     except (OSError, ValueError):
         raise DataError(
             say("the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from vitcore.architectures.meta_device import meta_device
 from vitcore.train.learning.masked import MaskedPatches
 from vitcore.train.learning.model import build
 from vitcore.train.learning.objectives import Classify
@@ -29,7 +30,7 @@ class Cost:
 
 def shape(recipe: Recipe, classes: int) -> tuple[int, float]:
     """Parameters, and operations of one image's forward pass (a multiplication and an addition are two)."""
-    with torch.device("meta"):
+    with meta_device():
         plain = changed(recipe, {"start_from": ""})
         vit = build(plain, classes)
         pixels = torch.empty(1, 3, recipe.image_px, recipe.image_px)

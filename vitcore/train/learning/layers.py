@@ -237,7 +237,9 @@ class LayerByLayer(nn.Module):
                 errors.append(error(self.up(added), last.result - first.given))
         return errors, attention, self.down(self.shared(taught[-1].result))
 
-    def _free(self, z: Tensor, seen: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def _free(
+        self, z: Tensor, teacher_layers: list[Sublayers], rows: slice
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""
         errors, attention = [], []
         self._fused = []
@@ -245,7 +247,7 @@ class LayerByLayer(nn.Module):
             work = sublayers(block, z, rows if self.looker is None else slice(None))
             if self.looker is not None:
                 self._fused.append(work.log_weights.exp().mean(1))
-            z, wanted, last = work.result, self.shared(seen[span[-1]].result), seen[span[-1]]
+            z, wanted, last = work.result, self.shared(teacher_layers[span[-1]].result), teacher_layers[span[-1]]
             errors.append(0.5 * error(self.up(z), wanted) + 0.5 * error_even(self.up(z), wanted))
             taught = last.log_weights
             if self.teacher.module.num_prefix_tokens > 1:

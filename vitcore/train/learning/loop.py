@@ -41,7 +41,7 @@ class Training:
     whole: Any = None  # with FSDP: a copy that the sharded weights are gathered into
     step: int = 0
     best: float = -math.inf
-    seen: dict[str, Any] = field(default_factory=dict)  # the last record
+    last_record: dict[str, Any] = field(default_factory=dict)  # the last record
     told: float = -math.inf  # when word was last left, in seconds of the monotonic clock
 
     @property
@@ -158,13 +158,13 @@ def train(run: Training) -> Iterator[dict[str, Any]]:
         seconds = time.perf_counter() - begun
         speed = (run.step - first) * recipe.batch / seconds
         begun, first = time.perf_counter(), run.step
-        run.seen = {
+        run.last_record = {
             "step": run.step,
             **record,
             "lr": learning_rate(recipe, run.step - 1),
             "images_per_s": round(speed, 1),
         }
-        yield run.seen
+        yield run.last_record
 
 
 def advance(run: Training) -> dict[str, Tensor]:

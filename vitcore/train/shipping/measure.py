@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.assets import SAMPLES
+from vitcore.forward.outliers import without_outliers
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import open_photo, see
 from vitcore.models.zoo import Vit, load, positions, wordnet_ids
@@ -78,7 +79,9 @@ def masked(vit: Vit, folder: Path) -> Iterator[tuple[Recording, NDArray[np.bool_
 
 
 def localisation(vit: Vit, folder: Path, whole: bool = True) -> dict[str, float]:
-    """Mean pixel AUC of the rollout, of the last block's attention and of the centre prior; share of photos above 0.5.
+    """Mean pixel AUC of the rollout (also with outlier tokens masked), of the last block's attention and of the centre prior.
+
+    "rollout_above_half" is the share of photos whose rollout has more than 0.5.
 
     `whole`: each photo is squashed to the model's square, which keeps all of its background. Otherwise it is cropped as
     the model's transform does; that leaves less background to tell the object from, so every score falls, the prior's too.
@@ -86,9 +89,10 @@ def localisation(vit: Vit, folder: Path, whole: bool = True) -> dict[str, float]
     scores = []
     for rec, mask in masked(squashing(vit) if whole else vit, folder):
         last = rec.grid.to_map(rec.readout @ rec.of_blocks()[-1])
-        scores.append([pixel_auc(rec.rollout(), mask), pixel_auc(last, mask), pixel_auc(centre_prior(), mask)])
+        drawn = (rec.rollout(), last, centre_prior(), without_outliers(rec).rollout())
+        scores.append([pixel_auc(values, mask) for values in drawn])
     table = np.array(scores)
-    names = ("rollout_auc", "last_block_auc", "centre_prior_auc")
+    names = ("rollout_auc", "last_block_auc", "centre_prior_auc", "rollout_without_outliers_auc")
     means = {name: round(float(v), 3) for name, v in zip(names, table.mean(0), strict=True)}
     return {"photos": len(table), **means, "rollout_above_half": round(float((table[:, 0] > 0.5).mean()), 3)}
 

@@ -36,7 +36,7 @@ def show(text: Prose) -> None:
     with left:
         _facts(one, text)
     with right:
-        if one.found.problems:
+        if one.inspection.problems:
             _refused(one, text)
         else:
             _open(one, text)
@@ -45,19 +45,19 @@ def show(text: Prose) -> None:
 
 def _facts(one: own.Brought, text: Prose) -> None:
     st.markdown(f"### {text['facts title']}")
-    rows = [*one.found.facts, (text["parameters"], f"{one.found.params:,}")]
+    rows = [*one.inspection.facts, (text["parameters"], f"{one.inspection.params:,}")]
     told = [(term, text["asked"] if value == "?" else value) for term, value in rows]
     lines = [f"| {controls.verbatim(term)} | {controls.verbatim(value)} |" for term, value in told]
     st.markdown("\n".join([f"| {text['what']} | {text['value']} |", "|---|---|", *lines]))
-    for note in one.found.notes:
+    for note in one.inspection.notes:
         st.caption(f":material/info: {controls.verbatim(note)}")
-    if len(one.found.parts) > 1:
+    if len(one.inspection.parts) > 1:
         asking.part(one, text)
 
 
 def _refused(one: own.Brought, text: Prose) -> None:
     """Why it can't be opened, tensor by tensor."""
-    problems = one.found.problems
+    problems = one.inspection.problems
     st.error(text.fill("refused", count=len(problems)), icon=":material/block:")
     lines = [f"- {controls.verbatim(line)}" for line in problems[:MOST_LINES]]
     more = len(problems) - MOST_LINES
@@ -70,14 +70,14 @@ def _open(one: own.Brought, text: Prose) -> None:
     if not st.button(text["open"], key="own_open", type="primary", icon=":material/open_in_new:"):
         return
     with st.spinner(text["opening"]):
-        problem = models.open_own(how) or _seen(one)
+        problem = models.open_own(how) or _problem_with_photo(one)
     if problem:
         st.error(controls.verbatim(problem), icon=":material/block:")
     else:
         _look(text)
 
 
-def _seen(one: own.Brought) -> str | None:
+def _problem_with_photo(one: own.Brought) -> str | None:
     """Why the photo can't be looked at through it, though it was loaded."""
     try:
         session.recording(models.loaded(one.version), session.photo())

@@ -1,0 +1,1 @@
+"""How fast a model is on this machine: measured in a process of its own."""

@@ -1,0 +1,121 @@
+"""The row of pickers above a comparison: both models, the second one's input, and the pair that they name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import mode, texts
+from app.furniture import controls
+from app.state import models, session
+from app.state.beside import comparisons, second
+from app.state.memory import budget
+from app.views.compare import ready_pairs
+from app.views.compare.pair import Pair
+from vitcore.models.cards import DEFAULT
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
+
+
+def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
+    """The row of pickers, and the pair that they name; says on the page what could not be had."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _first(text)
+        asked = _second(text, first)
+        size = st.empty()
+        ready_pairs.popover(text, first)
+    waiting = st.empty()
+
+    def progress(done: int, total: int) -> None:
+        told = texts.prose("common")["downloading"].format(done=done / 1e6, total=total / 1e6)
+        waiting.progress(done / max(total, 1), told)
+
+    with st.spinner(texts.prose("common")["loading"]):
+        base = second.have(first, asked, progress)
+    waiting.empty()
+    with size:
+        wanted = _size(text, base)
+    other = base and second.resized(base, wanted)
+    try:
+        if other is None:
+            st.warning(f"{controls.verbatim(second.problem())} {text['instead']}", icon=":material/cloud_off:")
+            st.button(
+                texts.prose("common")["try again"], on_click=second.forget, icon=":material/refresh:", key="again"
+            )
+            asked, other = second.RANDOM, models.variant(first, second.RANDOM)
+        theirs, vits = comparisons.recording(other, photo), (first, other)
+        both = first.is_global and other.is_global
+        comparison = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
+    except budget.NoRoomError:
+        st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+        st.stop()
+    names = first.card.title, _called(text, first, other, asked)
+    return Pair(text, vits, (rec, theirs), names, photo, comparison, controls.theme())
+
+
+def _called(text: texts.Prose, first: Vit, other: Vit, asked: str) -> str:
+    """What the second model is called, in the visitor's language."""
+    title = first.card.title if asked in (second.RANDOM, second.ITSELF, *models.CHECKPOINTS) else other.card.title
+    if asked == second.RANDOM:
+        title = text["called random"].format(model=title)
+    elif asked in models.CHECKPOINTS:
+        title = text["called step"].format(model=title, step=other.card.note)
+    how = other.name.rpartition("~")[2]
+    if how[0].isdecimal() and "x" in how and "~" in other.name:
+        title = text["called size"].format(model=title, px=pixels(how))
+    return title
+
+
+def pixels(size: str) -> str:
+    """ "96x128", height and width, as people say it."""
+    high, wide = size.split("x")
+    return f"{wide} px" if high == wide else f"{wide}×{high} px"
+
+
+def _first(text: texts.Prose) -> None:
+    """The sidebar's model once more: whoever compares looks here."""
+    cards, model = models.menu(), st.session_state.get("model") or DEFAULT
+    st.session_state["a_model"] = model
+    names = list(cards) if model in cards else [*cards, model]
+    st.selectbox(text["first"], names, key="a_model", width=280, on_change=take_first,
+                 format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+
+
+def take_first() -> None:
+    """What is chosen here is chosen in the sidebar."""
+    session.forget_model_errors()
+    st.session_state["model"] = st.session_state["a_model"]
+
+
+def _second(text: texts.Prose, first: Vit) -> str:
+    """The picker of the second model."""
+    special = [second.RANDOM, second.ITSELF, *second.steps(first.name)]
+    cards = models.menu()
+
+    def called(lang: str | None = None) -> dict[str, str]:
+        words = texts.prose("compare", lang)
+        return {one: words[f"b.{one}"] for one in special} | {name: card.title for name, card in cards.items()}
+
+    names = called()
+    if st.session_state.get("b") in models.CHECKPOINTS and st.session_state["b"] not in special:
+        st.session_state["b"] = second.RANDOM
+    others = [called(lang) for lang in texts.LANGUAGES]
+    for given in (st.session_state.get("b"), st.query_params.get("b")):
+        if given and given not in names and not any(given in there.values() for there in others):
+            names |= {given: given}  # typed in: it is got, or what is wrong with it is said
+    allowed = mode.allows("downloads")
+    return controls.named(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=text["b help"])
+
+
+def _size(text: texts.Prose, vit: Vit | None) -> str:
+    """The input of the second model: its own, or another that its positions are resampled to."""
+    offered = second.sizes(vit) if vit else {}
+    own = text["own"] if vit is None else text["own size"].format(px=pixels("x".join(map(str, vit.grid.image_px))))
+    names = {second.OWN: own} | {size: pixels(size) for size in offered}
+    if st.session_state.get("b_px", second.OWN) not in names:
+        st.session_state["b_px"] = second.OWN
+    return controls.named(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])

@@ -1,0 +1,100 @@
+"""The norms layer by layer, and what masking outlier tokens changes: attention of a layer, or rollout, with them and without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from app import texts
+from app.components import address
+from app.components.figure import downloads, explain, figure
+from app.components.player.player import player
+from app.furniture import controls
+from app.state import insights, session
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
+
+
+WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
+
+
+def layers(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
+    """The norms on the photo after each layer, playing and as small pictures."""
+    from vitcore import figures
+    from vitcore.figures.charts.token_norms import strip_top
+    from vitcore.figures.theme import SEQUENTIAL
+
+    grid, me, words = rec.grid, (vit.name, photo.key), texts.prose("rollout")
+    outliers = insights.outliers(*me, rec)
+    shown, file = session.shown(*me, photo, rec)
+    said = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
+            for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
+    player(
+        address(file, "image/jpeg", "photo"), insights.norm_frames(*me, rec),
+        [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], said,
+        grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
+        key="norms_by_layer", label=text["strip alt"],
+    )  # fmt: skip
+    controls.scale_strip(SEQUENTIAL, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    mode = controls.theme()
+    downloads(
+        lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], times=outliers.times
+    )
+
+
+def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
+    """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import rank_correlation
+    from vitcore.figures.attention import scale_top
+    from vitcore.figures.theme import fitted_to
+
+    grid, me = rec.grid, (vit.name, photo.key)
+    outliers = insights.outliers(*me, rec)
+    if not len(outliers.patches):
+        st.info(text["nothing to mask"], icon=":material/info:")
+        return
+    patches, answer = insights.attention_on_outliers(*me, rec)
+    most = int(patches.argmax())
+    st.markdown(text.fill("drawn", count=len(outliers.patches), layer=most, share=f"{patches[most]:.0%}",
+                          even=f"{len(outliers.patches) / grid.tokens:.1%}", answer=f"{answer[most]:.0%}",
+                          readout=controls.readout(vit)))  # fmt: skip
+    of = controls.choice(text, "of", ["patches", "answer", "rollout"])
+    before, after = (_map(one, of, block) for one in (rec, insights.masked(vit, rec)))
+    rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
+    taken, alike = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
+    st.markdown(text.fill(f"{of} taken", share=f"{taken:.1%}", block=block, alike=f"{alike:.2f}", readout=controls.readout(vit),
+                          count=len(outliers.patches)))  # fmt: skip
+    top = scale_top(after)
+    shown = np.asarray(session.shown(*me, photo, rec)[0])
+    for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (before, after), strict=True):
+        with place:
+            title, about = text[f"side {key}"], text[f"{of} about"].format(block=block, readout=controls.readout(vit))
+            drawn = fitted_to(figures.gathered(amounts, shown, grid, title, top, controls.theme(), about), WIDE_PX)
+            arrays: Any = {f"{of}_{key}": amounts}
+            figure(drawn, f"masking_{key}", f"{title}: {about}", **arrays)
+    explain(text["masking how"], text["masking limits"])
+    st.markdown(text["measured"])
+    with st.container(horizontal=True):
+        for patch in outliers.patches[:4]:
+            st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
+                         query_params={"block": str(block), "token": str(grid.prefix + int(patch)),
+                                       "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
+        st.page_link("views/attention/page.py", label=text["to explorer"], query_params={"mask_outliers": "true"},
+                     icon=":material/arrow_forward:")  # fmt: skip
+        st.page_link("views/rollout/page.py", label=text["to lab"], icon=":material/arrow_forward:",
+                     query_params={"b_method": texts.prose("rollout")["method.rollout"], "b_mask_outliers": "true"})  # fmt: skip
+
+
+def _map(rec: Recording, of: str, block: int) -> np.ndarray:
+    """What all patches together, or the answer's token, attend to in a layer, or rollout of the latter: (rows, cols)."""
+    if of == "rollout":
+        return rec.rollout()
+    weights = rec.of_blocks()[block].astype(np.float32)
+    rows = weights[rec.grid.prefix :].mean(0) if of == "patches" else rec.readout @ weights
+    return rec.grid.to_map(rows)

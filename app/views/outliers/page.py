@@ -1,0 +1,44 @@
+"""Outlier tokens: the patches a model keeps other things in, found by their norms, and what attention is without them."""
+
+import streamlit as st
+
+from app import texts
+from app.components.figure import figure
+from app.furniture import controls, model_card
+from app.state import insights, session
+from app.views.outliers import findings, masking
+
+text = texts.prose("outliers")
+st.markdown(text["intro"])
+vit, photo, rec = controls.current(needs=text["what"])
+model_card.taught(vit)
+
+from vitcore import figures  # noqa: E402
+from vitcore.figures.theme import fitted_to  # noqa: E402
+from vitcore.forward.block_numbers import prefix_names  # noqa: E402
+
+mode, names = controls.theme(), prefix_names(vit)
+outliers = insights.outliers(vit.name, photo.key, rec)
+shown = session.shown(vit.name, photo.key, photo, rec)[0]
+findings.first(outliers, rec.grid, text)
+findings.others(outliers, names, text)
+block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks - 1, width=420)
+findings.of_layer(outliers, block, text)
+
+left, right = st.columns(2, gap="large")
+with left:
+    figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking.WIDE_PX), "norm_map",
+           text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
+           norms=outliers.norms, cuts=outliers.cuts, outliers=outliers.high)  # fmt: skip
+with right:
+    figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
+           text["histogram how"], text["histogram limits"])  # fmt: skip
+
+st.markdown(f"## {text['depth title']}")
+figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])
+masking.layers(vit, photo, rec, text)
+
+st.markdown(f"## {text['masking title']}")
+masking.show(vit, photo, rec, block, text)
+with st.expander(text["why title"], icon=":material/help:"):
+    st.markdown(text["why"])

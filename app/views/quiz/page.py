@@ -1,0 +1,34 @@
+"""A quiz: ten questions on the pictures of this photo and model, one on each screen, answers computed, and a page to print."""
+
+import streamlit as st
+
+from app import texts
+from app.furniture import controls, lecture
+from app.state import reports
+from app.views.quiz import asking, take
+
+text = texts.prose("quiz")
+if not lecture.on():
+    st.markdown(text["intro"])
+vit, photo, rec = controls.current()
+stepper, sheet_place = st.container(), st.container()
+row = st.container(horizontal=True, vertical_alignment="bottom")
+with row:
+    seed = asking.seed(text)
+with st.spinner(text["drawing"]):
+    quiz = reports.quiz(vit.name, photo.key, seed, texts.language(), vit, rec)
+if not quiz.questions:
+    st.info(text["none"], icon=":material/info:")
+    st.stop()
+sheet = asking.Sheet((vit.name, photo.key, seed), quiz, text)
+with row:
+    place = asking.number(sheet)
+    asking.another(text)
+with stepper:
+    asking.navigation(sheet, place)
+with sheet_place:
+    asking.show(sheet, place)
+    if not lecture.on():
+        asking.score(sheet)
+if not lecture.on():
+    take.handout(text, vit, photo, seed)

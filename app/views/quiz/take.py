@@ -1,0 +1,47 @@
+"""The quiz as a page to give along: the file, the shell's command for it, and the link that opens the same quiz."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.components.listing.listing import listing
+from app.furniture import copy_link
+from app.state import models, reports, session
+from vitcore.translation import speaking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vitcore.images import Photo
+    from vitcore.models.zoo import Vit
+    from vitcore.report.settings import Origin
+
+
+def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int) -> None:
+    """The file, made when it is asked for, and the shell's command for the same."""
+    from vitcore.quiz.handout import command
+    from vitcore.report.settings import Origin
+
+    own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
+    sample = "" if own else photo.name.removesuffix(".jpg")
+    lacking = copy_link.lacking(texts.prose("report"), "quiz")
+    origin = Origin(address=copy_link.here({"quiz_seed": seed}), lacking=lacking, lang=texts.language())
+    st.markdown(f"## {text['take title']}")
+    st.markdown(text["take about"])
+    st.download_button(
+        text["take get"], partial(made, vit.name, photo.key, seed, sample, origin, texts.table()),
+        f"{reports.stem(photo.name)}-quiz-{seed}.html", "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
+    )  # fmt: skip
+    if st.session_state.get("model") != models.OWN:
+        st.caption(text["take shell"])
+        listing(command(photo.name if own else f"assets/samples/{photo.name}", vit.called, seed), key="shell")
+
+
+def made(model: str, key: str, seed: int, sample: str, origin: Origin, words: Mapping[str, str]) -> bytes:
+    """The file, where no visitor's language is known; what waits for it holds no model and no photo."""
+    with speaking(words):
+        return reports.quiz_handout(model, key, seed, sample, origin)

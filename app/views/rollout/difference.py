@@ -1,0 +1,54 @@
+"""How the rollout lab's two sides differ: one map minus the other, and how alike they order the patches."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.components.figure import downloads, explain
+from app.components.picture.picture import picture
+from app.furniture import controls
+from app.state import insights
+from app.views.rollout.question import Asked
+from app.views.rollout.side import Side, grey
+
+
+def difference(a: Asked, left: Side, right: Side) -> None:
+    """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import difference_points, rank_correlation
+    from vitcore.figures.relevance import limit
+    from vitcore.figures.theme import DIVERGING
+
+    text, grid, me = a.text, a.rec.grid, (a.vit.name, a.photo.key)
+    values, alike = difference_points(left.raw, right.raw), rank_correlation(left.raw, right.raw)
+    most, unit = limit(values, True), text["points"]
+    same = left.method is right.method  # the same twice, with other settings
+    pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
+            "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
+    title = text["difference"].format(**pair)
+    photo_shown, opacity, mode = a.photo_shown, a.opacity, a.mode
+    one, two = st.columns(2, gap="large")
+    with one:
+        st.markdown(f"## {title}")
+        picture(
+            grey(a), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
+            also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, grid), opacity=a.opacity,
+            values=values.ravel().tolist(), unit=unit, lines=False,
+        )  # fmt: skip
+        more = text["or more"] if most < abs(values).max() else ""
+        controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
+    with two:
+        if abs(values).max() > 0:  # not where nothing differs
+            place = int(abs(values).argmax())
+            row, col = grid.row_col(place)
+            who = pair["left" if values.flat[place] > 0 else "right"]
+            apart = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
+            st.markdown(text["apart"].format(**apart))
+        st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
+        explain(text["difference how"].format(**pair), text["difference limits"])
+        downloads(
+            lambda: figures.relevance(
+                values, photo_shown, grid, title, unit, signed=True, opacity=opacity, mode=mode
+            ),
+            "difference", text["difference how"].format(**pair), difference=values,
+        )  # fmt: skip

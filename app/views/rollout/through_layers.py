@@ -1,0 +1,60 @@
+"""Rollout through the layers: its build-up after each block, and what it would be without the residual connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.components.figure import downloads, explain
+from app.components.player.player import player
+from app.furniture import controls
+from app.state import insights
+from app.views.rollout.question import Asked
+
+
+def build_up(a: Asked, settings: dict[str, Any]) -> None:
+    """Rollout after each block, playing and as small pictures."""
+    from vitcore import figures
+    from vitcore.figures.relevance import build_up_top
+    from vitcore.figures.theme import SEQUENTIAL
+
+    text, grid = a.text, a.rec.grid
+    how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
+    maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
+    top, layers = build_up_top(maps), range(len(maps))
+    caption = text["frame prefix"] if grid.prefix else text["frame"]
+    player(
+        a.address, frames, [text["layer"].format(layer=i) for i in layers],
+        [caption.format(layer=i, share=maps[i].sum(), rest=1 - maps[i].sum()) for i in layers],
+        grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
+        key="build_up", label=text["build-up label"].format(who=a.who), opacity=a.opacity,
+    )  # fmt: skip
+    unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
+    controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
+    explain(text["build-up how"], text["build-up limits"])
+    photo_shown, opacity, mode = a.photo_shown, a.opacity, a.mode
+    downloads(
+        lambda: figures.build_up(maps, photo_shown, grid, text["build-up title"], unit, opacity=opacity, mode=mode),
+        "build_up", text["build-up how"], build_up=maps,
+    )  # fmt: skip
+
+
+def _not_quite(share: float) -> str:
+    """A share in percent; one that is a little less than all of it is not rounded to 100 %."""
+    digits = next((digits for digits in range(1, 5) if f"{share:.{digits}%}" != f"{1:.{digits}%}"), 1)
+    return f"{share:.{digits}%}"
+
+
+def identity(a: Asked) -> None:
+    """Why the residual connection is part of rollout, with what it changes here."""
+    from vitcore.analysis.rollout import in_common
+
+    other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
+    shared = {}
+    for residual in (0.5, 0.0):
+        settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
+        one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
+        shared[residual] = _not_quite(in_common(one, two))
+    who = a.text["a patch"].format(patch=other)
+    st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=shared[0.5], without=shared[0.0]))

@@ -1,0 +1,121 @@
+"""The model's card: its row of Table 1 and, where it was measured, how fast it is; a measurement can be watched and stopped."""
+
+import json
+import sys
+import time
+from subprocess import DEVNULL, PIPE, Popen
+
+import pytest
+from visitor import App
+
+from app import mode, texts
+from app.state.speed import measuring
+from app.views.card import speed_findings, table
+from vitcore.architectures.anatomy import Table1
+from vitcore.profiling import apart
+from vitcore.profiling.speed import Device, Profile, Speed
+
+WORDS = texts.prose("card", "en")
+HERE = Device("a device", "cpu", "fp32", 1, 1e11)
+ONE, TWO = Speed(1, 5.0, 30.4), Speed(2, 8.0, 41.6)
+
+
+def profile(*speeds: Speed, **more) -> Profile:
+    return Profile("a", (128, 128), 10, 5e9, more.pop("training", False), 20.0, speeds, **more)
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """`lines(profile, …, then="…")`: a process that says so, and then runs that code, stands in for the one that measures."""
+    monkeypatch.setattr(measuring, "_kept", {})
+
+    def says(*profiles: Profile, then: str = "") -> None:
+        said = [json.dumps({"batch": 1}), *(json.dumps(apart._profile(HERE, one)) for one in profiles)]
+        code = f"print({chr(10).join(said)!r}, flush=True)\n{then}"
+        monkeypatch.setattr(measuring, "_begun", lambda order: Popen(
+            [sys.executable, "-c", code], stdout=PIPE, stderr=DEVNULL, text=True, start_new_session=True))  # fmt: skip
+
+    yield says
+    measuring._end()
+
+
+def click(app: App, key: str) -> App:
+    app.at.button(key=key).click()
+    return app.run().fine()
+
+
+def until(true) -> None:
+    end = time.monotonic() + 30
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert true()
+
+
+def test_the_row_and_the_nearest_of_table_1():
+    app = App("card").fine()
+    (row, *paper) = app.at.dataframe[0].value.to_numpy().tolist()
+    assert row[1:] == ["12", "192", "768", "3", "5.62", "1.68", "257", "128 × 128"]
+    assert paper[0][:6] == ["ViT-Base (Table 1)", "12", "768", "3072", "12", "86"]
+    assert any("ViT-Base, has 15× as many (86 M)" in said for said in app.sentences("markdown"))
+
+    def said(blocks: int, width: tuple[int, ...], params: int, tokens: int = 197) -> str:
+        return table.finding(Table1(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS)
+
+    assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
+    assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
+    assert "3.2× those of the nearest in Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
+    assert table.span((64, 512, 64)) == "64" and table.span((64, 128, 512)) == "64–512" and table.span(()) == ""
+
+
+def test_it_is_measured_watched_and_kept(lines):
+    lines(profile(), profile(ONE), profile(ONE, TWO), profile(ONE, TWO, largest_batch=9, memory_gb=0.5))
+    app = App("card").fine()
+    assert len(app.charts()) == 1 and any("has not been measured yet" in said for said in app.sentences("caption"))
+    click(app, "measure")
+    until(lambda: measuring.under_way() is None)
+    app.run().fine()
+    (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
+    assert "answers 8 images a second** at best, 2 in a batch: 40% of the 20 that" in said
+    assert "1.6× as many as one at a time" in said and "The largest batch that fits into 0.5 GB holds 9." in said
+    assert "30 MB beside the program for one image, weights included, and 42 MB for 2" in said
+    drawn = app.chart("Images a second over the batch size, and the limit of this device")
+    assert "a device, 1 thread, fp32: 100 GFLOP/s" in json.dumps(drawn["layout"])
+    assert len(App("card").fine().charts()) == 2, "it is kept for the next visit"
+    assert len(App("card", **{"pass": "training"}).fine().charts()) == 1, "a training is measured by itself"
+
+
+def test_it_can_be_stopped_and_what_was_done_stays(lines):
+    lines(profile(), profile(ONE), then="import time; time.sleep(60)")
+    app = click(App("card").fine(), "measure")
+    until(lambda: measuring.under_way().done == 1)
+    process = measuring.under_way().process
+    assert "measure" not in [button.key for button in app.run().fine().at.button], "two at once would slow each other"
+    click(app, "stop_measuring")
+    until(lambda: measuring.under_way() is None)
+    assert process.poll() is not None
+    app.run().fine()
+    assert any(WORDS["stopped"] in said for said in app.sentences("caption")) and len(app.charts()) == 2
+    assert not app.at.warning
+
+
+def test_a_process_that_dies_is_said(lines):
+    lines(then="raise SystemExit(3)")
+    app = click(App("card").fine(), "measure")
+    until(lambda: measuring.under_way() is None)
+    assert app.run().fine().sentences("warning") == ["The process that measured ended before it was done."]
+
+
+def test_in_public_it_is_off(monkeypatch, lines):
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    app = App("card").fine()
+    assert any(mode.why("measurements") in said for said in app.sentences("info")) and not app.at.get("select_slider")
+    assert app.at.code[0].value == "python -m vitcore profile vit-tiny-patch8-128"
+    with pytest.raises(mode.OffError):
+        measuring.start(None, False, [1], 0)
+
+
+def test_sentences_follow_the_numbers():
+    one = profile(TWO, Speed(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
+    said = speed_findings.of(one, "one", WORDS)
+    assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5% more" in said
+    assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said

@@ -1,0 +1,94 @@
+"""Outlier tokens in the app: a planted one is found and said, one switch masks it everywhere; where there is none it is off."""
+
+import numpy as np
+import pytest
+import torch
+from visitor import App
+
+import vitcore
+from app import texts
+from app.state import session
+from vitcore.analysis.attention_as_bytes import decode
+from vitcore.forward.outliers import outliers_of, without_outliers
+from vitcore.models import zoo
+
+TEXT = texts.prose("outliers", "en")
+
+
+@pytest.fixture(scope="module")
+def planted(make_module):
+    """A small ViT with registers, whose patch 62 of 64 is far longer than the others: at the rim, in no corner."""
+    module = make_module(img_size=64, reg_tokens=2)
+    with torch.no_grad():
+        module.pos_embed[0, -2] *= 200
+    return zoo.wrap(module, "planted")
+
+
+@pytest.fixture(scope="module")
+def own(planted):
+    """What the app's first photo leaves of it."""
+    photo = session.SAMPLES / f"{session.samples()[0]['id']}.jpg"
+    return vitcore.record(planted, photo, maps=range(planted.blocks), fusions=("mean", "max", "min"))
+
+
+def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offer):
+    offer(planted=planted)
+    app = App("outliers", model="planted").fine()
+    seen = outliers_of(own)
+    told = " ".join(app.sentences("markdown"))
+    assert "**1 of 64 patches is an outlier** (patch 62), from layer 0 on" in told and "1 of 1 lies at the rim" in told
+    assert f"After layer 2, 1 of 64 patches has a norm above {seen.cuts[2]:.3g}" in told
+    registers = own.norms[-1, 1:3]
+    assert (
+        f"2 registers, tokens of its own for such use: after the last layer their norms are {registers.min():.3g}"
+        in told
+    )
+    (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
+    assert (frame["x0"], frame["y0"]) == (6, 7)
+    share = own.fused["mean"][2, 3:, 3 + 62].mean()
+    assert f"In layer 2 the patches give {share:.1%} of their attention to the outlier token." in told
+    app.set(block=0, of="rollout").fine()
+    assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
+    gone = own.rollout().flat[62]
+    assert any(f"{gone:.1%} is with the outlier token" in said for said in app.sentences("markdown"))
+
+
+def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, offer):
+    offer(planted=planted)
+    masked = without_outliers(own)
+    app = App("rollout", model="planted", mask_outliers="true", b_method="rollout").fine()
+    left, right = (np.array(app.component(key)["values"]) for key in ("gathered", "b_gathered"))
+    assert left == pytest.approx(100 * masked.rollout().ravel(), abs=1e-3) and left[62] == 0
+    assert right == pytest.approx(100 * own.rollout().ravel(), abs=1e-3), "the other side has a switch of its own"
+    assert any(said.endswith("outliers masked") for said in app.sentences("markdown"))
+
+    app = App("attention", model="planted", mask_outliers="true", block="1").fine()
+    words = app.component("explorer")["words"]
+    assert words["asks row"] == "What {token} attends to, outliers masked"
+    cards = app.component("explorer")["cards"]["1"]
+    assert [card["px"] for card in cards] == [round(float(px)) for px in masked.distance_px[1]]
+
+
+def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer):
+    from app.state import insights
+
+    offer(planted=planted)
+    key, masked = insights.key_of(own, True), insights.masked(planted, own)
+    sent = insights.attention_bytes("planted", key, masked)[2]
+    weights = decode(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
+    assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)
+    plain = insights.attention_bytes("planted", insights.key_of(own, False), own)[2]
+    assert decode(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
+
+
+@pytest.mark.parametrize("slug", ["outliers", "attention", "rollout", "report"])
+def test_where_there_is_none_it_is_said_and_the_switch_is_off(slug, kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App(slug, model="registers", mask_outliers="true").fine()
+    if slug == "outliers":
+        assert any(said.startswith("**No outlier tokens:**") for said in app.sentences("markdown"))
+        assert TEXT["nothing to mask"] in app.sentences("info")
+        return
+    switch = app.controls["no_mask_outliers"]
+    assert switch.disabled and not switch.value and switch.label == TEXT["mask none"]
+    assert "mask_outliers" not in app.controls

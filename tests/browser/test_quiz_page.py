@@ -1,0 +1,29 @@
+"""The quiz in a real browser, by keyboard alone: in a lecture nothing until it is asked for, then an answer of one's own."""
+
+import re
+
+from looking import at_rest, resize, serious, too_wide
+from playwright.sync_api import expect
+
+
+def test_a_class_is_asked_by_keyboard(visit):
+    page = at_rest(visit("quiz?photo=cat&quiz_seed=7&question=2&lecture=true"))
+    told, heading = page.locator("[data-testid=stAlert]"), page.get_by_role("heading", level=3)
+    expect(told).to_have_count(0)
+    page.keyboard.press("s")
+    expect(told).to_contain_text(re.compile("It is [A-D]"))
+    at_rest(page).keyboard.press("PageDown")  # as a presenter's clicker
+    expect(heading).to_contain_text("3 ·")
+    expect(told).to_have_count(0)
+    at_rest(page).keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("lecture"))
+    page = at_rest(resize(page, 390, 844))
+    page.keyboard.press("b")
+    options = page.get_by_role("group", name="Choices").get_by_role("button")
+    expect(options.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_text(re.compile("[01] of 1 right so far"))).to_be_visible()
+    options.nth(0).click(force=True)  # it is known: nothing is answered twice
+    at_rest(page).keyboard.press("ArrowRight")
+    expect(heading).to_contain_text("4 ·")
+    expect(page.get_by_text(re.compile("[01] of 1 right so far"))).to_be_visible()
+    assert too_wide(at_rest(page)) <= 1 and serious(page) == []

@@ -1,0 +1,99 @@
+"""Outlier tokens: planted ones are found at their places, smooth norms have none, and masking keeps rows whole."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitcore.analysis.outliers import at_the_rim, cuts, mask_keys, outliers, share_on
+from vitcore.grid import Grid
+
+
+def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
+    """(L, T) norms as those of ordinary patches: log-normal around 20; class token and registers are anything."""
+    norms = 20 * np.exp(sigma * np.random.default_rng(seed).standard_normal((blocks, prefix + patches)))
+    norms[:, :prefix] = 900
+    return norms.astype(np.float32)
+
+
+def test_planted_outliers_are_found_where_they_are_and_from_when_on():
+    norms = spread(prefix=5)
+    norms[3:, 5 + 17] = 420
+    norms[4:, 5 + 255] = 210
+    norms[2, 5 + 90] = 130  # above the cut after one block only
+    norms[:, 5 + 40] = 45  # twice the others: none
+    seen = outliers(norms, 5)
+    assert seen.patches.tolist() == [17, 90, 255] and np.flatnonzero(seen.tokens).tolist() == [22, 95, 260]
+    assert seen.first[[17, 90, 255, 40]].tolist() == [3, 2, 4, 6]
+    assert seen.high.sum(1).tolist() == [0, 0, 1, 1, 2, 2]
+    assert seen.times[3, 17] == pytest.approx(420 / np.median(norms[3, 5:]))
+
+
+@pytest.mark.parametrize("sigma", [0, 1e-4, 0.05, 0.3, 0.8, 1.2])
+def test_smooth_norms_have_no_outliers_however_wide_they_spread(sigma):
+    patches = np.exp(sigma * np.linspace(-2.8, 2.8, 256))  # to 29 times the median: widest
+    assert not outliers(np.tile(patches, (2, 1)), 0).patches.size
+    assert not outliers(spread(sigma=min(sigma, 0.8)), 1).patches.size
+
+
+def test_the_cut_is_five_times_the_median_or_a_score_of_3_5():
+    assert cuts(np.array([1.0, 1, 1, 1, 1])) == pytest.approx(5)
+    logs = np.array([-2.0, -1, 0, 1, 2])  # median 0, median of absolute deviations 1
+    assert cuts(np.exp(logs)) == pytest.approx(np.exp(3.5 / 0.6745))
+
+
+@settings(max_examples=20, deadline=None)
+@given(scale=st.floats(1e-6, 1e6), seed=st.integers(0, 99))
+def test_the_unit_of_the_norms_does_not_matter(scale, seed):
+    norms = spread(seed=seed).astype(np.float64)
+    norms[2:, [9, 99]] *= 30
+    assert (outliers(scale * norms, 1).high == outliers(norms, 1).high).all()
+    assert outliers(norms, 1).patches.tolist() == [8, 98]
+
+
+def test_norms_of_zero_are_no_error():
+    assert not outliers(np.zeros((2, 10)), 1).patches.size
+
+
+def weights(*shape, seed=0):
+    w = np.exp(2 * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+    return w / w.sum(-1, keepdims=True)
+
+
+def test_masking_is_the_softmax_without_these_keys():
+    scores = np.random.default_rng(1).standard_normal((3, 7, 7)).astype(np.float32)
+    tokens = np.isin(np.arange(7), [2, 6])
+    left = np.where(tokens, -np.inf, scores)
+    expected = np.exp(left) / np.exp(left).sum(-1, keepdims=True)
+    masked = mask_keys(np.exp(scores) / np.exp(scores).sum(-1, keepdims=True), tokens)
+    assert masked == pytest.approx(expected, abs=1e-6)
+    assert (masked[..., tokens] == 0).all() and masked.sum(-1) == pytest.approx(1, abs=1e-6)
+    assert masked[:, 2].max() > 0  # a masked token still asks
+
+
+def test_without_a_token_to_mask_nothing_is_touched():
+    w = weights(2, 4, 4).astype(np.float16)
+    assert mask_keys(w, np.zeros(4, bool)) is w
+    with pytest.raises(ValueError, match="must be left"):
+        mask_keys(w, np.ones(4, bool))
+
+
+def test_rows_keep_their_sum_and_one_with_nothing_left_is_spread_evenly():
+    w = np.array([[0.0, 0, 1], [0.1, 0.1, 0.2], [0, 0, 0]], np.float32)  # the second: fused by the minimum, less than 1
+    masked = mask_keys(w, np.array([False, False, True]))
+    assert masked == pytest.approx(np.array([[0.5, 0.5, 0], [0.2, 0.2, 0], [0, 0, 0]]))
+
+
+def test_the_share_of_attention_on_tokens():
+    fused = weights(3, 5, 5)
+    rows, tokens = np.array([0.5, 0, 0.5, 0, 0]), np.array([False, True, False, False, True])
+    expected = [(0.5 * a[0, tokens] + 0.5 * a[2, tokens]).sum() for a in fused]
+    assert share_on(fused, tokens, rows) == pytest.approx(expected)
+    assert share_on(np.stack([mask_keys(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
+
+
+def test_corners_and_the_rim_are_counted():
+    grid = Grid(3, 4, 16)
+    assert at_the_rim([0, 3, 8, 11], grid) == (4, 4)
+    assert at_the_rim([1, 5, 6, 7], grid) == (0, 2)
+    assert at_the_rim(range(12), grid) == (4, 10)

@@ -1,0 +1,48 @@
+"""What is measured of a finished run, against numbers worked out by hand on weights put there for it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from vitcore.experiments import running
+from vitcore.experiments.experiment import Cell, ExperimentError
+from vitcore.experiments.measures import measure
+from vitcore.grid import Grid
+from vitcore.train.runs import files
+
+
+@pytest.fixture
+def run(tiny):
+    """A run of a ViT of one block, 12 wide, three heads, on digits of 4×4 patches of 2 px: six steps of eight."""
+    one = replace(tiny, cells=lambda quick: [Cell("one", (("stem", "1-D"),))])
+    (task,) = running.tasks(one, True, "digits", 1)
+    running.train(task)
+    return files.find(task.run, task.root)
+
+
+def test_what_a_run_cost_and_what_its_model_shows(run):
+    patches, width, classes = 16, 12, 10
+    tokens = patches + 1
+    macs = patches * 12 * width  # the embedding of 2×2×3 numbers
+    macs += (
+        tokens * width * (3 * width + width + 2 * 4 * width) + 2 * tokens**2 * width
+    )  # the block, and its two attention products
+    macs += width * classes
+    assert measure(run, ["training_gflop"])["training_gflop"] == pytest.approx(3 * 2 * macs * 8 * 6 / 1e9, rel=1e-9)
+
+    file = run.path / "model.safetensors"
+    weights = load_file(file)
+    weights["blocks.0.attn.qkv.weight"][: 2 * width] = 0  # no queries, no keys: every patch is attended to alike
+    weights["blocks.0.attn.qkv.bias"][: 2 * width] = 0
+    far_px = Grid(4, 4, 2).distances_px()
+    _, axes = np.linalg.eigh(np.exp(-((far_px / 6) ** 2)))
+    bumps = np.exp(-((far_px / 6) ** 2)) @ axes  # their cosines are those of bumps around each position
+    weights["pos_embed"][0, 1:] = bumps[:, -width:]
+    save_file(weights, file)
+    seen = measure(run, ["nearest_head", "mean_head", "position_correlation", "top1"])
+    assert seen["nearest_head"] == pytest.approx(100, abs=1e-3) and seen["mean_head"] == pytest.approx(100, abs=1e-3)
+    assert seen["position_correlation"] < -0.8, "nearer is more alike"
+    with pytest.raises(ExperimentError, match="has no speed at its end"):
+        measure(run, ["speed"])

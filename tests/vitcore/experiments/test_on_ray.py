@@ -1,0 +1,103 @@
+"""On a real Ray cluster of two workers, one of which is killed, an experiment ends with the CSV it has by itself."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from tests.vitcore.experiments.conftest import SHORT
+from vitcore.experiments import running
+from vitcore.experiments.experiment import ExperimentError
+from vitcore.experiments.on_ray import OnRay, check_address, needs, together
+from vitcore.shell.cli import main
+from vitcore.train.recipes.recipe import changed
+from vitcore.train.runs import files
+
+LONG = changed(SHORT, {"steps": 400, "save_every_steps": 20})  # long enough to be met at work
+
+
+def test_without_ray_one_sentence_says_how_to_get_it(tiny, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["experiment", "tiny", "--quick", "--on", "ray"]) == 2
+    assert capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not files.RUNS.exists()
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
+    ray = SimpleNamespace(
+        is_initialized=lambda: False, init=pytest.fail
+    )  # it would wait more than a minute, and end Python
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        check_address(address)
+        check_address(f"ray://{address}")
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(ExperimentError, match=rf"^No Ray cluster answers at {address}, .* unset RAY_ADDRESS\.$"):
+        next(OnRay()([None]))
+    for left_to_ray in ("", "auto", "local", "nonsense"):
+        check_address(left_to_ray)
+
+
+def test_a_cell_asks_for_what_a_machine_has():
+    small, large, two_gpus = {"CPU": 4.0}, {"CPU": 16.0, "memory": 1e9}, {"CPU": 24.0, "GPU": 2.0}
+    assert needs([small, large], one_thread=True) == (1, 0) and needs([small, large], one_thread=False) == (4, 0)
+    assert needs([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
+    assert needs([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
+    assert together([]) == {} and together([{"cores": 2}, {"cores": 2}]) == {"cores": 2}
+    assert together([{"cpu": "A", "cores": 2}, {"cpu": "B", "cores": 2}]) == {"cpu": "A, B", "cores": 2}
+
+
+@pytest.fixture
+def two_workers():
+    """A cluster of two machines with a core each, both here."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    OnRay()  # as the shell does first: it sets what Ray reads
+    cluster = Cluster(True, True, head_node_args={"num_cpus": 1, "include_dashboard": False}, shutdown_at_exit=False)
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    yield ray
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def kill_one_at_work(killed: list[tuple[str, int, int]]) -> None:
+    """The first process that is met training between two of its checkpoints: (its run, its id, the step)."""
+    end = time.monotonic() + 120
+    while not killed and time.monotonic() < end:
+        for folder in files.all_runs():
+            if (said := files.status(folder))["state"] == "running" and said["step"] > 30 and folder.has_checkpoint:
+                os.kill(said["pid"], signal.SIGKILL)
+                killed.append((folder.id, said["pid"], said["step"]))
+                return
+        time.sleep(0.01)
+
+
+@pytest.mark.slow  # a cluster takes seconds to start, each worker some to import torch
+def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_workers):
+    longer, killed = replace(tiny, base=lambda quick: LONG), []
+    watch = threading.Thread(target=kill_one_at_work, args=(killed,))
+    watch.start()
+    on_ray = OnRay()
+    spread = running.run(
+        longer, True, 2, tmp_path / "ray", show=lambda line: None, finish=on_ray, hardware=on_ray.hardware
+    ).read_bytes()
+    watch.join()
+    assert killed, "no worker was met at work"
+    pids = {files.status(folder)["pid"] for folder in files.all_runs()}
+    assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
+    monkeypatch.setattr(files, "RUNS", tmp_path / "alone")
+    assert running.run(longer, True, 2, tmp_path / "here", show=lambda line: None).read_bytes() == spread
+
+    # what stops a cell is said as it is by itself, and what was measured is whole
+    (files.RUNS / "tiny-quick-none-2").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ExperimentError, match=r"on Ray: .*tiny-quick-none-2"):
+        running.run(longer, True, 3, tmp_path / "here", show=lambda line: None, finish=on_ray)
+    assert (tmp_path / "here" / "tiny.csv").read_bytes() == spread

@@ -1,0 +1,322 @@
+"""The quiz: every answer computed once more in another way, the same questions for a seed, no ties, and nothing told too early."""
+
+import json
+import re
+import tomllib
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from models import model_file
+from scipy.spatial.distance import cdist
+
+import vitcore
+from tests.conftest import ROOT, SAMPLES
+from vitcore.forward.exchanged import with_parts
+from vitcore.forward.recording import predict, to_input
+from vitcore.models import zoo
+from vitcore.quiz import answers, drawing, handout, heads, maps, marks, material, pixels, weights
+from vitcore.quiz.question import UNLIKE, Choice, Picture, difference, judged
+from vitcore.shell import cli
+from vitcore.translation import speaking
+
+PHOTO = SAMPLES / "cat.jpg"
+MODELS = {
+    "shipped": None, "no class token": {"class_token": False, "global_pool": "avg", "fc_norm": False},
+    "registers": {"reg_tokens": 4},
+}  # fmt: skip
+
+
+class Truth:
+    """What a model does with a photo, worked out without the quiz's own arithmetic."""
+
+    def __init__(self, vit, m) -> None:
+        self.vit, self.m, self.grid = vit, m, vit.grid
+        self.rec = vitcore.record(vit, PHOTO, maps=range(vit.blocks))
+        high, wide = vit.grid.step_px
+        places = [(row * high, col * wide) for row in range(vit.grid.rows) for col in range(vit.grid.cols)]
+        self.apart = cdist(places, places)  # of pixels
+        self.far_px, self.recorded = cache(self._far_px), cache(self._recorded)
+        self.maps = np.stack([self.rec.maps[block] for block in range(vit.blocks)]).astype(float)  # (L, H, T, T)
+
+    def _far_px(self, block: int, head: int) -> float:
+        """Mean over patches of the distance of what one attends to, of patches alone."""
+        weights = self.maps[block, head, self.grid.prefix :, self.grid.prefix :]
+        return float(((weights * self.apart).sum(1) / weights.sum(1)).mean())
+
+    def share(self, block: int, head: int) -> float:
+        return float(self.maps[block, head, self.grid.prefix :, : self.grid.prefix].sum(-1).mean())
+
+    def reads(self, rec, block: int) -> np.ndarray:
+        """(N,) of the class token, or of the mean of all patches."""
+        mean = rec.maps[block].astype(float).mean(0)
+        row = mean[0] if self.vit.readout == "class token" else mean[self.grid.prefix :].mean(0)
+        return row[self.grid.prefix :]
+
+    def rollout(self) -> np.ndarray:
+        product = np.eye(self.grid.tokens)
+        for block in self.maps.mean(1):
+            both = (block + np.eye(len(block))) / 2
+            product = both / both.sum(-1, keepdims=True) @ product
+        row = product[0] if self.vit.readout == "class token" else product[self.grid.prefix :].mean(0)
+        return row[self.grid.prefix :].reshape(self.grid.rows, self.grid.cols)
+
+    def cosine(self, one: int, other: int) -> float:
+        table = zoo.positions(self.vit).astype(float)
+        return float(table[one] @ table[other] / np.sqrt((table[one] ** 2).sum() * (table[other] ** 2).sum()))
+
+    @torch.inference_mode()
+    def stopped(self, depth: int) -> str:
+        """What a model of so many blocks answers."""
+        module = with_parts(self.vit.module, blocks=self.vit.module.blocks[:depth])
+        return self.vit.labels[int(module(to_input(self.vit, self.rec.seen.pixels))[0].argmax())]
+
+    def _recorded(self, title: str):
+        names = {row["title"]: row["id"] for row in material.samples()}
+        return vitcore.record(self.vit, SAMPLES / f"{names[title]}.jpg", maps=[self.vit.blocks - 1])
+
+
+@pytest.fixture(scope="module")
+def asked(shipped):
+    return material.look(shipped, PHOTO, 7)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def truth(request, asked, make_vit) -> Truth:
+    changes = MODELS[request.param]
+    m = asked if changes is None else material.look(make_vit(**changes), PHOTO, 7)
+    return Truth(m.vit, m)
+
+
+def number_in(pattern: str, said: str) -> int:
+    return int(re.search(pattern, said)[1])
+
+
+def patches_of(question) -> list[int]:
+    return [number_in(r"^patch (\d+)", choice.told) for choice in question.choices]
+
+
+def heads_of(question) -> list[tuple[int, int]]:
+    found = [re.search(r"layer (\d+), head (\d+)", f"{c.words} {c.told}") for c in question.choices]
+    return [(int(one[1]), int(one[2])) for one in found]
+
+
+def outlined(truth, question) -> int:
+    """The patch around which the photo was drawn on."""
+    changed = np.argwhere((question.pictures[0].pixels != truth.m.own.picture).any(-1))
+    (top, left), (bottom, right), high, wide = changed.min(0), changed.max(0), *truth.m.own.picture.shape[:2]
+    grid = truth.vit.patches
+    return grid.patch(int((top + bottom) / 2 / high * grid.rows), int((left + right) / 2 / wide * grid.cols))
+
+
+def best(numbers, lowest: bool = False) -> int:
+    """The place of the highest (lowest) number, which is the only one of its kind."""
+    order = np.argsort(numbers)[:: 1 if lowest else -1]
+    assert numbers[order[0]] != numbers[order[1]]
+    return int(order[0])
+
+
+def of_component(truth, question) -> int:
+    kernel = zoo.first_kernel(truth.vit).astype(float)
+    share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
+    places = [number_in(r"component (\d+)", choice.told) - 1 for choice in question.choices]
+    assert all(
+        f"{share[at] / share.sum():.1%}" in choice.told for at, choice in zip(places, question.choices, strict=True)
+    )
+    return best([share[at] for at in places])
+
+
+def of_whose(truth, question) -> int:
+    """Whose attention is the picture that is shown, cell by cell?"""
+    block, head = number_in(r"layer (\d+)", question.sentence), number_in(r"head (\d+)", question.sentence)
+    grid, prefix = truth.grid, truth.grid.prefix
+    rows = [truth.maps[block, head, prefix + patch, prefix:] for patch in patches_of(question)]
+    shown = [difference(marks.cells(grid.to_map(row)), question.pictures[0].pixels) for row in rows]
+    assert min(shown) < 0.01
+    return best(shown, lowest=True)
+
+
+def of_settles(truth, question) -> int:
+    said = [truth.stopped(depth) for depth in range(truth.vit.blocks + 1)]
+    wrong = [depth for depth, label in enumerate(said) if label != said[-1]]
+    return [choice.words for choice in question.choices].index(f"after layer {max(wrong)}")
+
+
+def of_class(truth, question) -> int:
+    label = re.search("“(.*)”", question.sentence)[1]
+    p = []
+    for choice in question.choices:
+        logits = torch.from_numpy(truth.recorded(choice.picture.alt).logits.copy())
+        p.append(float(torch.softmax(logits.double(), 0)[truth.vit.labels.index(label)]))
+    return best(p)
+
+
+def of_map(truth, question) -> int:
+    """Of which photo is the map that is shown?"""
+    last, grid = truth.vit.blocks - 1, truth.grid
+    drawn = [marks.cells(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices]
+    return best([difference(one, question.pictures[0].pixels) for one in drawn], lowest=True)
+
+
+def of_photo(truth, question) -> int:
+    own = marks.cells(truth.grid.to_map(truth.reads(truth.rec, truth.vit.blocks - 1)))
+    return best([difference(choice.picture.pixels, own) for choice in question.choices], lowest=True)
+
+
+def of_rollout(truth, question) -> int:
+    own = marks.heat(truth.m.own.picture, truth.rollout())
+    apart = [difference(choice.picture.pixels, own) for choice in question.choices]
+    assert min(apart) < 0.5
+    return best(apart, lowest=True)
+
+
+def of_lens(truth, question) -> int:
+    said = truth.stopped(number_in(r"layer (\d+)", question.sentence) + 1)
+    return [choice.words for choice in question.choices].index(said)
+
+
+AGAIN = {
+    pixels.crop: lambda t, q: patches_of(q).index(outlined(t, q)),
+    pixels.number: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
+    weights.component: of_component,
+    weights.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
+    weights.like_place: lambda t, q: best([t.cosine(int(q.address["position"]), patch) for patch in patches_of(q)]),
+    heads.nearest: lambda t, q: best([t.far_px(*place) for place in heads_of(q)], lowest=True),
+    heads.farthest: lambda t, q: best([t.far_px(*place) for place in heads_of(q)]),
+    heads.nearest_layer: lambda t, q: best(
+        [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True),
+    heads.whose: of_whose,
+    heads.sink: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
+    maps.attended: lambda t, q: best([t.reads(t.rec, t.vit.blocks - 1)[patch] for patch in patches_of(q)]),
+    maps.rollout: of_rollout,
+    maps.map_of_photo: of_photo,
+    maps.photo_of_map: of_map,
+    answers.settles: of_settles,
+    answers.lens_says: of_lens,
+    answers.answer: lambda t, q: [c.words for c in q.choices].index(t.vit.labels[int(predict(t.vit, t.rec.seen.pixels).argmax())]),
+    answers.photo_for_class: of_class,
+}  # fmt: skip
+
+
+def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subtests):
+    assert {ask for ask, _ in drawing.KINDS} == AGAIN.keys()
+    asked = 0
+    for ask, again in AGAIN.items():
+        question = ask(truth.m, material.generator(0, ask.__name__))
+        if question is None:
+            continue
+        asked += 1
+        with subtests.test(ask.__name__):
+            assert again(truth, question) == question.right
+            shown = [choice.picture.pixels for choice in question.choices if choice.picture]
+            answer = question.choices[question.right]
+            others = [choice for choice in question.choices if choice is not answer]
+            ahead = min(abs(answer.number - other.number) for other in others)
+            assert question.margin == pytest.approx(ahead) and ahead > 0
+            assert not shown or all(
+                difference(answer.picture.pixels, other.picture.pixels) >= UNLIKE for other in others
+            )
+    assert asked >= (16 if truth.vit.blocks == 12 else 11), "of a trained model nearly all can be asked"
+
+
+def written(quiz) -> list:
+    """All of a quiz that can be compared."""
+    return [
+        (q.kind, q.sentence, q.right, q.why, dict(q.address), [(c.words, c.told, c.picture and c.picture.pixels.tobytes())
+                                                              for c in q.choices], [p.pixels.tobytes() for p in q.pictures])
+        for q in quiz.questions
+    ]  # fmt: skip
+
+
+def test_a_seed_gives_the_same_quiz_and_another_seed_another(asked, shipped):
+    quiz = drawing.draw(asked, 7)
+    assert written(drawing.draw(material.look(shipped, PHOTO, 7), 7)) == written(quiz)
+    assert len(quiz.questions) == drawing.QUESTIONS == len({q.kind for q in quiz.questions})
+    others = [drawing.draw(asked, seed) for seed in (8, 9)]
+    assert len({"".join(q.letter for q in one.questions) for one in (quiz, *others)}) == 3
+    with speaking(tomllib.loads((ROOT / "app/text/zh-CN/vitcore.toml").read_text(encoding="utf-8"))):
+        chinese = drawing.draw(asked, 7)
+    assert [(q.kind, q.right, q.address) for q in chinese.questions] == [
+        (q.kind, q.right, q.address) for q in quiz.questions
+    ]
+    assert not any(q.sentence == other.sentence for q, other in zip(quiz.questions, chinese.questions, strict=True))
+
+
+def test_what_has_no_clear_answer_is_not_asked(asked):
+    def ask(numbers, least=0.1, pictures=(1, 2, 3), words=("", "", "")):
+        drawn = [Picture(np.full((4, 4, 3), 50 * p, np.uint8), "") if p else None for p in pictures]
+        choices = [Choice(w, n, "", p) for w, n, p in zip(words, numbers, drawn, strict=False)]
+        return judged("kind", "Which?", choices, "Because.", least=least, page="patches")
+
+    assert ask([1, 0.8, 0.5]).right == 0 and ask([1, 0.8, 0.5]).margin == pytest.approx(0.2)
+    assert ask([1, 1, 0.5], least=0).margin == 0, "zero is a margin where none is asked for"
+    assert ask([1, 0.95, 0.5]) is None and ask([1, 1, 0.5]) is None and ask([1, float("nan"), 0.5]) is None
+    assert ask([1, 0.5]) is None, "two choices are no quiz"
+    assert ask([1, 0.8, 0.5], pictures=(1, 2, 2)) is None, "two look the same"
+    assert ask([1, 0.8, 0.5], pictures=(0, 0, 0), words=("a", "b", "a")) is None, "two read the same"
+    alike = replace(asked, cosine=np.ones_like(asked.cosine))
+    rng = material.generator(0)
+    assert weights.place_of_tile(alike, rng) is None and weights.like_place(alike, rng) is None
+    flat = replace(asked.rec.seen, pixels=np.full_like(asked.rec.seen.pixels, 90))
+    assert pixels.crop(replace(asked, rec=replace(asked.rec, seen=flat)), rng) is None
+    same = replace(asked, others=(replace(asked.own, title="Another"),) * 3)
+    assert maps.photo_of_map(same, rng) is None and maps.map_of_photo(same, rng) is None
+    assert answers.photo_for_class(same, rng) is None
+    sure = replace(asked, by_depth=np.tile(asked.by_depth[-1], (13, 1)))
+    assert answers.settles(sure, rng) is None and answers.lens_says(sure, rng) is None
+    even = replace(asked.rec, distance_renormalised_px=np.full_like(asked.rec.distance_px, 60))
+    level = replace(asked, rec=even)
+    assert [ask(level, rng) for ask in (heads.nearest, heads.farthest, heads.nearest_layer)] == [None] * 3
+
+
+def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make_vit):
+    import timm
+
+    network = zoo.wrap(timm.create_model("test_resnet", num_classes=10).eval(), "network")
+    m = material.look(network, PHOTO, 1)
+    quiz = drawing.draw(m, 1)
+    assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10
+    assert "Fewer than 10" in handout.few(quiz) and handout.few(quiz) in handout.handout(m, quiz).decode()
+    nowhere = make_vit(pos_embed="none")
+    quiz = drawing.draw(material.look(nowhere, PHOTO, 1), 1)
+    assert len(quiz.questions) == 10 and not any(q.page == "positions" for q in quiz.questions)
+    assert handout.few(quiz) == ""
+
+
+def test_the_handout_tells_no_answer_before_its_last_page(asked):
+    quiz = drawing.draw(asked, 7)
+    page = handout.handout(asked, quiz).decode()
+    assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), (
+        "it needs nothing else"
+    )
+    questions, _, last = page.partition('id="answers"')
+    assert questions.count('<section class="question">') == 10 and last.count("<section") == 0
+    assert ".answers { margin-top: 3rem; break-before: page; }" in page
+    shown = re.split('<section class="question">', questions)[1:]
+    for question, html in zip(quiz.questions, shown, strict=True):
+        telling = [question.why, *(choice.told for choice in question.choices if choice.told)]
+        assert not any(said in html for said in telling)
+        rows = re.findall("<li>.*?</li>", html, re.S)
+        assert len(rows) == len(question.choices)
+        bare = {re.sub(r'(src|alt|width|height)="[^"]*"|<b>.</b>[^<]*', "", row) for row in rows}
+        assert len(bare) == 1, "no choice is marked up as another is not"
+    words = re.sub("<[^>]+>", " ", last)
+    assert all(
+        f"{q.letter}  {q.why}"[:20] in re.sub(r"\s{2,}", "  ", words).replace("&#39;", "'") for q in quiz.questions
+    )
+    assert "--seed 7" in words
+
+
+def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
+    model_file(tmp_path / "mine.safetensors")
+    given = ["quiz", str(PHOTO), "--model", str(tmp_path / "mine.safetensors"), "--seed", "2"]
+    assert cli.main([*given, "--out", str(tmp_path / "new" / "quiz.html")]) == 0
+    page = (tmp_path / "new" / "quiz.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert cli.main([*given, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert page.count('<section class="question">') == len(said["questions"]) > 5 and said["seed"] == 2
+    assert all(one["why"] in re.sub("&#39;", "'", page) for one in said["questions"] if "“" not in one["why"])
+    assert cli.main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err

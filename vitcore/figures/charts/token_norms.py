@@ -1,0 +1,282 @@
+"""Norms of tokens drawn (arXiv 2309.16588 Fig. 3 and 4): on the photo, as a histogram with its cut, over depth, layer by layer.
+
+Axes of norms are logarithmic: they are drawn as powers of ten on an even axis, for bars cannot be printed on any other.
+Shapes: L blocks, T tokens = prefix + N patches.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcore.figures.attention import MOST_CELLS, fitted, label
+from vitcore.figures.theme import (
+    CATEGORICAL,
+    INK,
+    PINNED,
+    SEQUENTIAL,
+    Mode,
+    Part,
+    colour,
+    figure,
+    hover_cells,
+    mosaic,
+    note,
+    outline,
+    picture,
+    rgb,
+    scale_bar,
+)
+from vitcore.grid import Grid
+from vitcore.translation import say
+
+MARK = "#4FC3D9"  # around an outlier: seen on every colour of the scale
+OPACITY = 0.6  # of the norms over the photo
+BINS = 48
+MOST_MARKS = 2000  # outlines that are drawn
+MOST_LINES = 40  # outliers that have a line of their own, those with the highest norms
+FRAME_PX = 8  # of a frame, a patch
+STRIP_PX = 150  # of a small map, its longer side, at least
+OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patches; registers have the third
+
+
+class Norms(Protocol):
+    """What is drawn: see `analysis.outliers.Outliers`."""
+
+    @property
+    def norms(self) -> NDArray: ...
+    @property
+    def prefix(self) -> int: ...
+    @property
+    def cuts(self) -> NDArray: ...
+    @property
+    def medians(self) -> NDArray: ...
+    @property
+    def high(self) -> NDArray: ...
+    @property
+    def patches(self) -> NDArray: ...
+    @property
+    def times(self) -> NDArray: ...
+
+
+def norm_map(
+    outliers: Norms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
+) -> go.Figure:
+    """The patches' norms after a block on the photo in grey, as multiples of their median; outliers are outlined."""
+    size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
+    top = max(float(outliers.cuts[block] / outliers.medians[block]), float(times.max()))
+    photo = np.asarray(fitted(pixels).convert("L").convert("RGB"))
+    parts = [picture(photo, size), picture(colour(times, SEQUENTIAL, 0, top), size, OPACITY, smooth=False)]
+    if grid.patches <= MOST_CELLS:
+        parts.append(hover_cells(_told(outliers, block, grid), size))
+    unit = say("norm, × median")
+    high = np.flatnonzero(outliers.high[block])
+    about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
+                cut=f"{outliers.cuts[block]:.3g}")  # fmt: skip
+    return figure(
+        [*parts, scale_bar(SEQUENTIAL, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
+        shapes=[_around(int(patch), grid) for patch in high],
+    )  # fmt: skip
+
+
+def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: float = 3) -> Part:
+    row, col = grid.row_col(patch)
+    return outline(place[0] + col, place[1] + row, 1, 1, MARK, width)
+
+
+def _told(outliers: Norms, block: int, grid: Grid) -> list[list[str]]:
+    """What pointing at a patch says."""
+    plain = say("patch {patch} (row {row}, column {col}): norm {norm}, {times} times the median")
+    above = plain + " · " + say("outlier")
+    norms, times = outliers.norms[block, outliers.prefix :], outliers.times[block]
+    said = [
+        (above if outliers.high[block, patch] else plain).format(
+            patch=patch, row=patch // grid.cols, col=patch % grid.cols, norm=f"{norms[patch]:.3g}", times=f"{times[patch]:.3g}"
+        )
+        for patch in range(grid.patches)
+    ]  # fmt: skip
+    return [said[row * grid.cols : (row + 1) * grid.cols] for row in range(grid.rows)]
+
+
+def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> go.Figure:
+    """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
+    norms, ink = outliers.norms[block].astype(np.float64), INK[mode]
+    patches, cut, low, high = norms[outliers.prefix :], float(outliers.cuts[block]), *_span(norms, outliers.cuts[block])
+    edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
+    middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
+    traces = []
+    for above, ink_of, name in ((False, CATEGORICAL[0], say("patches")), (True, PINNED, say("outlier tokens"))):
+        counts, _ = np.histogram(np.log10(patches[(patches > cut) == above].clip(1e-30)), edges)
+        some = counts > 0
+        told = [
+            say("{count} {count:patch|patches} with norms from {low} to {high}", count=int(c),
+                low=f"{10**a:.3g}", high=f"{10**b:.3g}")
+            for c, a, b in zip(counts[some], edges[:-1][some], edges[1:][some], strict=True)
+        ]  # fmt: skip
+        traces.append({"type": "bar", "orientation": "h", "x": counts[some].tolist(), "y": middles[some].tolist(), "width": width,
+                       "marker": {"color": ink_of, "line": {"width": 0}}, "name": name, "hovertext": told,
+                       "hovertemplate": "%{hovertext}<extra></extra>"})  # fmt: skip
+    most = max(1, *(max(trace["x"], default=0) for trace in traces))
+    traces += [_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False)]
+    over = patches > cut
+    said = [note(str(c), c + most / 60, y, 13, PINNED) for c, y in zip(traces[1]["x"], traces[1]["y"], strict=True)]
+    rule = note(say("cut: {cut}", cut=f"{cut:.3g}"), 1, np.log10(cut), 13, ink["text"], xref="paper", xanchor="right",
+                yanchor="bottom")  # fmt: skip
+    return figure(
+        traces, say("How many patches have which norm"), mode, 580,
+        say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,
+            median=f"{outliers.medians[block]:.3g}", count=int(over.sum())),
+        x={"title": {"text": say("patches")}, "range": [0, 1.06 * most]}, y=_axis(low, high),
+        shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": np.log10(cut), "y1": np.log10(cut), "yref": "y",
+                 "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
+        annotations=[rule, *said], bargap=0, barmode="overlay", **_legend(len(names) > 0),
+    )  # fmt: skip
+
+
+def norms_by_depth(
+    outliers: Norms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None
+) -> go.Figure:
+    """The norm with which outliers, the other patches and the tokens before them leave each block, with the cut."""
+    norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK[mode]
+    patches, chosen = norms[:, outliers.prefix :], outliers.patches
+    others = np.delete(patches, chosen, axis=1)
+    low, high = _span(norms, outliers.cuts)
+
+    def line(values: NDArray, name: str, color: str, width: float = 2, **more: Any) -> Part:
+        shown = [f"{value:.3g}" for value in values]
+        told = say("layer {layer}: {name}, norm {norm}", layer="%{x}", name=name, norm="%{hovertext}")
+        return {"type": "scatter", "mode": "lines", "x": layers, "y": np.log10(values.clip(1e-30)).tolist(), "name": name,
+                "hovertext": shown, "hovertemplate": told + "<extra></extra>",
+                "line": {"color": color, "width": width} | more}  # fmt: skip
+
+    traces = [
+        line(np.median(others, 1), say("other patches, median"), CATEGORICAL[0], 3),
+        line(others.max(1), say("other patches, largest"), CATEGORICAL[0], 1.2),
+        line(outliers.cuts, say("cut"), ink["soft"], 1.5, dash="dash"),
+    ]
+    if len(chosen):
+        largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MOST_LINES]
+        traces.append(_together(patches[:, largest], largest.tolist()))
+    for name, values in zip(names, norms.T, strict=False):
+        color, symbol = _looks(name)
+        traces.append(
+            line(values, _called(name), color) | _grouped(name) | {"mode": "lines+markers",
+            "marker": {"color": color, "symbol": symbol, "size": 8}}
+        )  # fmt: skip
+    marker = {"type": "line", "x0": at, "x1": at, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain",
+              "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip
+    return figure(
+        traces, say("Norms over depth"), mode, 460, say("as the tokens leave each layer; logarithmic"),
+        x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if len(layers) <= 12 else 2,
+           "range": [-0.4, len(layers) - 0.6]},
+        y=_axis(low, high), shapes=[] if at is None else [marker], **_legend(True),
+    )  # fmt: skip
+
+
+def _together(norms: NDArray, patches: list[int]) -> Part:
+    """The lines (L, K) of some patches as one trace, with gaps between them."""
+    told = say("layer {layer}: patch {patch}, norm {norm}")
+    gap = np.full((1, norms.shape[1]), np.nan)
+    y = np.concatenate([np.log10(norms.clip(1e-30)), gap]).T.ravel()
+    said = [told.format(layer=layer, patch=patch, norm=f"{norms[layer, k]:.3g}") if layer < len(norms) else ""
+            for k, patch in enumerate(patches) for layer in range(len(norms) + 1)]  # fmt: skip
+    return {"type": "scatter", "mode": "lines", "x": np.tile(np.arange(len(norms) + 1.0), len(patches)), "y": y,
+            "name": say("outlier tokens"), "hovertext": said, "hovertemplate": "%{hovertext}<extra></extra>",
+            "line": {"color": PINNED, "width": 2}}  # fmt: skip
+
+
+def norm_frames(outliers: Norms, grid: Grid) -> NDArray[np.uint8]:
+    """The same maps as pictures of one scale, (L, height, width, 3), to be laid over the photo one after the other."""
+    times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
+    made = colour(times, SEQUENTIAL, 0, strip_top(outliers)).repeat(FRAME_PX, 1).repeat(FRAME_PX, 2)
+    for layer, patch in np.argwhere(outliers.high):
+        row, col = (FRAME_PX * place for place in grid.row_col(int(patch)))
+        cell = made[layer, row : row + FRAME_PX, col : col + FRAME_PX]
+        cell[[0, -1]] = cell[:, [0, -1]] = rgb(MARK)
+    return made
+
+
+def strip_top(outliers: Norms) -> float:
+    """The top of the one scale of all layers, as a multiple of the median: the largest, or the lowest cut."""
+    return max(float((outliers.cuts / outliers.medians).min()), float(outliers.times.max()))
+
+
+def norm_strip(outliers: Norms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> go.Figure:
+    """The norms of the patches after every block on small photos, on one scale, outliers outlined."""
+    times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
+    cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
+    top = strip_top(outliers)
+    tiles = colour(times, SEQUENTIAL, 0, top).repeat(zoom, 1).repeat(zoom, 2)
+    under = fitted(pixels).convert("L").convert("RGB").resize((tiles.shape[2], tiles.shape[1]))
+    tiles = np.round(OPACITY * tiles + (1 - OPACITY) * np.asarray(under, np.float32)).astype(np.uint8)
+    drawn = mosaic(tiles, cols, gutter=zoom)
+    size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
+    places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
+    said = [  # in the middle: outliers are often in corners
+        label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y)
+        | {"xanchor": "center"}
+        for layer, (x, y) in enumerate(places)
+    ]
+    marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MOST_MARKS]]
+    unit = say("norm, × median")
+    return figure(
+        [picture(drawn, size, smooth=False), scale_bar(SEQUENTIAL, 0, top, unit)], say("Norms layer by layer"), mode,
+        round(90 + 860 * size[1] / size[0]), say("with the number of outliers"), size=size, annotations=said, shapes=marks,
+    )  # fmt: skip
+
+
+def _span(norms: NDArray, cut: Any) -> tuple[float, float]:
+    """Where an axis of norms begins and ends."""
+    some = norms[norms > 0]
+    return float(some.min(initial=np.min(cut))) / 1.25, float(max(some.max(initial=0), np.max(cut))) * 1.25
+
+
+def _axis(low: float, high: float) -> Part:
+    """An axis of norms: powers of ten on an even axis, with 1, 2, 5, 10, 20 … written on it."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    steps = (1, 2, 5) if np.log10(high / low) < 3.5 else (1,)
+    ticks = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+    return {"title": {"text": say("norm")}, "range": [np.log10(low), np.log10(high)], "tickvals": np.log10(ticks).tolist(),
+            "ticktext": [f"{tick:g}" for tick in ticks]}  # fmt: skip
+
+
+def _mark(name: str, norm: float, x: float) -> Part:
+    """A token that is no patch, by its norm."""
+    color, symbol = _looks(name)
+    return {
+        "type": "scatter", "mode": "markers", "x": [x], "y": [float(np.log10(max(norm, 1e-30)))],
+        "marker": {"color": color, "symbol": symbol, "size": 12}, "hovertext": [f"{norm:.3g}"],
+        "hovertemplate": _called(name) + ": %{hovertext}<extra></extra>",
+    } | _grouped(name)  # fmt: skip
+
+
+def _kind(name: str) -> str:
+    return name.partition(" ")[0]
+
+
+def _called(name: str) -> str:
+    """A token that is no patch, by its name in `forward.block_numbers.prefix_names`, in the reader's language."""
+    if _kind(name) == "register":
+        return say("register {number}", number=name.partition(" ")[2])
+    return say("distillation token") if name == "distillation" else say("class token")
+
+
+def _grouped(name: str) -> Part:
+    """How the legend names it: all registers at once."""
+    several = _kind(name) == "register"
+    return {"name": say("registers") if several else _called(name), "legendgroup": _kind(name),
+            "showlegend": not several or name == "register 0"}  # fmt: skip
+
+
+def _looks(name: str) -> tuple[str, str]:
+    """Colour and symbol of a token that is no patch."""
+    return CATEGORICAL[OTHERS.get(_kind(name), 3)], "square" if _kind(name) == "register" else "diamond"
+
+
+def _legend(shown: bool) -> dict[str, Any]:
+    return {"margin": {"l": 62, "b": 104 if shown else 52, "t": 72, "r": 16}, "showlegend": shown,
+            "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02,
+                       "font": {"size": 13}}}  # fmt: skip
