@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
 
 HERE = Path(__file__).parent
+SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last
+KEPT = 4
 
 
 def source(name: str) -> str:
@@ -27,9 +29,17 @@ def address(data: bytes, mime: str, place: str) -> str:
     """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use.
 
     It fetches them once; in a component's message they would be written and sent again at every run of the page. The address
-    is relative: Streamlit's begins at the root, and the app may be served from below it.
+    is relative: Streamlit's begins at the root, and the app may be served from below it. What a place held last stays for a
+    few runs of the page's part: over a slow line the browser hears of it when a later run has replaced it already.
     """
-    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}").removeprefix("/")
+    slots = st.session_state.setdefault(SLOTS, {}).setdefault(place, {})
+    content = zlib.crc32(data)
+    if content in slots:
+        slot = slots.pop(content)
+    else:
+        slot = len(slots) if len(slots) < KEPT else slots.pop(next(iter(slots)))
+    slots[content] = slot
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
 
 
 @lru_cache(maxsize=64)  # a few in each language

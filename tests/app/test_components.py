@@ -1,11 +1,18 @@
-"""The components of the app: what a person can use has its name before any script has run, and a choice is not undone."""
+"""The components of the app: what a person can use has its name before any script has run, a choice is not undone, and what
+was sent is there when a slow line asks for it.
+"""
 
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
+from streamlit import runtime
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.testing.v1 import AppTest
 from visitor import App
 
+from app.components import KEPT, address
 from app.components.choices import KEY, Choice
 from app.menu import PAGES
 
@@ -128,3 +135,27 @@ def test_the_address_keeps_what_was_touched_while_python_wrote_it(chosen):
     chosen.run()
     del chosen.query_params["kept"]  # an older address that came late
     assert chosen.run().query_params == {"kept": "5", "token": "74"}
+
+
+def test_what_a_later_run_has_replaced_can_still_be_fetched(monkeypatch):
+    files = MemoryMediaFileStorage("/media")
+    manager = MediaFileManager(files)
+    monkeypatch.setattr(runtime, "get_instance", lambda: SimpleNamespace(media_file_mgr=manager))
+
+    def sent(data: bytes, place: str = "strip") -> str:
+        url = address(data, "application/octet-stream", place)
+        manager.remove_orphaned_files()  # as at the end of a run
+        return url
+
+    def there(url: str) -> bool:
+        return url.rpartition("/")[2].partition(".")[0] in manager._file_metadata
+
+    other = sent(b"another place", "photo")
+    first, second = sent(b"pinned 74"), sent(b"who attends to 74")
+    assert there(first) and there(second) and first != second
+    assert [sent(b"pinned 74") for _ in range(2 * KEPT)] == [first] * 2 * KEPT and there(
+        second
+    )  # it takes no more room
+    later = [sent(b"%d" % i) for i in range(KEPT)]
+    assert all(map(there, later)) and there(other)
+    assert not there(first) and not there(second) and len(manager._file_metadata) == KEPT + 1
