@@ -19,7 +19,7 @@ from visitor import App
 import vitcore
 from app import texts
 from app.furniture import copy_link
-from app.state import session, zip_of_photos
+from app.state import report_zip, session
 from vitcore.analysis import filters
 from vitcore.figures import print_figure
 from vitcore.models import zoo
@@ -175,7 +175,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
 
 
 def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
-    go_on = zip_of_photos.go_on
+    go_on = report_zip.go_on
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -183,7 +183,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
             yield next(go_on(one))
             one.stopped = True  # what the button does, in the run that interrupts this one
 
-        patch.setattr(zip_of_photos, "go_on", stopped_after_one)
+        patch.setattr(report_zip, "go_on", stopped_after_one)
         button(app, "begin").fine()
     assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
     assert "zip" not in [d.key for d in app.at.get("download_button")]
@@ -192,7 +192,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
 
 
 def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
-    seen, go_on = [], zip_of_photos.go_on
+    seen, go_on = [], report_zip.go_on
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -201,7 +201,7 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
             yield seen[-1]
             one.stopped = True
 
-        patch.setattr(zip_of_photos, "go_on", stopped_after_one)
+        patch.setattr(report_zip, "go_on", stopped_after_one)
         button(app, "begin").fine()
     button(app, "go_on").fine()
     assert seen == [1] and folders(app) == {"cat", "crab"}
@@ -213,10 +213,10 @@ def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
     """Two runs of the page at once: the older one, in the middle of a photo, finds that it is no longer the newest."""
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(zip_of_photos.st, "session_state", {})
-        zip_of_photos.begin("tiny", session.sample_files(), takeaway_settings(), True)
-        one = zip_of_photos.batch()
-    old = zip_of_photos.go_on(one)
+        patch.setattr(report_zip.st, "session_state", {})
+        report_zip.begin("tiny", session.sample_files(), takeaway_settings(), True)
+        one = report_zip.batch()
+    old = report_zip.go_on(one)
     assert next(old) == 1
     made = one.bundle.make
 
@@ -260,7 +260,7 @@ def test_when_no_photo_can_be_read(tiny_app):
 
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
-    monkeypatch.setattr(zip_of_photos, "MOST_ZIP_BYTES", 2 * 2**20)
+    monkeypatch.setattr(report_zip, "MOST_ZIP_BYTES", 2 * 2**20)
     app = button(tiny_app("report").fine(), "begin").fine()
     assert folders(app) == {"cat"} and any("larger than 2 MB" in said for said in app.sentences("warning"))
 
@@ -294,11 +294,11 @@ def test_nothing_here_needs_a_heavy_import_early():
     import subprocess
     import sys
 
-    script = "import sys, streamlit; before = set(sys.modules); import app.state.zip_of_photos, app.state.reports;"
+    script = "import sys, streamlit; before = set(sys.modules); import app.state.report_zip, app.state.reports;"
     script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", script],
-        cwd=Path(zip_of_photos.__file__).parents[2],
+        cwd=Path(report_zip.__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.furniture import controls, copy_link, outliers
-from app.state import reports, session, zip_of_photos
+from app.state import report_zip, reports, session
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -114,12 +114,12 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     if which == "own":
         files = st.file_uploader(text["files"], controls.TYPES, True, key="batch", max_upload_size=25)
         given = [(file.name, file.getvalue()) for file in files or ()]
-        st.caption(text.fill("most", count=zip_of_photos.MOST_PHOTOS))
-    one = zip_of_photos.batch()
-    count = min(len(given), zip_of_photos.MOST_PHOTOS)
+        st.caption(text.fill("most", count=report_zip.MOST_PHOTOS))
+    one = report_zip.batch()
+    count = min(len(given), report_zip.MOST_PHOTOS)
     if one is None:
         st.button(text.fill("begin", count=count), key="begin", icon=":material/folder_zip:", type="primary",
-                  disabled=not given, on_click=zip_of_photos.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
+                  disabled=not given, on_click=report_zip.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
         if problem := st.session_state.pop("_batch_problem", None):
             st.warning(problem, icon=":material/memory:")
         return
@@ -128,17 +128,17 @@ def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
     _after(text, one)
 
 
-def _work(text: texts.Prose, one: zip_of_photos.Batch) -> None:
+def _work(text: texts.Prose, one: report_zip.Batch) -> None:
     """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
     bar, stop = st.progress(one.done / one.total, text.fill("working", done=one.done, count=one.total)), st.empty()
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=setattr, args=(one, "stopped", True))
-    for done in zip_of_photos.go_on(one):
+    for done in report_zip.go_on(one):
         bar.progress(done / one.total, text.fill("working", done=done, count=one.total))
     bar.empty()
     stop.empty()
 
 
-def _after(text: texts.Prose, one: zip_of_photos.Batch) -> None:
+def _after(text: texts.Prose, one: report_zip.Batch) -> None:
     """What came of it: the file, or where it was stopped; and what was left out."""
     made = len(one.bundle.photos)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -156,7 +156,7 @@ def _after(text: texts.Prose, one: zip_of_photos.Batch) -> None:
             if made:
                 st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=one.finish)
         again = "again" if one.finished or not made else "discard all"
-        st.button(text[again], key="again", icon=":material/delete:", on_click=zip_of_photos.discard)
+        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard)
     if not made and one.done == one.total:
         st.error(text["none"], icon=":material/broken_image:")
     problems = [*one.bundle.problems, *([one.full] if one.full else [])]

@@ -1,8 +1,6 @@
 """Conducting a run: open its photos, go on where it stopped, train, look, save, and stop politely when asked."""
 
 import json
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from accelerate import Accelerator
 
 from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
+from vitcore.train.conducting.stopping import asked_to_stop, stop_together
 from vitcore.train.data.photos import drawn
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data
@@ -27,7 +26,6 @@ from vitcore.train.runs.frames import snapshot_steps
 from vitcore.translation import say
 
 SAY_EVERY_S = 0.5
-ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
 
 def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
@@ -103,12 +101,6 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Call
     return ending
 
 
-def stop_together(machine: Accelerator, asked: threading.Event) -> bool:
-    """Whether any process was asked to stop: all must end at the same step."""
-    flag = torch.tensor(float(asked.is_set()), device=machine.device)
-    return bool(machine.reduce(flag, "sum") > 0) if machine.num_processes > 1 else asked.is_set()
-
-
 def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
     """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
     train, held_out = open_photos(source, seed=recipe.seed)
@@ -166,27 +158,6 @@ def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> d
     if step % recipe.save_every_steps == 0 and not last:
         checkpoint.save(run, folder)
     return evaluated
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or SIGTERM sets, so that a run saves before it stops; a second Ctrl-C stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def note(number: int, frame: Any) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = {number: signal.signal(number, note) for number in ENDINGS}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _tell(

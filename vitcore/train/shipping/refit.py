@@ -9,56 +9,20 @@ import argparse
 import copy
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torchvision.transforms import v2
 
-from vitcore.models.zoo import Vit, load, wordnet_ids
-from vitcore.train.data.parquet import decode, rows
+from vitcore.models.zoo import load, wordnet_ids
+from vitcore.train.data.parquet import rows
 from vitcore.train.runs import files
+from vitcore.train.shipping.lessons import Lessons, lessons
 from vitcore.train.shipping.measure import KINDS
 
-BATCH, HELD_OUT = 16, 8  # crops at a time; one crop in so many is only asked about
-
-
-class Lessons(NamedTuple):
-    """For N crops: the student's features (N, D), the teacher's logits (N, C), and the WordNet id or name of each photo."""
-
-    features: Tensor
-    logits: Tensor
-    names: list[str]
-
-
-def lessons(
-    student: Vit, teacher: Vit, photos: Sequence[tuple[bytes, str]], area: float = 0.35, seed: int = 0
-) -> Lessons:
-    """A random crop of each (encoded photo, name), seen by the student, and enlarged by the teacher, in the order given."""
-    side, large = student.grid.image_px[0], teacher.grid.image_px[0]
-    cut = v2.Compose([
-        v2.ToImage(), v2.RandomResizedCrop(side, (area, 1), interpolation=v2.InterpolationMode.BICUBIC, antialias=True),
-        v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True),
-    ])  # fmt: skip
-    kept, asked = [], []
-    with torch.random.fork_rng(devices=[]), torch.inference_mode():
-        torch.manual_seed(seed)
-        for start in range(0, len(photos), BATCH):
-            crops = torch.stack([cut(photo) for photo in decode(photo for photo, _ in photos[start : start + BATCH])])
-            enlarged = F.interpolate(crops, large, mode="bicubic", antialias=True).clamp(0, 1)
-            hidden = student.module.forward_features(_normalised(student, crops))
-            kept.append(student.module.forward_head(hidden, pre_logits=True))
-            asked.append(teacher.module(_normalised(teacher, enlarged)))
-    return Lessons(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos])
-
-
-def _normalised(vit: Vit, crops: Tensor) -> Tensor:
-    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (vit.mean, vit.std))
-    return (crops - mean) / std
+HELD_OUT = 8  # one crop in so many is only asked about
 
 
 def targets(given: Lessons, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,8 @@ from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT
 from vitcore.models.zoo import load, wordnet_ids
 from vitcore.train.shipping import refit
-from vitcore.train.shipping.refit import Lessons, fit, targets
+from vitcore.train.shipping.lessons import Lessons
+from vitcore.train.shipping.refit import fit, targets
 
 
 def made(count=96, width=6, classes=5):
