@@ -304,7 +304,16 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
         subtests,
         [
             ROOT / "app" / name
-            for name in ("main.py", "menu.py", "furniture/controls.py", "state/session.py", "state/runs.py", "texts.py")
+            for name in (
+                "main.py",
+                "every_page.py",
+                "first_paint.py",
+                "menu.py",
+                "furniture/controls.py",
+                "state/session.py",
+                "state/runs.py",
+                "texts.py",
+            )
         ],
     ):
         with case:

@@ -3,10 +3,10 @@
     python tests/benchmarks/landing.py [--runs 7] [--width 1440] [--path ""] [--at http://localhost:8501]
 
 A cold browser (a new context: nothing in its cache) visits a warm server (asked once before). "First picture" is when a
-canvas or an image of at least 200 px in the page's main part holds something else than one colour, in milliseconds after
-navigation began; "all pictures" when the server has nothing more to say. Bytes are what the network carried (headers
-and all, compressed where it was), and the websocket's frames; "Streamlit's own" are the scripts, styles and fonts of
-Streamlit's bundle. "Layout shift" is the sum of the browser's layout-shift entries (0.1 and less is called good).
+canvas or an image of at least 200 px that is visible in the page's main part holds something else than one colour, in
+milliseconds after navigation began; "all pictures" when the server has nothing more to say. Bytes are what the network
+carried (headers and all, compressed where it was), and the websocket's frames; "Streamlit's own" are the scripts, styles
+and fonts of Streamlit's bundle. "Layout shift" is the sum of the browser's layout-shift entries (0.1 and less is good).
 """
 
 import argparse
@@ -42,7 +42,7 @@ const all = (root, found = []) => {
 }
 const painted = e => {
   const box = e.getBoundingClientRect()
-  if (box.width < 200 || box.height < 200 || box.top > innerHeight) return false
+  if (box.width < 200 || box.height < 200 || box.top > innerHeight || getComputedStyle(e).visibility !== "visible") return false
   if (e.tagName === "IMG") return e.complete && e.naturalWidth > 1
   if (e.tagName === "image") return true
   if (e.width < 10) return false

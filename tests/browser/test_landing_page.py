@@ -11,6 +11,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 MOST_BYTES = 1_500_000
+STEADY = 0.1  # of layout shift is what browsers call good
 
 
 def a_photo() -> bytes:
@@ -24,6 +25,34 @@ OVER = """() => [...document.querySelectorAll('[class*=st-key-door_]')].filter(e
     a.right > b.left + 1 && b.right > a.left + 1 && a.bottom > b.top + 1 && b.bottom > a.top + 1))
   return [box(root.querySelector('figure')).bottom - box(e.nextElementSibling).top, over]
 })"""
+
+
+# What moved without a touch (the browser's layout shift entries), from the moment the page is asked for.
+SHIFTS = """
+window.shift = 0
+new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
+  .observe({ type: "layout-shift", buffered: true })
+"""
+
+
+def shifted(page) -> float:
+    """The layout shift since the last time this was asked."""
+    at_rest(page)
+    return page.evaluate("() => { const sum = window.shift; window.shift = 0; return sum }")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_jumps_while_the_page_loads_or_a_photo_is_brought(visit, width, server):
+    page = visit("about:blank", width=width, height=844)
+    page.add_init_script(SHIFTS)
+    page.goto(server)
+    assert shifted(page) <= STEADY
+    before = drawn(page)
+    page.locator("[data-testid=stMain] input[type=file]").set_input_files(
+        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
+    )
+    changed(page, before)
+    assert shifted(page) <= STEADY
 
 
 @pytest.mark.parametrize(("width", "height"), [(1920, 900), (390, 844)])
@@ -122,3 +151,13 @@ def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
     at_rest(page)
     again = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB")).astype(int)
     assert again.shape == shipped.shape and np.abs(again - shipped).mean() < 3
+
+
+def test_nothing_jumps_while_an_average_is_made(visit, server):
+    page = visit("about:blank")
+    page.add_init_script(SHIFTS)
+    page.goto(f"{server}/distance")
+    assert shifted(page) <= STEADY
+    page.get_by_role("radio", name="samples", exact=True).click()
+    expect(page.get_by_text("18 images")).to_be_visible()
+    assert shifted(page) <= STEADY

@@ -1,0 +1,39 @@
+"""What a browser is given first: Streamlit's own page, whole, and our styles in its head, at every page's address."""
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.routing import Match
+from streamlit.file_util import get_static_dir
+
+from app import first_paint
+from app.menu import PAGES
+
+STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
+
+
+def asked(path: str):
+    """The answer to a browser's request, or None where Streamlit answers."""
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
+    for route in first_paint.routes():
+        match, more = route.matches(scope)
+        if match is Match.FULL:
+            return route.endpoint(Request(scope | more))
+    return None
+
+
+def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
+    styles = first_paint.HEAD.read_text(encoding="utf-8")
+    for path in ("/", *(f"/{row.slug}" for row in PAGES)):
+        with subtests.test(path):
+            answer = asked(path)
+            page = answer.body.decode()
+            assert answer.media_type == "text/html" and answer.headers["cache-control"] == "no-cache"
+            assert page.replace(styles, "", 1) == STREAMLITS
+            assert styles in page.partition("</head>")[0]
+
+
+def test_what_is_no_page_is_streamlits_to_answer():
+    assert [asked(path) for path in ("/static/js/index.js", "/_stcore/health", "/nowhere", "/media/a.bin")] == [
+        None
+    ] * 4
