@@ -88,22 +88,27 @@ def offer(monkeypatch, known):
 def kinds(make_module) -> dict[str, zoo.Vit]:
     """Models of every kind a page has to be honest about, small and random, each by the name the app knows it by."""
     import timm
+    import torch
 
     small = {name: TINY[name] for name in ("embed_dim", "depth", "num_heads")}
-    modules = {
-        "registers": make_module(reg_tokens=4),
-        "no-class-token": make_module(class_token=False, global_pool="map"),
-        "mean-of-patches": make_module(class_token=False, global_pool="avg", fc_norm=False),
-        "no-positions": make_module(pos_embed="none"),
-        "no-head": make_module(num_classes=0),
-        "wide": make_module(img_size=(24, 48)),
-        "distilled": timm.create_model("deit_tiny_distilled_patch16_224", **small, img_size=32, patch_size=8).eval(),
-        "hybrid": timm.create_model("vit_tiny_r_s16_p8_224", **small, img_size=128).eval(),
-    }
-    modules |= {
-        "axial": lively(build({"family": "axial", **TINY}, 32)),
-        "network": timm.create_model("test_resnet", num_classes=10).eval(),
-        "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
-                                     num_heads=(1, 2, 3), num_classes=10).eval(),
-    }  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # timm draws weights from torch's own numbers
+        modules = {
+            "registers": make_module(reg_tokens=4),
+            "no-class-token": make_module(class_token=False, global_pool="map"),
+            "mean-of-patches": make_module(class_token=False, global_pool="avg", fc_norm=False),
+            "no-positions": make_module(pos_embed="none"),
+            "no-head": make_module(num_classes=0),
+            "wide": make_module(img_size=(24, 48)),
+            "distilled": timm.create_model(
+                "deit_tiny_distilled_patch16_224", **small, img_size=32, patch_size=8
+            ).eval(),
+            "hybrid": timm.create_model("vit_tiny_r_s16_p8_224", **small, img_size=128).eval(),
+        }
+        modules |= {
+            "axial": lively(build({"family": "axial", **TINY}, 32)),
+            "network": timm.create_model("test_resnet", num_classes=10).eval(),
+            "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
+                                         num_heads=(1, 2, 3), num_classes=10).eval(),
+        }  # fmt: skip
     return {name: zoo.wrap(module, name) for name, module in modules.items()}

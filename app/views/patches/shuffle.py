@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
 
+ROUNDING = 1e-3  # sums of the same terms in another order differ by less, in half precision too
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first
 
 
@@ -40,8 +42,14 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
             if bare is not None:
                 much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
                 st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
-            restored = [name for name, _ in answers[0]] == [name for name, _ in answers[-1]]
-            st.caption(text["shuffle why" if restored and len(answers) == 3 else "shuffle not restored"])
+            restored = len(answers) == 3 and _same(answers[0], answers[-1])
+            st.caption(text["shuffle why" if restored else "shuffle not restored"])
+
+
+def _same(one: Answer, other: Answer) -> bool:
+    """Whether two answers are the same to rounding: classes in one order, and their probabilities."""
+    close = all(math.isclose(p, q, rel_tol=ROUNDING) for (_, p), (_, q) in zip(one, other, strict=True))
+    return close and [name for name, _ in one] == [name for name, _ in other]
 
 
 def _charts(answers: list[Answer], text: Prose) -> None:
