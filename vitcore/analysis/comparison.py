@@ -5,6 +5,7 @@ Rank correlation and difference of maps are in `analysis/relevance.py`. Shapes: 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from vitcore.grid import Grid
 Product = Callable[[NDArray, NDArray], NDArray]  # of matrices, or of stacks of them
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels of the photo
 ALIKE = 0.1  # of a patch: grids whose edges differ by less are one
+TILE = 128  # positions: tiles of Gram matrices that stay in a processor's cache
 MOST_POSITIONS = 400  # that tokens are compared at: the cost grows with their square
 
 
@@ -93,20 +95,30 @@ def linear_cka(a: NDArray, b: NDArray, product: Product = np.matmul) -> NDArray[
     scale. With fewer positions than dimensions even unrelated tokens are above 0. NaN where all tokens are alike.
     `product` multiplies matrices.
     """
-    k = _grams(a, product)
-    return np.clip(product(k, (k if a is b else _grams(b, product)).T), 0, 1).astype(np.float64)
+    x, y = (_centred(tokens) for tokens in (a, b))
+    together = np.zeros((len(x), len(y)))
+    squares = np.zeros(len(x)), np.zeros(len(y))
+    for rows, columns in combinations_with_replacement(range(0, x.shape[1], TILE), 2):
+        times = 1 if rows == columns else 2  # the matrices are symmetric
+        k = _part(x, rows, columns, product)
+        m = k if a is b else _part(y, rows, columns, product)
+        together += times * product(k, m.T)
+        for square, part in zip(squares, (k, m), strict=True):
+            square += times * np.einsum("ln,ln->l", part, part)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where all tokens are alike
+        return np.clip(together / np.sqrt(np.outer(*squares)), 0, 1)
 
 
-def _grams(tokens: NDArray, product: Product) -> NDArray[np.float32]:
-    """(L, N·N) centred Gram matrices of tokens (L, N, D), each of length 1, or NaN where all tokens are alike.
-
-    In 32 bits, for two models are to be compared in a tenth of the time they take.
-    """
+def _centred(tokens: NDArray) -> NDArray[np.float32]:
+    """Tokens (L, N, D) less their mean over N. In 32 bits: two models are to be compared in a tenth of the time they take."""
     x = np.asarray(tokens, np.float32)
-    x = x - x.mean(1, keepdims=True)
-    grams = product(x, x.transpose(0, 2, 1)).reshape(len(x), -1)
-    sizes = np.sqrt(np.einsum("ln,ln->l", grams, grams))[:, None]
-    return np.divide(grams, np.where(sizes > 0, sizes, np.float32("nan")), out=grams)
+    return x - x.mean(1, keepdims=True)
+
+
+def _part(x: NDArray[np.float32], rows: int, columns: int, product: Product) -> NDArray[np.float32]:
+    """(L, TILE·TILE) of each block's Gram matrix: the tile that begins in this row and column."""
+    some: NDArray[np.float32] = product(x[:, rows : rows + TILE], x[:, columns : columns + TILE].transpose(0, 2, 1))
+    return some.reshape(len(x), -1)
 
 
 def subspace_overlap(a: NDArray, b: NDArray) -> float:

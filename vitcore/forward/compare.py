@@ -95,7 +95,7 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
     module, states = _keeping(vit)
-    return Look(record(replace(vit, module=module), image, **settings), _stacked(states))
+    return Look(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
 
 
 @torch.inference_mode()
@@ -105,22 +105,22 @@ def look_again(vit: Vit, rec: Recording) -> Look:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
     module, states = _keeping(vit)
     module(to_input(vit, rec.seen.pixels))
-    return Look(rec, _stacked(states))
+    return Look(rec, _stacked(states, vit.grid.prefix))
 
 
 def _keeping(vit: Vit) -> tuple[Any, list[Tensor]]:
-    """The model, leaving its patches' tokens in a list as they leave each block; and that list."""
+    """The model, leaving its tokens in a list as they leave each block; and that list."""
     states: list[Tensor] = []
-    first = vit.grid.prefix
 
     def keep(x: Tensor, result: Tensor) -> None:
-        states.append(result[0, first:].float())
+        states.append(result)
 
     return watching_blocks(vit.module, keep), states
 
 
-def _stacked(states: list[Tensor]) -> NDArray[np.float32]:
-    tokens: NDArray[np.float32] = torch.stack(states).numpy()
+def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
+    """(L, N, D) of the patches, from what each block left (1, prefix + N, D)."""
+    tokens: NDArray[np.float32] = torch.stack([one[0, prefix:] for one in states]).float().numpy()
     tokens.flags.writeable = False
     return tokens
 
