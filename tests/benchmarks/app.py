@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as app/main.py does, before torch is loaded
 sys.path[0] = str(ROOT)  # not this folder, where the name `app` is this file
-BAR_MS, START_BAR_S = 150, 10
+BAR_MS, FEW_PHOTOS_MS, START_BAR_S = 150, 2000, 10
 
 
 def ms(run: Callable[[], object]) -> float:
@@ -130,6 +130,23 @@ def pages(runs: int) -> None:
     table("Page after a photo nobody has asked for yet", rows, BAR_MS)
 
 
+def few_photos(runs: int) -> None:
+    """*Few photos* for photos that nobody has asked about yet: five classes, a dozen pieces of a photo each; then again."""
+    from streamlit.testing.v1 import AppTest
+
+    from app.state.memory import budget
+
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
+    at.switch_page("views/fewshot/page.py").run()
+    new, again = [], []
+    for _ in range(runs):
+        budget.STORE.drop(lambda key: key[0] == "app.state.features")
+        new.append(ms(at.run))
+        again.append(ms(at.run))
+    assert not at.exception, at.exception
+    table("Few photos, five classes", {"asked for the first time": new, "again": again}, FEW_PHOTOS_MS)
+
+
 def start(runs: int) -> None:
     """From `streamlit run` to the first picture in a browser that is open already."""
     from playwright.sync_api import sync_playwright
@@ -179,6 +196,7 @@ def main() -> None:
     logging.disable(logging.WARNING)  # Streamlit's, about running without a server
     analyses(args.runs)
     pages(args.runs)
+    few_photos(args.runs)
     if not args.no_browser:
         start(max(3, args.runs // 2))
 
