@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.furniture import paper_models
 from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, ModelCard, ModelError
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
-def show(card: ModelCard) -> None:
-    """Everything the model's own card says, in sentences."""
+def show(card: ModelCard, paper: bool = True) -> None:
+    """Everything the model's own card says, in sentences; with how it stands beside the paper's, if that is not told elsewhere."""
     text, trained = texts.prose("common"), _trained(card.name)
     if card.teacher:
         st.markdown(text["about taught"].format(teacher=card.teacher))
@@ -35,6 +36,8 @@ def show(card: ModelCard) -> None:
         st.markdown(text["about top1"].format(top1=card.top1))
     elif card.data:
         st.markdown(text["about no classes"])
+    for said in filter(None, paper_models.beside(card, trained, _classes(card.name)) if paper else []):
+        st.markdown(said)
     if limits := trained.get("limits"):
         st.markdown(say(limits))
     if weak := warning(card):
@@ -43,6 +46,22 @@ def show(card: ModelCard) -> None:
         st.markdown(text["about names"])
     if not (card.teacher or trained or card.data):
         st.markdown(text["about none"])
+
+
+def beside_the_papers(card: ModelCard, text: texts.Prose) -> None:
+    """A part of its page: how it stands beside the paper's models, in sentences and as a table; nothing where that is not known."""
+    known = card, _trained(card.name), _classes(card.name)
+    rows = paper_models.rows(*known)
+    if not rows:
+        return
+    st.markdown(f"## {text['beside']}")
+    for said in filter(None, paper_models.beside(*known)):
+        st.markdown(said)
+    columns = zip(*rows, strict=True)
+    st.dataframe(
+        {text[name]: list(column) for name, column in zip(("model", "right", "photos"), columns, strict=True)},
+        hide_index=True, alt=text["beside alt"].format(model=card.title),
+    )  # fmt: skip
 
 
 def own() -> str:
@@ -77,12 +96,21 @@ def looked(name: str) -> None:
 
 def _trained(name: str) -> dict[str, Any]:
     """What the card beside a model's weights says of its training; nothing for models of the hub."""
+    return _part(name, "trained")
+
+
+def _classes(name: str) -> int:
+    """How many classes it names, as that card says; 0 where it does not."""
+    return int(_part(name, "architecture").get("num_classes") or 0)
+
+
+def _part(name: str, part: str) -> dict[str, Any]:
     try:
         file = own_files.find(name)
-        trained = own_files.facts(file).get("trained", {}) if file else {}
+        said = own_files.facts(file).get(part, {}) if file else {}
     except ModelError:
         return {}
-    return trained if isinstance(trained, dict) else {}
+    return said if isinstance(said, dict) else {}
 
 
 def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, float], dict[str, float]]]:
