@@ -6,7 +6,7 @@ from visitor import App
 
 import vitcore
 from app.state import averages, session
-from vitcore.analysis import filters, positions
+from vitcore.analysis import filters, patches, positions
 from vitcore.models import zoo
 from vitcore.models.cards import DEFAULT
 
@@ -121,6 +121,25 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     assert any("stands at place 38 of 257 tokens" in said for said in app.sentences("caption"))
 
 
+def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_said(shipped, kinds, offer):
+    rec = vitcore.record(shipped, sample("astronaut"))
+    parts = patches.cut(rec.seen.pixels, shipped.grid)
+    one, others = next((i, found) for i in range(len(parts)) if (found := patches.same_pixels(parts, i)))
+    app = App("patches", photo="astronaut", patch=str(one)).fine()
+    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
+    assert "become the same 192 numbers" in said and "they differ by position alone" in said
+    assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said
+    (said,) = [said for said in app.set(patch=0).sentences("markdown") if "made of the pixels alone" in said]
+    assert "In this photo" not in said or patches.same_pixels(parts, 0)
+    offer({"no-positions": kinds["no-positions"]})
+    app = App("patches", model="no-positions", shuffle="true").fine()
+    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
+    assert "adds no learned position embedding" in said and "differ by position" not in said
+    assert any("Nothing tells this model where a patch is" in said for said in app.sentences("caption"))
+    ordered, scrambled = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay"))
+    assert np.allclose([p for _, p in ordered], [p for _, p in scrambled], atol=1e-2)
+
+
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
     from app.state import averages, session
@@ -158,7 +177,6 @@ def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatc
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped):
-    from vitcore.analysis import patches
     from vitcore.forward.recording import predict, predict_without_place, probabilities
 
     first = session.samples()[0]["id"]
