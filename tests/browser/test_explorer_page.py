@@ -316,6 +316,27 @@ def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):
     assert len(sizes) > 40 and np.min(sizes) >= 24
 
 
+@pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
+def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests):
+    page = ready(visit(f"attention?lang={lang}", width=390, height=844))
+    bar = page.locator(".st-key-explorer_controls")
+    for width in (390, 360, 320):
+        with subtests.test(width):
+            page.set_viewport_size({"width": width, "height": 844})
+            right = bar.evaluate("e => e.getBoundingClientRect().right")
+            for button in bar.locator(".st-key-direction button").all():
+                box = button.bounding_box()
+                assert box["x"] + box["width"] <= right - 24, "the last 1.5 rem fade out"
+                assert button.evaluate(
+                    "e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1"
+                )
+    last = bar.get_by_test_id("stPopover").locator("button")
+    last.scroll_into_view_if_needed()
+    assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, (
+        "what comes after them can be pushed in"
+    )
+
+
 @pytest.mark.parametrize(("lang", "words"), [("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
 def test_other_languages(visit, lang, words):
     page = ready(visit(f"attention?lang={lang}"))
