@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.furniture import paper_models
+from app.state import runs
 from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, ModelCard, ModelError
@@ -32,6 +33,8 @@ def show(card: ModelCard, paper: bool = True) -> None:
     for line, (judged, teacher) in zip(("about good", "about good other"), _judged(trained), strict=False):
         teachers = {"teacher1": teacher["top1"], "teacher5": teacher["top5"]}
         st.markdown(text[line].format(**judged, **teachers))
+    if measured(card.name) and (ended := runs.ending(card.name)):
+        st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
     if card.top1:
         st.markdown(text["about top1"].format(top1=card.top1))
     elif card.data:
@@ -72,12 +75,17 @@ def own() -> str:
 
 def warning(card: ModelCard) -> str:
     """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
-    measured = _trained(card.name).get("measured", {})
-    accuracies = [value["top1"] for key, value in measured.items() if key.startswith("accuracy")]
+    accuracies = [found["top1"] for found in measured(card.name)]
     accuracies += [card.top1] if card.top1 else []
     if not accuracies or min(accuracies) >= WEAK:
         return ""
     return texts.prose("common")["about weak"].format(low=min(accuracies), high=max(accuracies))
+
+
+def measured(name: str) -> list[dict[str, float]]:
+    """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
+    told = _trained(name).get("measured", {})
+    return [found for key, found in told.items() if key.startswith("accuracy")]
 
 
 def taught(vit: Vit) -> None:
