@@ -182,6 +182,8 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
         "mean-of-patches": [], "distilled": ["class token", "distillation token"],
     }.get(kind, ["class token"])  # fmt: skip
     assert data["names"] == names and data["grid"]["prefix"] == len(names)
+    spoken = [name if name.startswith("register") else f"the {name}" for name in names]
+    assert data["spoken"] == spoken, "as a sentence has them: what the class token attends to"
     app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, one_head=vit.heads - 1).fine()
     assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
     assert data["coarse"] == ""

@@ -108,7 +108,7 @@ def test_by_mouse(visit, rec):
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
     expect(control(page, "Place")).to_have_value("0")
-    expect(title(page)).to_contain_text("Who attends to class token")
+    expect(title(page)).to_contain_text("Who attends to the class token")
 
 
 def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
@@ -161,16 +161,16 @@ def test_by_keys(visit):
     at_rest(page)
     page.keyboard.press("c")
     expect(control(page, "Place")).to_have_value("0")
-    expect(title(page)).to_contain_text("What class token attends to")
+    expect(title(page)).to_contain_text("What the class token attends to")
     at_rest(page)
     page.keyboard.press("r")
-    expect(title(page)).to_contain_text("What class token gathered · through all layers")
+    expect(title(page)).to_contain_text("What the class token gathered · through all layers")
     expect(page).to_have_url(re.compile("rolled=true"))
     at_rest(page)
     page.keyboard.press("r")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     at_rest(page)
-    expect(page.get_by_role("status").filter(has_text="What class token attends to")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="What the class token attends to")).to_have_count(1)
 
 
 def test_space_plays_through_the_layers(visit):

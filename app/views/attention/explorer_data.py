@@ -118,7 +118,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     rows, cols = insights.atlas_shape(rec)
     whole = len(rec.maps) == vit.blocks
     return {
-        "state": chosen, "heads": vit.heads, "names": names,
+        "state": chosen, "heads": vit.heads, "names": names, "spoken": _in_a_sentence(vit, text),
         "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
         "shared": state["shared"], "maps": maps, "photo": shown,
@@ -173,13 +173,11 @@ def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
     return [text[name] for name in has] + [text["register"].format(number=i) for i in range(registers)]
 
 
-def _name(token: int, vit: Vit, text: texts.Prose) -> str:
-    """A token by its name, or by its patch's number."""
-    patch = token - vit.grid.prefix
-    if patch < 0:
-        return _prefix_names(vit, text)[token]
-    row, col = vit.grid.row_col(patch)
-    return text["patch"].format(patch=patch, row=row, col=col)
+def _in_a_sentence(vit: Vit, text: texts.Prose) -> list[str]:
+    """Those names as a sentence has them: the class token, but register 0."""
+    alone = len(_has(vit))
+    names = _prefix_names(vit, text)
+    return [text["the token"].format(name=name) for name in names[:alone]] + names[alone:]
 
 
 def _has(vit: Vit) -> list[str]:
@@ -233,7 +231,10 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     names = _prefix_names(vit, text)
     about = " · ".join(f"{name} {share:.1%}" for name, share in zip(names, lit, strict=False))
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
-    unit, title = text["rollout weight" if state["rolled"] else "weight"], _title(grid, names, len(maps), state, text)
+    unit, title = (
+        text["rollout weight" if state["rolled"] else "weight"],
+        _title(grid, _in_a_sentence(vit, text), len(maps), state, text),
+    )
     style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
         lambda: figures.explorer(
