@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.furniture import paper_models
+from app.state import runs
 from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, ModelCard, ModelError
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
-def show(card: ModelCard) -> None:
-    """Everything the model's own card says, in sentences."""
+def show(card: ModelCard, paper: bool = True) -> None:
+    """Everything the model's own card says, in sentences; with how it stands beside the paper's, if that is not told elsewhere."""
     text, trained = texts.prose("common"), _trained(card.name)
     if card.teacher:
         st.markdown(text["about taught"].format(teacher=card.teacher))
@@ -31,10 +33,14 @@ def show(card: ModelCard) -> None:
     for line, (judged, teacher) in zip(("about good", "about good other"), _judged(trained), strict=False):
         teachers = {"teacher1": teacher["top1"], "teacher5": teacher["top5"]}
         st.markdown(text[line].format(**judged, **teachers))
+    if measured(card.name) and (ended := runs.ending(card.name)):
+        st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
     if card.top1:
         st.markdown(text["about top1"].format(top1=card.top1))
     elif card.data:
         st.markdown(text["about no classes"])
+    for said in filter(None, paper_models.beside(card, trained, _classes(card.name)) if paper else []):
+        st.markdown(said)
     if limits := trained.get("limits"):
         st.markdown(say(limits))
     if weak := warning(card):
@@ -45,6 +51,22 @@ def show(card: ModelCard) -> None:
         st.markdown(text["about none"])
 
 
+def beside_the_papers(card: ModelCard, text: texts.Prose) -> None:
+    """A part of its page: how it stands beside the paper's models, in sentences and as a table; nothing where that is not known."""
+    known = card, _trained(card.name), _classes(card.name)
+    rows = paper_models.rows(*known)
+    if not rows:
+        return
+    st.markdown(f"## {text['beside']}")
+    for said in filter(None, paper_models.beside(*known)):
+        st.markdown(said)
+    columns = zip(*rows, strict=True)
+    st.dataframe(
+        {text[name]: list(column) for name, column in zip(("model", "right", "photos"), columns, strict=True)},
+        hide_index=True, alt=text["beside alt"].format(model=card.title),
+    )  # fmt: skip
+
+
 def own() -> str:
     """Which file the visitor's own model is; nothing where there is none."""
     one = own_model.mine()
@@ -53,12 +75,17 @@ def own() -> str:
 
 def warning(card: ModelCard) -> str:
     """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
-    measured = _trained(card.name).get("measured", {})
-    accuracies = [value["top1"] for key, value in measured.items() if key.startswith("accuracy")]
+    accuracies = [found["top1"] for found in measured(card.name)]
     accuracies += [card.top1] if card.top1 else []
     if not accuracies or min(accuracies) >= WEAK:
         return ""
     return texts.prose("common")["about weak"].format(low=min(accuracies), high=max(accuracies))
+
+
+def measured(name: str) -> list[dict[str, float]]:
+    """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
+    told = _trained(name).get("measured", {})
+    return [found for key, found in told.items() if key.startswith("accuracy")]
 
 
 def taught(vit: Vit) -> None:
@@ -77,12 +104,21 @@ def looked(name: str) -> None:
 
 def _trained(name: str) -> dict[str, Any]:
     """What the card beside a model's weights says of its training; nothing for models of the hub."""
+    return _part(name, "trained")
+
+
+def _classes(name: str) -> int:
+    """How many classes it names, as that card says; 0 where it does not."""
+    return int(_part(name, "architecture").get("num_classes") or 0)
+
+
+def _part(name: str, part: str) -> dict[str, Any]:
     try:
         file = own_files.find(name)
-        trained = own_files.facts(file).get("trained", {}) if file else {}
+        said = own_files.facts(file).get(part, {}) if file else {}
     except ModelError:
         return {}
-    return trained if isinstance(trained, dict) else {}
+    return said if isinstance(said, dict) else {}
 
 
 def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, float], dict[str, float]]]:

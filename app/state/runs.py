@@ -25,7 +25,7 @@ from vitcore.train.runs import files
 
 if TYPE_CHECKING:
     from vitcore.train.learning.cost import Cost
-    from vitcore.train.runs.frames import Film
+    from vitcore.train.runs.frames import Accuracy, Film
 
 RECORDINGS = asset("recordings")
 TAIL_BYTES = 4096  # of a log, in which its last record is
@@ -268,6 +268,20 @@ def _title(file: str, changed_ns: int) -> str:
         return str(json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))["title"])
     except (OSError, ValueError, KeyError, TypeError):
         return Path(file).stem
+
+
+def ending(name: str) -> Accuracy | None:
+    """What the film of a model that ships ends with; None where there is no such film, or it does not say of how many photos."""
+    file = RECORDINGS / f"{name}.json"
+    return _ending(str(file), file.stat().st_mtime_ns) if file.is_file() else None
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _ending(file: str, changed_ns: int) -> Accuracy | None:
+    from vitcore.train.runs.frames import last_accuracy
+
+    found = last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
+    return found if found and found.photos else None
 
 
 def film(name: str) -> tuple[str, Film]:

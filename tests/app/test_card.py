@@ -9,9 +9,11 @@ import pytest
 from visitor import App
 
 from app import mode, texts
+from app.furniture import paper_models
 from app.state.speed import measuring
 from app.views.card import speed_findings, table
 from vitcore.architectures.anatomy import Table1
+from vitcore.models.cards import CARDS, ModelCard
 from vitcore.profiling import apart
 from vitcore.profiling.speed import Device, Profile, Speed
 
@@ -65,6 +67,62 @@ def test_the_row_and_the_nearest_of_table_1():
     assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
     assert "3.2× those of the nearest in Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
     assert table.span((64, 512, 64)) == "64" and table.span((64, 128, 512)) == "64–512" and table.span(()) == ""
+
+
+def test_its_accuracy_is_said_beside_the_papers():
+    app = App("card").fine()
+    said = " ".join(app.sentences("markdown"))
+    assert (
+        "lower than that of any of the paper's ViTs" in said
+        and "88.55 % (ViT-H/14 pre-trained on JFT-300M, Table 2)" in said
+    )
+    assert "Of other photos, the 50,000 validation photos of ImageNet-1k" in said
+    assert "ViT-Ti/16 names 75.5 % of those right (timm's own table) and 37 to 62 % of these" in said
+    assert "It has 5.6 M parameters; the smallest model of Table 1, ViT-Base, has 86 M" in said
+    shown = app.at.dataframe[1].value.to_numpy().tolist()
+    assert shown == [
+        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 held-out photos with ImageNet classes"],
+        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 held-out photos with ImageNet classes"],
+        ["ViT-Ti/16, its teacher", "61.5", "1,328 held-out photos with ImageNet classes"],
+        ["ViT-Ti/16, its teacher", "36.9", "1,500 held-out photos with ImageNet classes"],
+        ["ViT-Ti/16, its teacher", "75.5", "the 50,000 validation photos of ImageNet-1k"],
+        ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", "the 50,000 validation photos of ImageNet-1k"],
+        ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", "the 50,000 validation photos of ImageNet-1k"],
+    ]
+    assert "49,320 views of photos in all; the paper's data sets hold 1,300,000 to 303,000,000 photos" in said
+
+
+def test_only_what_is_known_is_set_beside_the_paper():
+    def said(name: str = "vit_tiny_patch16_224.augreg_in21k_ft_in1k") -> str:
+        return " ".join(paper_models.beside(next(card for card in CARDS if card.name == name), {}))
+
+    assert (
+        "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
+    )
+    base = said("vit_base_patch16_224.augreg_in21k_ft_in1k")
+    assert "77.91 % (ImageNet), 83.97 % (ImageNet-21k), 84.15 % (JFT-300M) (Table 5, fine-tuned at 384 px)" in base
+    assert "parameters" not in base, "as large as the paper's"
+    assert said("vit_small_patch16_224.dino") == "", "it names no classes"
+    card = next(card for card in CARDS if card.title == "ViT-B/16")
+    assert [right for _, right, _ in paper_models.rows(card, {})] == [
+        "84.5",
+        "71.16",
+        "77.91",
+        "83.97",
+        "84.15",
+        "88.55",
+    ]
+    assert paper_models.rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+
+    def own(top1: float, classes: int = 1000, views: int | None = None) -> str:
+        trained = {"measured": {"accuracy mine": {"top1": top1}}, "image_views": views}
+        return " ".join(paper_models.beside(ModelCard("mine", "Mine", 5.0, 0, ""), trained, classes))
+
+    assert own(60.0, classes=10) == "" and paper_models.beside(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+    assert "lower than that of any" in own(71.16) and "**Why:**" not in own(71.16), "how much it saw is not known"
+    assert "**Why:**" in own(60.0, views=5000)
+    assert "**Why:**" not in own(60.0, views=10_000_000), "as many as seven times ImageNet"
+    assert "higher than 1 of the 17" in own(71.2) and "**Why:**" not in own(71.2, views=5000), "nothing to explain"
 
 
 def test_it_is_measured_watched_and_kept(lines):

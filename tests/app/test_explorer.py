@@ -97,6 +97,28 @@ def test_controls_reach_the_picture(files):
     assert given(app.set(second=None))["state"]["second"] is None
 
 
+def test_the_fields_say_which_patch_their_places_hold(files, kinds, offer):
+    """A place counts the tokens before the patches, too: 40 is patch 39 after a class token."""
+
+    def labels(app: App) -> tuple[str, str]:
+        return app.fine().at.number_input(key="token").label, app.at.number_input(key="second").label
+
+    app = App("attention")
+    assert labels(app) == ("Place: patch 136 + 1", "Compare with")
+    assert labels(app.set(token=40)) == ("Place: patch 39 + 1", "Compare with")
+    assert labels(app.set(token=0, second=180)) == ("Place: class token", "With: patch 179 + 1")
+    assert labels(app.set(token=1, second=0)) == ("Place: patch 0 + 1", "With: class token")
+    assert labels(app.set(second=None))[1] == "Compare with"
+    linked = App("attention", token="120", second="77")
+    assert labels(linked) == ("Place: patch 119 + 1", "With: patch 76 + 1") and linked.values()["token"] == 120
+    assert labels(App("attention", token="9999", second="x")) == ("Place: patch 136 + 1", "Compare with")
+    offer({name: kinds[name] for name in ("no-class-token", "registers")})
+    bare = App("attention", model="no-class-token", token="3")
+    assert labels(bare)[0] == "Place: patch 3" and "the patch's number" in bare.at.number_input(key="token").help
+    assert labels(App("attention", model="registers", token="3"))[0] == "Place: register 2"
+    assert labels(App("attention", model="registers", token="9"))[0] == "Place: patch 4 + 5"
+
+
 def test_rollout_equals_the_recordings(files, rec):
     assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
     data = given(App("attention", photo="astronaut", rolled="true"))
@@ -160,6 +182,8 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
         "mean-of-patches": [], "distilled": ["class token", "distillation token"],
     }.get(kind, ["class token"])  # fmt: skip
     assert data["names"] == names and data["grid"]["prefix"] == len(names)
+    spoken = [name if name.startswith("register") else f"the {name}" for name in names]
+    assert data["spoken"] == spoken, "as a sentence has them: what the class token attends to"
     app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, one_head=vit.heads - 1).fine()
     assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
     assert data["coarse"] == ""

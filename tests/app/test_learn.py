@@ -14,6 +14,7 @@ from app.state import runs
 from app.views.learn import screen
 from vitcore.train.runs import files, frames
 
+SHIPPED = runs.RECORDINGS
 AROUND = {"lang": "en", "lecture": False}  # the controls of every page
 
 
@@ -143,6 +144,23 @@ def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
     app = App("learn").fine()
     assert app.controls["film"].options == ["How it began", "runs/demo"] and app.values()["film"] == "shipped"
     assert len(pictures(app)) == 8
+
+
+def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
+    """Each names its photos, how many there were, and the other's number."""
+    monkeypatch.setattr(runs, "RECORDINGS", SHIPPED)
+    app = App("learn").fine()
+    (said,) = [said for said in app.sentences("caption") if "Learned from" in said]
+    assert "Of 600 held-out photos it names 62.3 % right (step 3,110)." in said
+    assert "Its model card says 61 %: another measurement, made after the training, on 1,328 held-out photos" in said
+    told = [*app.sentences("markdown"), *app.sentences("caption")]
+    assert any("Points are measured on 600 held-out photos." in said for said in told)
+    said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
+    assert "Of 1,000 held-out photos it names 66.2 % right" in said and "model card says" not in said
+    said = " ".join(App("card").fine().sentences("markdown"))
+    assert "Of 1,328 held-out photos with ImageNet classes it names 61 % right" in said
+    assert "ends at 62.3 %: another measurement, made while it trained, on 600 held-out photos" in said
+    assert "with the weights it had at step 3,110" in said
 
 
 @pytest.mark.parametrize("broken", ["still.json", "still.safetensors", "0000040.safetensors"])

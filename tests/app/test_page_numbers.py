@@ -5,8 +5,11 @@ import pytest
 from visitor import App
 
 import vitcore
+from app import texts
 from app.state import averages, session
-from vitcore.analysis import filters, positions
+from app.views.distance import findings
+from vitcore.analysis import distance, filters, patches, positions
+from vitcore.grid import Grid
 from vitcore.models import zoo
 from vitcore.models.cards import DEFAULT
 
@@ -121,6 +124,25 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     assert any("stands at place 38 of 257 tokens" in said for said in app.sentences("caption"))
 
 
+def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_said(shipped, kinds, offer):
+    rec = vitcore.record(shipped, sample("astronaut"))
+    parts = patches.cut(rec.seen.pixels, shipped.grid)
+    one, others = next((i, found) for i in range(len(parts)) if (found := patches.same_pixels(parts, i)))
+    app = App("patches", photo="astronaut", patch=str(one)).fine()
+    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
+    assert "become the same 192 numbers" in said and "they differ by position alone" in said
+    assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said
+    (said,) = [said for said in app.set(patch=0).sentences("markdown") if "made of the pixels alone" in said]
+    assert "In this photo" not in said or patches.same_pixels(parts, 0)
+    offer({"no-positions": kinds["no-positions"]})
+    app = App("patches", model="no-positions", shuffle="true").fine()
+    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
+    assert "adds no learned position embedding" in said and "differ by position" not in said
+    assert any("Nothing tells this model where a patch is" in said for said in app.sentences("caption"))
+    ordered, scrambled = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay"))
+    assert np.allclose([p for _, p in ordered], [p for _, p in scrambled], atol=1e-2)
+
+
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
     from app.state import averages, session
@@ -147,6 +169,45 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     assert (app.values()["block"], app.values()["one_head"]) == (2, 1)
 
 
+def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shipped):
+    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    px, even = rec.distance_renormalised_px, distance.uniform_distance_px(rec.grid)
+    last = len(px) - 1
+    near = np.argwhere(px <= even / 2)
+    block = int(near[:, 0].max())
+    head = int(px[block].argmin())
+    said = " ".join(App("distance").fine().sentences("markdown"))
+    assert (
+        f"In the last layer, {last}, again among the patches, head {px[last].argmin()} looks nearest, {px[last].min():.1f} px"
+        in said
+    )
+    assert f"even attention reads {even:.1f} px" in said
+    counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px among the patches"
+    assert f"{counted}, 50% of even attention." in said
+    assert f"The last of them is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
+    assert 0 < block < last - 1, "else it is said in other words"
+
+
+@pytest.mark.parametrize(
+    ("px", "words"),
+    [
+        ([[9, 9], [9, 9], [9, 9]], "No head is near: none looks less than"),
+        ([[1, 9], [1, 9], [9, 2]], "They are found up to the last layer: layer 2, head 1."),
+        ([[1, 9], [9, 2], [9, 9]], "layer 1, head 1; the last layer, 2, has none."),
+        ([[3, 1], [9, 9], [9, 9]], "layer 0, head 1; layers 1 to 2 have none."),
+    ],
+)
+def test_where_near_heads_end(px, words, monkeypatch):
+    told = []
+    monkeypatch.setattr(findings.st, "markdown", told.append)
+    grid = Grid(4, 4, 8)
+    table = distance.uniform_distance_px(grid) / 8 * np.array(px)
+    findings.say(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
+    assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
+        "No head" not in words
+    )
+
+
 def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatch, shipped):
     names = ("cat", "rocket", "crab")
     monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in names])
@@ -158,7 +219,6 @@ def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatc
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped):
-    from vitcore.analysis import patches
     from vitcore.forward.recording import predict, predict_without_place, probabilities
 
     first = session.samples()[0]["id"]

@@ -160,13 +160,15 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     np.testing.assert_allclose(values, 100 * x.weights[1, 1:], rtol=1e-4)
 
 
-def test_the_answer_inside_a_block_names_the_largest_weight(shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=3, in_head=1).fine()
-    weights = inside(shipped, panda.seen.pixels, 3, 41).weights[1]
+@pytest.mark.parametrize(("layer", "head"), [(3, 1), (11, 0)])
+def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped, panda):
+    app = App("story", step="7", patch="40").set(layer=layer, in_head=head).fine()
+    weights = inside(shipped, panda.seen.pixels, layer, 41).weights[head]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     most = int(weights.argmax())
     assert answer.startswith(f"**{100 * weights[41]:.1f} %**") and f"{100 * weights[most]:.1f} %." in answer
-    assert (f"patch {most - 1}:" if most else "[class token]:") in answer
+    assert f"Most goes to {f'patch {most - 1}' if most else 'the class token'}:" in answer
+    assert (most == 0) == (layer == 3), "both are seen"
 
 
 def test_the_projection_shows_the_embedding(shipped, panda):

@@ -96,7 +96,7 @@ def test_by_mouse(visit, rec):
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 9, 9))
     page.keyboard.up("Shift")
-    expect(control(page, "Compare with")).to_have_value(str(1 + 9 * SIDE + 9))
+    expect(control(page, "With")).to_have_value(str(1 + 9 * SIDE + 9))
     at_rest(page)
     page.mouse.move(5, 5)
     first, second = pixels(page), pixels(page, "canvas.map1")
@@ -108,7 +108,7 @@ def test_by_mouse(visit, rec):
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
     expect(control(page, "Place")).to_have_value("0")
-    expect(title(page)).to_contain_text("Who attends to class token")
+    expect(title(page)).to_contain_text("Who attends to the class token")
 
 
 def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
@@ -143,7 +143,7 @@ def test_by_keys(visit):
     expect(control(page, "Place")).to_have_value("119")
     at_rest(page)
     page.keyboard.press("Shift+ArrowDown")
-    expect(control(page, "Compare with")).to_have_value("135")
+    expect(control(page, "With")).to_have_value("135")
     at_rest(page)
     page.keyboard.press("]")
     expect(title(page)).to_contain_text("layer 7")
@@ -161,16 +161,16 @@ def test_by_keys(visit):
     at_rest(page)
     page.keyboard.press("c")
     expect(control(page, "Place")).to_have_value("0")
-    expect(title(page)).to_contain_text("What class token attends to")
+    expect(title(page)).to_contain_text("What the class token attends to")
     at_rest(page)
     page.keyboard.press("r")
-    expect(title(page)).to_contain_text("What class token gathered · through all layers")
+    expect(title(page)).to_contain_text("What the class token gathered · through all layers")
     expect(page).to_have_url(re.compile("rolled=true"))
     at_rest(page)
     page.keyboard.press("r")
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     at_rest(page)
-    expect(page.get_by_role("status").filter(has_text="What class token attends to")).to_have_count(1)
+    expect(page.get_by_role("status").filter(has_text="What the class token attends to")).to_have_count(1)
 
 
 def test_space_plays_through_the_layers(visit):
@@ -221,7 +221,7 @@ def test_by_touch(visit):
     at_rest(page)
     page.get_by_role("button", name="Compare", exact=True).tap()
     page.touchscreen.tap(*place(page, 12, 12))
-    expect(control(page, "Compare with")).to_have_value(str(1 + 12 * SIDE + 12))
+    expect(control(page, "With")).to_have_value(str(1 + 12 * SIDE + 12))
     at_rest(page)
     hit(page).scroll_into_view_if_needed()
     finger = page.context.new_cdp_session(page)
@@ -255,7 +255,7 @@ def test_a_link_opens_the_same_view(visit, lag):
     page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
     at_rest(page)
     expect(control(page, "Place")).to_have_value("74")
-    expect(control(page, "Compare with")).to_have_value("179")
+    expect(control(page, "With")).to_have_value("179")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("8")
     page.mouse.move(5, 5)
@@ -276,7 +276,7 @@ def test_clicks_in_quick_succession_all_count(visit):
     page.locator(".card").nth(1).click()
     page.keyboard.press("]")
     expect(control(page, "Place")).to_have_value("74")
-    expect(control(page, "Compare with")).to_have_value("179")
+    expect(control(page, "With")).to_have_value("179")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("7")
     at_rest(page)
@@ -314,6 +314,27 @@ def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):
         "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
     )
     assert len(sizes) > 40 and np.min(sizes) >= 24
+
+
+@pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
+def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests):
+    page = ready(visit(f"attention?lang={lang}", width=390, height=844))
+    bar = page.locator(".st-key-explorer_controls")
+    for width in (390, 360, 320):
+        with subtests.test(width):
+            page.set_viewport_size({"width": width, "height": 844})
+            right = bar.evaluate("e => e.getBoundingClientRect().right")
+            for button in bar.locator(".st-key-direction button").all():
+                box = button.bounding_box()
+                assert box["x"] + box["width"] <= right - 24, "the last 1.5 rem fade out"
+                assert button.evaluate(
+                    "e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1"
+                )
+    last = bar.get_by_test_id("stPopover").locator("button")
+    last.scroll_into_view_if_needed()
+    assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, (
+        "what comes after them can be pushed in"
+    )
 
 
 @pytest.mark.parametrize(("lang", "words"), [("zh-CN", "在看谁"), ("zh-TW", "在看誰")])

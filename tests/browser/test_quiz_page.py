@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import expect
 
@@ -27,3 +28,16 @@ def test_a_class_is_asked_by_keyboard(visit):
     expect(heading).to_contain_text("4 ·")
     expect(page.get_by_text(re.compile("[01] of 1 right so far"))).to_be_visible()
     assert too_wide(at_rest(page)) <= 1 and serious(page) == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, width):
+    page = at_rest(visit("quiz?photo=cat&quiz_seed=7", width=width, height=900))
+    stepper, heading = page.locator(".st-key-quiz_steps"), page.get_by_role("heading", level=3)
+    expect(stepper.get_by_text("The questions, each named after the page that shows its answer")).to_be_visible()
+    expect(stepper.get_by_text("Previous question")).to_be_visible()
+    stepper.get_by_text("Next question").click()
+    expect(heading).to_contain_text("2 ·")
+    stepper.get_by_role("button", name="Previous question", exact=True).click()
+    expect(heading).to_contain_text("1 ·")
+    assert too_wide(at_rest(page)) <= 1

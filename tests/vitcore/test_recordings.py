@@ -47,6 +47,17 @@ def test_steps_rise_from_nothing(film, masked, alone):
         assert one.log[-1]["step"] == one.steps[-1] and one.log[-1]["loss"] < 0.8 * one.log[0]["loss"]
 
 
+def test_they_say_how_many_photos_they_were_measured_on(film, alone):
+    """Every accuracy of the log is a whole number of that many photos."""
+    for one in (film, alone):
+        looked = [record for record in one.log if "top1" in record]
+        assert len(looked) >= 10
+        for record in looked:
+            right = record["top1"] / 100 * record["val_photos"]
+            assert right == pytest.approx(round(right), abs=1e-4), record
+    assert film.accuracy().photos == 600
+
+
 def test_positions_come_to_know_the_grid(film):
     near = [correlation_with_distance(similarity(film.at("positions", i)), film.grid) for i in (0, -1)]
     assert abs(near[0]) < 0.1 and near[1] <= -0.5
@@ -80,8 +91,9 @@ def test_labels_alone_say_what_they_were(alone):
     assert alone.task == "classify" and len(alone.steps) >= 24
     assert alone.command.split()[3:5] == ["train", "labels_alone"] and "teacher" not in alone.command
     assert int(alone.steps[-1]) == preset("labels_alone").steps
-    step, right = alone.accuracy()
+    step, right, photos = alone.accuracy()
     assert step == alone.steps[-1] and right > 50, "ten kinds: one in ten by chance"
+    assert photos == preset("labels_alone").evaluate_most
     assert "Imagenette" in alone.data
 
 

@@ -54,6 +54,13 @@ def reach(dropped_px: NDArray, renormalised_px: NDArray, block: int = 0) -> Reac
     return Reach(near, far, float(row[near]), float(row[far]), float(dropped[near]), float(dropped[far]))
 
 
+def near_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:
+    """(block, head) of every head of (L, H) that looks at most so far among the patches, by block, the nearest of a block last."""
+    table = np.asarray(renormalised_px, np.float64)
+    places = [(int(block), int(head)) for block, head in np.argwhere(table <= most_px)]
+    return sorted(places, key=lambda place: (place[0], -float(table[place])))
+
+
 def sinks(share: NDArray) -> list[tuple[int, int]]:
     """(block, head) of every head whose (L, H) `share` on prefix tokens is at least `SINK`, the largest first."""
     places = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK)]

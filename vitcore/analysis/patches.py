@@ -23,6 +23,12 @@ def flatten(patches: NDArray) -> NDArray:
     return patches.reshape(len(patches), -1)
 
 
+def same_pixels(parts: NDArray, patch: int) -> list[int]:
+    """The other patches whose pixels are those of `patch`, in reading order."""
+    alike = (parts == parts[patch]).all(axis=(1, 2, 3))
+    return [int(other) for other in np.flatnonzero(alike) if other != patch]
+
+
 def shuffled(count: int, seed: int) -> NDArray[np.int64]:
     """A seeded order of `count` patches: slot i shows patch order[i]."""
     return np.random.default_rng(seed).permutation(count)

@@ -61,7 +61,8 @@ def distance(
     dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
     told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
     meant = "○ " + say("half or more on tokens that are not patches")
-    meaning = [note(meant, 0.008, 1, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
+    below = 0.95  # a line below what stands at the right: on a phone both would not fit into one
+    meaning = [note(meant, 0.008, below, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])

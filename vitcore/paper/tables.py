@@ -116,6 +116,28 @@ def best_by_data_size(dataset: str = "ImageNet") -> dict[str, tuple[str, float]]
     }
 
 
+class Printed(NamedTuple):
+    """A ViT's accuracy on ImageNet in %, with what it was pre-trained on and the table that prints it."""
+
+    model: str
+    pretraining: str
+    accuracy: float
+    table: str
+
+
+def on_imagenet() -> list[Printed]:
+    """Every number that Tables 2 and 5 print for a ViT on ImageNet's validation photos, the lowest first."""
+    two = [Printed(row["model"], row["pretraining"], float(row["accuracy"]), "2")
+           for row in rows("2") if row["dataset"] == "ImageNet" and family(row["model"]) == "ViT"]  # fmt: skip
+    five = [Printed(model, data, value, "5") for model, by in by_data_size().items() for data, value in by.items()]
+    return sorted(two + five, key=lambda one: one.accuracy)
+
+
+def fewest_epochs() -> int:
+    """How often a pre-training of the paper shows each photo, at the least (Table 3)."""
+    return min(int(epochs) for row in rows("3") for epochs in row["epochs"].split("/"))
+
+
 def group_means(model: str, table: str = "9") -> dict[str, float]:
     """Mean accuracy in % over the tasks of each of VTAB's groups, and over all 19 as "all" (Figure 2's bars)."""
     tasks = [row for row in rows(table) if row["group"]]

@@ -2,14 +2,14 @@
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from vitcore.grid import Grid
-from vitcore.quiz import marks
+from vitcore.quiz import marks, seen
 from vitcore.quiz.material import SIDE_PX, Material
-from vitcore.quiz.question import LETTERS, Choice, Picture, Question, difference, judged
+from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
 from vitcore.translation import say
 
-LEVELS = 12.0  # of 255, on average, by which patches differ that are to be told apart
 TRIES = 40  # draws of places, before a kind of question gives up
 
 
@@ -19,25 +19,32 @@ def crop(m: Material, rng: Generator) -> Question | None:
     if grid is None or grid.patches < 4:
         return None
     parts = grid.cut(m.rec.seen.pixels)
-    for _ in range(TRIES):
-        places = [int(place) for place in rng.permutation(grid.patches)[:4]]
-        asked = places[int(rng.integers(4))]
-        differences = [difference(parts[place], parts[asked]) for place in places]
-        if sorted(differences)[1] < LEVELS:
-            continue
-        choices = [
-            Choice("", value, _place(m, place), Picture(marks.enlarged(parts[place]), say("A patch, enlarged"), photo=False))
-            for place, value in zip(places, differences, strict=True)
-        ]  # fmt: skip
-        row, col = grid.row_col(asked)
-        why = say("It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.",
-                  patch=asked, row=row, col=col, count=parts[asked].size, high=parts.shape[1], wide=parts.shape[2])  # fmt: skip
-        shown = Picture(marks.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined"))
-        return judged(
-            "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, least=LEVELS,
-            lowest=True, page="patches", address={"patch": asked}, pictures=[shown],
-        )  # fmt: skip
-    return None
+    places = unlike(parts, rng)
+    if len(places) < 4:
+        return None
+    asked = places[int(rng.integers(4))]
+    choices = [
+        Choice("", seen.apart(parts[place], parts[asked]), _place(m, place),
+               Picture(marks.enlarged(parts[place]), say("A patch, enlarged"), photo=False))
+        for place in places
+    ]  # fmt: skip
+    row, col = grid.row_col(asked)
+    why = say("It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.",
+              patch=asked, row=row, col=col, count=parts[asked].size, high=parts.shape[1], wide=parts.shape[2])  # fmt: skip
+    shown = Picture(marks.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined"))
+    return judged(
+        "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, least=seen.APART,
+        lowest=True, page="patches", address={"patch": asked}, pictures=[shown],
+    )  # fmt: skip
+
+
+def unlike(parts: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int]:
+    """The first `count` patches, in an order drawn, of which any two look different; fewer where there are not so many."""
+    chosen: list[int] = []
+    for place in rng.permutation(len(parts)):
+        if len(chosen) < count and all(seen.apart(parts[place], parts[other]) >= seen.APART for other in chosen):
+            chosen.append(int(place))
+    return chosen
 
 
 def number(m: Material, rng: Generator) -> Question | None:

@@ -5,9 +5,10 @@ const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const digits = value => Number(value.toPrecision(2)).toString()
 const percent = value => digits(100 * value) + " %"
 
+// A token as a sentence has it: "the class token"; on a button its name stands alone.
 function nameOf(s, token) {
-  const { grid, names, words } = s.data
-  if (token < grid.prefix) return names[token]
+  const { grid, spoken, words } = s.data
+  if (token < grid.prefix) return spoken[token]
   const [row, col] = place(token, grid)
   return fillIn(words.patch, { patch: token - grid.prefix, row, col })
 }

@@ -17,6 +17,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.shown = data.step
   s.step = data.step // what Python shows; while it is busy, keys count on from where they wanted to go
   nav.style.setProperty("--count", data.names.length)
+  nav.classList.toggle("titled", data.titled)
 
   const go = step => {
     const to = Math.max(1, Math.min(data.names.length, step))

@@ -15,6 +15,7 @@ from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain
 from app.furniture import controls, outliers
 from app.state import insights, models, session
+from app.views.attention import places
 
 if TYPE_CHECKING:
     from vitcore.analysis.heads import Head
@@ -56,18 +57,22 @@ def explore(model: str, text: texts.Prose) -> None:
 def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="explorer_controls"):
-        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=112)
+        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=104)
         controls.once_from_1("head", "one_head")
         _in_range("one_head", vit.heads)
         head = st.selectbox(
-            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=112,
+            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=104,
             placeholder=text["mean"], help=text["head help"],
         )  # fmt: skip
         direction = controls.choice(text, "direction", list(DIRECTIONS))
-        about = text["token help"].format(prefix=grid.prefix)
-        name = text["token shifted"].format(prefix=grid.prefix) if grid.prefix else text["token"]
-        token = controls.number(name, "token", grid.tokens, grid.prefix + grid.middle, width=140, help=about)
-        second = _or_none(text["second"], "second", grid.tokens, text["none"], text["second help"])
+        about = text.fill("token help", prefix=grid.prefix) if grid.prefix else text["token help bare"]
+        start, before = grid.prefix + grid.middle, _prefix_names(vit, text)
+        name, other = (
+            places.label(key, places.held(key, grid.tokens, at), grid, before, text)
+            for key, at in (("token", start), ("second", None))
+        )
+        token = controls.number(name, "token", grid.tokens, start, width=155, help=about)
+        second = _or_none(other, "second", grid.tokens, text["none"], text["second help"])
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
@@ -84,7 +89,7 @@ def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | N
     """A whole number 0…count−1, or None while the field is empty and reads `none`."""
     _in_range(key, count)
     return st.number_input(
-        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=125, placeholder=none, help=about
+        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=155, placeholder=none, help=about
     )
 
 
@@ -113,7 +118,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     rows, cols = insights.atlas_shape(rec)
     whole = len(rec.maps) == vit.blocks
     return {
-        "state": chosen, "heads": vit.heads, "names": names,
+        "state": chosen, "heads": vit.heads, "names": names, "spoken": _in_a_sentence(vit, text),
         "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
         "shared": state["shared"], "maps": maps, "photo": shown,
@@ -168,13 +173,11 @@ def _prefix_names(vit: Vit, text: texts.Prose) -> list[str]:
     return [text[name] for name in has] + [text["register"].format(number=i) for i in range(registers)]
 
 
-def _name(token: int, vit: Vit, text: texts.Prose) -> str:
-    """A token by its name, or by its patch's number."""
-    patch = token - vit.grid.prefix
-    if patch < 0:
-        return _prefix_names(vit, text)[token]
-    row, col = vit.grid.row_col(patch)
-    return text["patch"].format(patch=patch, row=row, col=col)
+def _in_a_sentence(vit: Vit, text: texts.Prose) -> list[str]:
+    """Those names as a sentence has them: the class token, but register 0."""
+    alone = len(_has(vit))
+    names = _prefix_names(vit, text)
+    return [text["the token"].format(name=name) for name in names[:alone]] + names[alone:]
 
 
 def _has(vit: Vit) -> list[str]:
@@ -228,7 +231,10 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     names = _prefix_names(vit, text)
     about = " · ".join(f"{name} {share:.1%}" for name, share in zip(names, lit, strict=False))
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
-    unit, title = text["rollout weight" if state["rolled"] else "weight"], _title(grid, names, len(maps), state, text)
+    unit, title = (
+        text["rollout weight" if state["rolled"] else "weight"],
+        _title(grid, _in_a_sentence(vit, text), len(maps), state, text),
+    )
     style, log, shared = state["style"], state["log"], state["shared"]
     downloads(
         lambda: figures.explorer(

@@ -22,14 +22,12 @@ def say(
     """The findings of (L, H) distances as sentences; returns the heads they name."""
     from vitcore.analysis import distance
 
-    reached, sinks = distance.reach(dropped, renormalised), distance.sinks(share)
-    named: Heads = []
-    if reached.near != reached.far:
-        told = "first layer" if cls == "renormalise" or not grid.prefix else "first layer dropped"
-        st.markdown(text[told].format(
-            near=reached.near, near_px=f"{reached.near_px:.1f}", far=reached.far, far_px=f"{reached.far_px:.1f}",
-            near_drop=f"{reached.near_dropped_px:.1f}", far_drop=f"{reached.far_dropped_px:.1f}"))  # fmt: skip
-        named = [(0, reached.near), (0, reached.far)]
+    sinks = distance.sinks(share)
+    as_drawn = "" if cls == "renormalise" or not grid.prefix else " dropped"
+    named = _reach(dropped, renormalised, f"first layer{as_drawn}", 0, grid, text)
+    if len(dropped) > 1:
+        _reach(dropped, renormalised, f"last layer{as_drawn}", len(dropped) - 1, grid, text)
+    named += _near(renormalised, grid, text)
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
@@ -41,6 +39,38 @@ def say(
         st.markdown(text["changes most"].format(block=block, head=head, spread=f"{spread[block, head]:.1f}",
                                                 mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
     return named
+
+
+def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid: Grid, text: Prose) -> Heads:
+    """Which heads of a layer look nearest and farthest; nothing where it has one head."""
+    from vitcore.analysis import distance
+
+    reached = distance.reach(dropped, renormalised, block)
+    if reached.near == reached.far:
+        return []
+    st.markdown(text[told].format(
+        block=block, near=reached.near, near_px=f"{reached.near_px:.1f}", far=reached.far, far_px=f"{reached.far_px:.1f}",
+        near_drop=f"{reached.near_dropped_px:.1f}", far_drop=f"{reached.far_dropped_px:.1f}",
+        even=f"{distance.uniform_distance_px(grid):.1f}"))  # fmt: skip
+    return [(block, reached.near), (block, reached.far)]
+
+
+def _near(renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
+    """How many heads are near (the explorer's "local", by distance alone), and where they end."""
+    from vitcore.analysis import distance
+    from vitcore.analysis.heads import LOCAL
+
+    most, last = LOCAL * distance.uniform_distance_px(grid), len(renormalised) - 1
+    facts = {"px": f"{most:.1f}", "share": f"{LOCAL:.0%}"}
+    near = distance.near_heads(renormalised, most)
+    if not near:
+        st.markdown(text["near none"].format(**facts))
+        return []
+    block, head = near[-1]
+    ends = "near to the last" if block == last else "near end before" if block == last - 1 else "near end"
+    told = text.fill("near", count=len(near), all=renormalised.size, **facts)
+    st.markdown(text.joined((told, text[ends].format(block=block, head=head, after=block + 1, last=last))))
+    return [near[-1]]
 
 
 def touch(place: list[int]) -> None:

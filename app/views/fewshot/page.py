@@ -7,7 +7,7 @@ from app import texts
 from app.components.figure import figure
 from app.furniture import controls
 from app.state import features, session
-from app.views.fewshot import photos
+from app.views.fewshot import findings, photos
 
 text = texts.prose("fewshot")
 st.markdown(text["intro"])
@@ -27,7 +27,6 @@ if given is None:
 from vitcore import figures  # noqa: E402
 from vitcore.figures.charts.few_shot import Curve  # noqa: E402
 
-percent = "{:.0%}".format
 labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
@@ -48,12 +47,9 @@ for name, x in vectors.items():
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
     now[name] = draws[shots]
 best = now["model"]
-low, high = best.interval
 chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
-said.markdown(text.fill(
-    "finding", shots=shots, classes=len(given.names), accuracy=percent(best.accuracy.mean()), low=percent(low), high=percent(high),
-    model=controls.verbatim(vit.card.title), pixels=percent(now["pixels"].accuracy.mean()),
-))  # fmt: skip
+names = [controls.verbatim(name) for name in given.names]
+said.markdown(findings.accuracy(best, now["pixels"], shots, names, controls.verbatim(vit.card.title), text))
 with charts:
     left, right = st.columns(2, gap="large")
     with left:
@@ -61,17 +57,13 @@ with charts:
         figure(fig, "few_shot", text["alt"], text["how"], text["limits"],
                accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
     with right:
-        names = [controls.verbatim(name) for name in given.names]
         table = best.confusion(labels)
         figure(figures.confusion(table, given.names, controls.theme()), "confusion", text["confusion alt"],
                text.fill("confusion how", shots=shots), confusion=table)  # fmt: skip
-missed, other = best.missed(labels), best.taken_for(labels)
-worst = [i for i in np.argsort(-missed, kind="stable")[:6] if missed[i] > 0]
-if worst:
+if worst := findings.mistaken(best, labels, names, text):
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):
-        for i in worst:
-            st.image(given.photos[i], text["mistaken one"].format(
-                name=names[labels[i]], other=names[other[i]], percent=percent(missed[i])), width=150)  # fmt: skip
+        for i, told in worst:
+            st.image(given.photos[i], told, width=150)
 else:
     st.success(text["none mistaken"], icon=":material/check:")

@@ -25,6 +25,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     photo = controls.photo_menu(text["scene"], list(film.names), "scene", width=220)
 if film.task in ("layers", "classify", "masked", "distil", "filmed"):
     st.markdown(text[f"task {film.task}"])
-screen.card(film, text)
+screen.card(name, film, text)
 run = runs.watch(name.removeprefix("runs/")) if name.startswith("runs/") else None
 screen.show(name, film.names.index(photo), bool(run and run.live), text)

@@ -14,7 +14,7 @@ from app import texts
 from app.components.chart.chart import chart, steady
 from app.components.figure import explain, npz
 from app.components.listing.listing import listing
-from app.furniture import controls
+from app.furniture import controls, model_card
 from app.state import runs
 from vitcore.translation import say
 
@@ -26,18 +26,25 @@ LOOK_S = 2.0  # between two looks at a run that is being trained
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
-def card(film: Film, text: dict[str, str]) -> None:
-    """What it learned from, for how long, and how well it does."""
+def card(name: str, film: Film, text: texts.Prose) -> None:
+    """What it learned from, for how long, and how well it does; for a model that ships, why its card has another number."""
     lines = [text["card data"].format(data=say(film.data))] if film.data else []
     lines.append(text["card steps"].format(steps=int(film.steps[-1])))
     if known := film.accuracy():
-        lines.append(
-            text["card accuracy shared" if film.shared else "card accuracy"].format(step=known[0], right=known[1])
-        )
-    st.caption(" ".join(lines))
+        told = text["card accuracy shared" if film.shared else "card accuracy"]
+        lines.append(told.format(step=known.step, right=known.right, photos=_held_out(film, text)))
+        if others := model_card.measured(name):
+            lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
+    st.caption(text.joined(lines))
 
 
-def show(name: str, photo: int, live: bool, text: dict[str, str]) -> None:
+def _held_out(film: Film, text: texts.Prose) -> str:
+    """The photos that it is measured on, and how many, where that is known."""
+    known = film.accuracy()
+    return text["held out of"].format(count=known.photos) if known and known.photos else text["held out"]
+
+
+def show(name: str, photo: int, live: bool, text: texts.Prose) -> None:
     """The slider and the pictures of a film; `live`: of a run that may add to it."""
     every = PACE_S if playing() else LOOK_S if live else None
     with steady("screen"):
@@ -64,7 +71,7 @@ def play_button(steps: list[int]) -> None:
         st.rerun()
 
 
-def _screen(name: str, photo: int, text: dict[str, str]) -> None:
+def _screen(name: str, photo: int, text: texts.Prose) -> None:
     key, film = runs.film(name)
     steps = film.steps.tolist()
     bar = st.container(horizontal=True, vertical_alignment="bottom", key="film_bar")
@@ -93,7 +100,7 @@ def _screen(name: str, photo: int, text: dict[str, str]) -> None:
         st.rerun()
 
 
-def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: dict[str, str]) -> None:
+def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
     from vitcore.analysis.distance import most_changed
     from vitcore.analysis.training import appeared
@@ -146,7 +153,7 @@ def _turn(steps: list[int]) -> bool:
     return place == len(steps) - 1
 
 
-def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) -> None:
+def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
     from vitcore.figures.training import FIRST
@@ -159,8 +166,8 @@ def _curves(key: str, film: Film, step: int, mode: Any, text: dict[str, str]) ->
         with place, st.container(border=True, height="stretch"):
             chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], at=max(step, FIRST))
     measured = any("val_loss" in record or "top1" in record for record in film.log)
-    points = text["points shared" if film.shared else "points"] if measured else ""
-    explain(f"{text['curves']} {points}".strip(), text["limits"])
+    points = text["points shared" if film.shared else "points"].format(photos=_held_out(film, text)) if measured else ""
+    explain(text.joined((text["curves"], points)), text["limits"])
 
 
 def _arrays(film: Film, frame: int) -> dict[str, Any]:

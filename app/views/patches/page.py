@@ -11,7 +11,7 @@ from app.components.listing.listing import listing
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state import session
-from app.views.patches import shuffle
+from app.views.patches import same, shuffle
 
 text = texts.prose("patches")
 st.markdown(text["intro"])
@@ -57,6 +57,7 @@ with right:
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen, patch=chosen,
                             prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
+    same.show(vit, cuts, chosen, embeddings.shape[1], text)
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 

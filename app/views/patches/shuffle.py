@@ -29,7 +29,8 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
     facts = {"label": controls.verbatim(answers[0][0][0]), "before": f"{before:.1%}", "after": f"{after:.1%}"}
     with st.container(border=True):
         st.markdown(f"## {text['shuffle title']}")
-        st.markdown(text["shuffle"].format(**facts))
+        asked = [text["shuffle"].format(**facts), text["shuffle moved"] if len(answers) == 3 else ""]
+        st.markdown(text.joined(asked))
         options = [text["guess stays"], text["guess changes"]]
         guess = st.pills(
             text["guess"], range(2), format_func=lambda i: options[i], key="guess_shuffle", label_visibility="collapsed"
@@ -42,8 +43,14 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
             if bare is not None:
                 much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
                 st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
-            restored = len(answers) == 3 and _same(answers[0], answers[-1])
-            st.caption(text["shuffle why" if restored else "shuffle not restored"])
+            st.caption(text[_why(answers)])
+
+
+def _why(answers: list[Answer]) -> str:
+    """Which explanation is true: what the model answers in order, shuffled and, where positions can be moved, with them."""
+    if len(answers) == 2 and _same(answers[0], answers[1]):
+        return "shuffle no place"
+    return "shuffle why" if len(answers) == 3 and _same(answers[0], answers[2]) else "shuffle not restored"
 
 
 def _same(one: Answer, other: Answer) -> bool:

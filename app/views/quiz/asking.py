@@ -67,7 +67,7 @@ def navigation(sheet: Sheet, place: int) -> None:
     names = [menu[one.page] for one in questions]
     spoken = [text["spoken"].format(number=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
     steps(names, spoken, place + 1, key="quiz_steps", target="question", label=text["steps"], before=text["before"],
-          after=text["after"], clicker=lecture.on())  # fmt: skip
+          after=text["after"], clicker=lecture.on(), titled=True)  # fmt: skip
 
 
 def show(sheet: Sheet, place: int) -> None:

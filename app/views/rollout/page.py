@@ -29,5 +29,6 @@ if not vit.is_global:
     st.stop()
 with st.expander(text["identity title"], icon=":material/help:"):
     through_layers.identity(asked)
-st.markdown(f"## {text['build-up title']}")
-through_layers.build_up(asked, left.settings if left and not left.method.asks_class else {})
+settings = left.settings if left and not left.method.asks_class else {}
+st.markdown(f"## {asked.since(text['build-up title'], settings)}")
+through_layers.build_up(asked, settings)

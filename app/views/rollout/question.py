@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -43,6 +43,11 @@ class Asked:
         if self.query is None:
             return self.text["the readout"].format(readout=controls.readout(self.vit))
         return self.text["a patch"].format(patch=self.query)
+
+    def since(self, title: str, settings: dict[str, Any]) -> str:
+        """A title, saying so where rollout leaves out the first layers; what else is in braces there stays."""
+        first = settings.get("first_block", 0)
+        return self.text["from layer"].format(title=title, first=first) if first else title
 
 
 def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[Asked, bool]:

@@ -102,7 +102,7 @@ def _computed(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
     """The map of a method, and how it is shown."""
     from vitcore.analysis.relevance import share
 
-    title = a.text[f"title.{method.name}"]
+    title = a.since(a.text[f"title.{method.name}"], settings)
     unit = a.text[f"unit.{method.name}"]
     items = tuple(sorted(settings.items()))
     if not method.asks_class:

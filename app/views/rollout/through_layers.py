@@ -10,6 +10,7 @@ from app.components.figure import downloads, explain
 from app.components.player.player import player
 from app.furniture import controls
 from app.state import insights
+from app.texts import Prose
 from app.views.rollout.question import Asked
 
 
@@ -23,21 +24,30 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
     top, layers = build_up_top(maps), range(len(maps))
-    caption = text["frame prefix"] if grid.prefix else text["frame"]
+    first = int(how["first_block"])
     player(
         a.address, frames, [text["layer"].format(layer=i) for i in layers],
-        [caption.format(layer=i, share=maps[i].sum(), rest=1 - maps[i].sum()) for i in layers],
+        [_caption(float(maps[i].sum()), i, first, bool(grid.prefix), text) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
-        key="build_up", label=text["build-up label"].format(who=a.who), opacity=a.opacity,
+        key="build_up", label=a.since(text["build-up label"].format(who=a.who), how), opacity=a.opacity,
     )  # fmt: skip
     unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
     controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
-    explain(text["build-up how"], text["build-up limits"])
-    photo_shown, opacity, mode = a.photo_shown, a.opacity, a.mode
+    told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
+    explain(told, text["build-up limits"])
+    photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)
     downloads(
-        lambda: figures.build_up(maps, photo_shown, grid, text["build-up title"], unit, opacity=opacity, mode=mode),
-        "build_up", text["build-up how"], build_up=maps,
+        lambda: figures.build_up(maps, photo_shown, grid, title, unit, opacity=opacity, mode=mode),
+        "build_up", told, build_up=maps,
     )  # fmt: skip
+
+
+def _caption(share: float, layer: int, first: int, prefix: bool, text: Prose) -> str:
+    """What is said below the picture of a layer; `share` of what was gathered is on the patches."""
+    if layer < first:
+        return text["frame before"].format(layer=layer, first=first)
+    key = f"frame{' from' if first else ''}{' prefix' if prefix else ''}"
+    return text[key].format(layer=layer, first=first, share=share, rest=1 - share)
 
 
 def _not_quite(share: float) -> str:

@@ -12,7 +12,7 @@ from app.components.vectors.vectors import looks, vector, vectors
 from app.furniture import controls
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
-from app.views.story.tokens import named
+from app.views.story.tokens import in_a_sentence, named
 
 LOOKS = 5  # tokens shown of those that are attended to most
 STREAM = "z_{%s}"
@@ -115,7 +115,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
     if most < scene.rec.grid.prefix:
         from vitcore.forward.block_numbers import prefix_names
 
-        who = f"[{named(scene, prefix_names(scene.vit)[most])}]"
+        who = in_a_sentence(scene, prefix_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > 3 * even else 2
     return {"own": 100 * own, "even": 100 * even, "who": who, "most": 100 * float(weights[most])}, right
 

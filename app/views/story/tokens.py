@@ -109,6 +109,11 @@ def named(scene: Scene, name: str) -> str:
     return f"{scene.text[f'{kind} token']} {number}".strip()
 
 
+def in_a_sentence(scene: Scene, name: str) -> str:
+    """The same as a sentence has it: "the class token", but "register token 0", which is one of some."""
+    return named(scene, name) if " " in name else scene.say("the token", name=named(scene, name))
+
+
 def _prefix(scene: Scene) -> str:
     from vitcore.forward.block_numbers import prefix_names
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.distance import mean_distance_px, uniform_distance_px
+from vitcore.analysis.distance import mean_distance_px, near_heads, uniform_distance_px
 from vitcore.forward.recording import record, to_input
 from vitcore.grid import Grid
 from vitcore.tape import Tape
@@ -150,3 +150,9 @@ def test_streamed_distances_of_the_shipped_model(shipped, rec):
     assert np.allclose(rec.distance_px, mean_distance_px(halves, rec.grid), rtol=2e-3)
     whole = mean_distance_px(halves, rec.grid, "renormalise")
     assert np.allclose(rec.distance_renormalised_px, whole, rtol=2e-3)
+
+
+def test_near_heads_are_listed_by_block_the_nearest_of_a_block_last():
+    px = np.array([[5.0, 3.0, 40.0], [40.0, 40.0, 40.0], [40.0, 10.0, 10.5]])
+    assert near_heads(px, 10.0) == [(0, 0), (0, 1), (2, 1)]
+    assert near_heads(px, 11.0)[-1] == (2, 1) and near_heads(px, 2.0) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis.patches import cut, flatten, join, shuffled
+from vitcore.analysis.patches import cut, flatten, join, same_pixels, shuffled
 from vitcore.forward.recording import embed
 from vitcore.grid import Grid
 from vitcore.models import zoo
@@ -76,3 +76,16 @@ def test_shuffles_are_seeded_orders():
     assert sorted(order) == list(range(196))
     assert np.array_equal(order, shuffled(196, 7))
     assert not np.array_equal(order, shuffled(196, 8))
+
+
+def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_added(shipped):
+    grid = shipped.grid
+    parts = cut(pixels_of(grid), grid)
+    parts[[7, 200]] = parts[3]
+    parts[9] = parts[3]
+    parts[9, 0, 0, 0] ^= 1  # one number of one pixel
+    assert same_pixels(parts, 3) == [7, 200] and same_pixels(parts, 200) == [3, 7] and same_pixels(parts, 9) == []
+    found = embed(shipped, join(parts, grid))
+    assert np.abs(found[[7, 200]] - found[3]).max() <= 1e-6 < np.abs(found[9] - found[3]).max()
+    placed = found + zoo.positions(shipped)
+    assert np.abs(placed[7] - placed[3]).max() > 0.01, "positions tell them apart"

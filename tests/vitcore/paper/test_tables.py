@@ -58,3 +58,11 @@ def test_every_number_is_drawn():
     assert sum(len(trace.x) for trace in charts.data_size("CIFAR-10").data) == 14
     art = list(charts.state_of_the_art("ImageNet").data)
     assert sum(len(trace.x) for trace in art) == 5 and max(art[0].error_y.array) == 0.04
+
+
+def test_the_vits_on_imagenet_are_all_that_tables_2_and_5_print():
+    printed = tables.on_imagenet()
+    assert len(printed) == 14 + 3 and [one.accuracy for one in printed] == sorted(one.accuracy for one in printed)
+    assert printed[0] == ("ViT-L/32", "ImageNet", 71.16, "5") and printed[-1] == ("ViT-H/14", "JFT-300M", 88.55, "2")
+    assert all(one.model.startswith("ViT-") for one in printed), "no ResNet, no Noisy Student"
+    assert tables.fewest_epochs() == 7

@@ -32,7 +32,7 @@ def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
 
 @torch.no_grad()
 def evaluate(run: Training, held_out: Evaluation) -> dict[str, float]:
-    """{"val_loss"}, with "top1" and "top5" in % where classes are learned, and "val_colours" in % where colours are."""
+    """{"val_loss"} over "val_photos"; "top1" and "top5" in % where classes are learned, "val_colours" where colours are."""
     machine, kept = run.accelerator, run.kept()
     kept.eval()
     total = torch.zeros(4, device=machine.device)  # photos, loss, first, among five
@@ -42,10 +42,10 @@ def evaluate(run: Training, held_out: Evaluation) -> dict[str, float]:
             batch = _masked(kept, pixels) if isinstance(kept, MaskedPatches) else _classified(kept.vit, pixels, labels)
         total += batch.to(total)
     photos, loss, first, five = machine.reduce(total, "sum").tolist()
-    photos = max(photos, 1.0)
+    counted, photos = {"val_photos": int(photos)}, max(photos, 1.0)
     if isinstance(kept, MaskedPatches):
-        return {"val_loss": loss / photos, "val_colours": 100 * first / photos}
-    return {"val_loss": loss / photos, "top1": 100 * first / photos, "top5": 100 * five / photos}
+        return counted | {"val_loss": loss / photos, "val_colours": 100 * first / photos}
+    return counted | {"val_loss": loss / photos, "top1": 100 * first / photos, "top5": 100 * five / photos}
 
 
 def _classified(vit: Any, pixels: Tensor, labels: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,14 @@ from vitcore.train.runs.files import RunError, RunFolder, find, recipe_of, recor
 from vitcore.translation import say
 
 TOP = 5  # classes kept per photo
+
+
+class Accuracy(NamedTuple):
+    """What an evaluation during a training found: at which step, % named right, of how many photos (0: not known)."""
+
+    step: int
+    right: float
+    photos: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +56,9 @@ class Film:
         """An array of a frame, as float32."""
         return self.arrays[name][frame].astype(np.float32)
 
-    def accuracy(self) -> tuple[int, float] | None:
-        """(step, % of held-out or `shared` photos named right) of the last evaluation; None where no names are learned."""
-        return next(((r["step"], r["top1"]) for r in reversed(self.log) if "top1" in r), None)
+    def accuracy(self) -> Accuracy | None:
+        """Of the last evaluation, on held-out or `shared` photos; None where no names are learned."""
+        return last_accuracy(self.log)
 
     def top(self, frame: int, photo: int) -> list[tuple[str, float]]:
         """(class, probability) of the likeliest classes; empty where no classes are learned."""
@@ -58,6 +66,11 @@ class Film:
             return []
         classes, p = self.arrays["top_class"][frame, photo], self.arrays["top_p"][frame, photo]
         return [(self.classes[i], float(v)) for i, v in zip(classes, p, strict=True)]
+
+
+def last_accuracy(log: Sequence[dict[str, Any]]) -> Accuracy | None:
+    """What the last evaluation in a training's log found; None where there is none, or no names are learned."""
+    return next((Accuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
 
 
 def snapshot_steps(recipe: Recipe) -> set[int]:

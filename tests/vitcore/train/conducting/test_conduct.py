@@ -58,6 +58,8 @@ def test_a_run_leaves_everything_behind(new_run):
     log = files.records(folder)
     assert [r["step"] for r in log] == [1, 2, 3, 4, 5, 6]
     assert {"loss", "lr", "images_per_s"} <= set(log[0]) and {"top1", "top5", "val_loss"} <= set(log[2])
+    looked = log[2]["top1"] / 100 * log[2]["val_photos"]
+    assert log[2]["val_photos"] > 0 and looked == pytest.approx(round(looked), abs=1e-3)
     assert json.loads((folder.path / "environment.json").read_text())["versions"]["torch"] == torch.__version__
     film = frames.of_run(folder.path)
     assert film.steps.tolist() == [0, 1, 6] and film.arrays["kernel"].shape == (3, 24, 3, 4, 4)

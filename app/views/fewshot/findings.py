@@ -1,0 +1,47 @@
+"""What few-shot draws say, in sentences: how much is right, and which photos are mistaken, of two classes or of more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.texts import Prose
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.train.judging.few_shot_draws import Draws
+
+MOST_MISTAKEN = 6
+
+
+def accuracy(best: Draws, pixels: Draws, shots: int, names: list[str], model: str, text: Prose) -> str:
+    """How many are right, of which classes, between which ends, and what the pixels alone give."""
+    facts = {"shots": shots, "model": model, "accuracy": _percent(best.accuracy.mean()), "range": _range(best, text),
+             "pixels": _percent(pixels.accuracy.mean())}  # fmt: skip
+    if len(names) == 2:
+        return text.fill("finding two", one=names[0], other=names[1], **facts)
+    return text.fill("finding", classes=len(names), **facts)
+
+
+def mistaken(draws: Draws, labels: NDArray[np.int64], names: list[str], text: Prose) -> list[tuple[int, str]]:
+    """The photos that are mistaken most often, by their number, each with a caption; none where all are right."""
+    missed, other = draws.missed(labels), draws.taken_for(labels)
+    told = text["mistaken of two" if len(names) == 2 else "mistaken one"]
+    return [
+        (int(i), told.format(name=names[labels[i]], other=names[other[i]], percent=_percent(missed[i])))
+        for i in (-missed).argsort(kind="stable")[:MOST_MISTAKEN] if missed[i] > 0
+    ]  # fmt: skip
+
+
+def _range(draws: Draws, text: Prose) -> str:
+    """Between which accuracies the draws lie; one number is no range."""
+    low, high = map(_percent, draws.interval)
+    if low != high:
+        return text["range"].format(low=low, high=high)
+    alike = _percent(draws.accuracy.min()) == _percent(draws.accuracy.max())
+    return text["range all"] if alike else text["range most"].format(inner=draws.inner)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"

@@ -1,0 +1,29 @@
+"""Patches with the same pixels: what makes them the same token, what tells them apart, and which there are in this photo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.state import session
+from app.texts import Prose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.models.zoo import Vit
+
+MOST_NAMED = 8  # patches of one kind whose numbers are said
+
+
+def show(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
+    """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
+    from vitcore.analysis import patches
+
+    said = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
+    said.append(text["same no positions" if session.similarity(vit.name) is None else "same positions"])
+    if not vit.hybrid and (others := patches.same_pixels(parts, chosen)):
+        named = ", ".join(map(str, others[:MOST_NAMED])) + ("…" if len(others) > MOST_NAMED else "")
+        said.append(text.fill("same here", patch=chosen, count=len(others), others=named))
+    st.markdown(text.joined(said))
