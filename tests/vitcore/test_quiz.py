@@ -18,7 +18,8 @@ from tests.conftest import ROOT, SAMPLES
 from vitcore.forward.exchanged import with_parts
 from vitcore.forward.recording import predict, to_input
 from vitcore.models import zoo
-from vitcore.quiz import answers, drawing, handout, heads, maps, marks, material, pixels, seen, weights
+from vitcore.quiz import answers, drawing, handout, heads, maps, marks, material, pixels, weights
+from vitcore.quiz.colour_difference import APART, apart
 from vitcore.quiz.question import UNLIKE, Choice, Picture, difference, judged
 from vitcore.shell import cli
 from vitcore.translation import speaking
@@ -276,13 +277,13 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     def grey(level: int) -> np.ndarray:
         return np.full((8, 8, 3), level, np.uint8)
 
-    assert seen.apart(grey(0), grey(255)) == pytest.approx(100, abs=0.1) and seen.apart(grey(9), grey(9)) == 0
-    assert seen.apart(grey(119), grey(120)) < 1, "no eye tells these apart"
+    assert apart(grey(0), grey(255)) == pytest.approx(100, abs=0.1) and apart(grey(9), grey(9)) == 0
+    assert apart(grey(119), grey(120)) < 1, "no eye tells these apart"
     red, blue = (np.broadcast_to(np.array(colour, np.uint8), (8, 8, 3)).copy() for colour in ((255, 0, 0), (0, 0, 255)))
-    assert seen.apart(red, blue) == pytest.approx(176.3, abs=0.3), "(53.2, 80.1, 67.2) and (32.3, 79.2, -107.9)"
-    assert difference(grey(0), grey(20)) > 12 and seen.apart(grey(0), grey(20)) < seen.APART, "both are nearly black"
+    assert apart(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
+    assert difference(grey(0), grey(20)) > 12 and apart(grey(0), grey(20)) < APART, "both are nearly black"
     noise = material.generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
-    assert difference(*noise) > 80 and seen.apart(*noise) < difference(*noise) / 2, "the texture is the same"
+    assert difference(*noise) > 80 and apart(*noise) < difference(*noise) / 2, "the texture is the same"
     parts = np.stack([grey(level) for level in (0, 8, 16, 90, 95, 160, 250, 255)])
     assert (
         len(pixels.unlike(parts, material.generator(1))) == 4
@@ -295,8 +296,8 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
         for seed in range(20):
             question = pixels.crop(replace(asked, rec=rec), material.generator(seed))
             places = patches_of(question)
-            apart = [seen.apart(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
-            assert min(apart) >= seen.APART, (name, seed, places)
+            differences = [apart(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
+            assert min(differences) >= APART, (name, seed, places)
 
 
 def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make_vit):

@@ -5,7 +5,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from vitcore.grid import Grid
-from vitcore.quiz import marks, seen
+from vitcore.quiz import marks
+from vitcore.quiz.colour_difference import APART, apart
 from vitcore.quiz.material import SIDE_PX, Material
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
 from vitcore.translation import say
@@ -24,7 +25,7 @@ def crop(m: Material, rng: Generator) -> Question | None:
         return None
     asked = places[int(rng.integers(4))]
     choices = [
-        Choice("", seen.apart(parts[place], parts[asked]), _place(m, place),
+        Choice("", apart(parts[place], parts[asked]), _place(m, place),
                Picture(marks.enlarged(parts[place]), say("A patch, enlarged"), photo=False))
         for place in places
     ]  # fmt: skip
@@ -33,7 +34,7 @@ def crop(m: Material, rng: Generator) -> Question | None:
               patch=asked, row=row, col=col, count=parts[asked].size, high=parts.shape[1], wide=parts.shape[2])  # fmt: skip
     shown = Picture(marks.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined"))
     return judged(
-        "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, least=seen.APART,
+        "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, least=APART,
         lowest=True, page="patches", address={"patch": asked}, pictures=[shown],
     )  # fmt: skip
 
@@ -42,7 +43,7 @@ def unlike(parts: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int
     """The first `count` patches, in an order drawn, of which any two look different; fewer where there are not so many."""
     chosen: list[int] = []
     for place in rng.permutation(len(parts)):
-        if len(chosen) < count and all(seen.apart(parts[place], parts[other]) >= seen.APART for other in chosen):
+        if len(chosen) < count and all(apart(parts[place], parts[other]) >= APART for other in chosen):
             chosen.append(int(place))
     return chosen
 
