@@ -54,9 +54,14 @@ def of_photos(
 
 def draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> Draws:
     """Few-shot answers over many draws of the photos to learn from."""
+    return _draws(digest_of(x.tobytes() + labels.tobytes()), shots, x, labels)
+
+
+@budget.kept
+def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> Draws:
     from vitcore.train.judging.few_shot_draws import over_draws
 
-    return over_draws(x, labels, shots)
+    return over_draws(_x, _labels, shots)
 
 
 def _key(version: str, trained: bool, digest: str) -> budget.Key:
