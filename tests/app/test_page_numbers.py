@@ -202,7 +202,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     monkeypatch.setattr(findings.st, "markdown", told.append)
     grid = Grid(4, 4, 8)
     table = distance.uniform_distance_px(grid) / 8 * np.array(px)
-    findings.say(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
+    findings.further(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
         "No head" not in words
     )

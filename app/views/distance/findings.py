@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 Heads = list[tuple[int, int]]  # layer and head
 
 
-def say(
+def first_layer(dropped: NDArray, renormalised: NDArray, cls: str, grid: Grid, text: Prose) -> Heads:
+    """What (L, H) distances say of the first layer, to be read before the figure; returns the heads that it names."""
+    return _reach(dropped, renormalised, _told("first layer", cls, grid), 0, grid, text)
+
+
+def further(
     dropped: NDArray, renormalised: NDArray, share: NDArray, spread: NDArray | None, cls: str, grid: Grid, text: Prose
 ) -> Heads:
-    """The findings of (L, H) distances as sentences; returns the heads they name."""
+    """What else they say, to be read below it: the last layer, where near heads end, sinks, what changes most over photos."""
     from vitcore.analysis import distance
 
-    sinks = distance.sinks(share)
-    as_drawn = "" if cls == "renormalise" or not grid.prefix else " dropped"
-    named = _reach(dropped, renormalised, f"first layer{as_drawn}", 0, grid, text)
     if len(dropped) > 1:
-        _reach(dropped, renormalised, f"last layer{as_drawn}", len(dropped) - 1, grid, text)
-    named += _near(renormalised, grid, text)
+        _reach(dropped, renormalised, _told("last layer", cls, grid), len(dropped) - 1, grid, text)
+    named, sinks = _near(renormalised, grid, text), distance.sinks(share)
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
@@ -39,6 +41,10 @@ def say(
         st.markdown(text["changes most"].format(block=block, head=head, spread=f"{spread[block, head]:.1f}",
                                                 mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
     return named
+
+
+def _told(which: str, cls: str, grid: Grid) -> str:
+    return which if cls == "renormalise" or not grid.prefix else f"{which} dropped"
 
 
 def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid: Grid, text: Prose) -> Heads:

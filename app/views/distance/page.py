@@ -45,7 +45,7 @@ else:
 dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
-named = findings.say(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
+named = findings.first_layer(dropped, renormalised, cls, grid, text)
 fig = figures.distance(
     px,
     grid,
@@ -58,6 +58,7 @@ fig = figures.distance(
 figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
        touched=findings.touch,
        distance_px=px, prefix_share=share)  # fmt: skip
+named += findings.further(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 findings.links(named, text)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
