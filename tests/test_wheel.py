@@ -135,7 +135,7 @@ def test_its_settings_come_along_and_flags_are_heard_first(installed, elsewhere)
         "import json; from unittest.mock import patch; from streamlit import config;"
         "told = lambda *_, **__: print(json.dumps({k: config.get_option(k) for k in config.get_config_options()}, default=str));"
         "from streamlit.web import bootstrap; from inside_vit.app.start import main\n"
-        "with patch.object(bootstrap, 'run', told): main(['--server.port', '8600', '--theme.baseRadius', '1px'])"
+        "with patch.object(bootstrap, 'run_asgi_app', told): main(['--server.port', '8600', '--theme.baseRadius', '1px'])"
     )
     (elsewhere / ".streamlit").mkdir()
     (elsewhere / ".streamlit" / "config.toml").write_text("[theme]\nbaseFontSize = 40\n", encoding="utf-8")
@@ -163,6 +163,7 @@ def test_the_app_serves_from_any_folder(installed, elsewhere):
             assert answer(f"http://localhost:{port}/_stcore/health", process) == b"ok"
             font = answer(f"http://localhost:{port}/app/static/fonts/inter-latin-wght-normal.woff2", process)
             assert font[:4] == b"wOF2", "static files are served because our settings say so"
+            assert b"data-settled" in answer(f"http://localhost:{port}/story", process), "our styles are in the page's head"
         finally:
             process.kill()
 

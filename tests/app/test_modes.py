@@ -49,7 +49,7 @@ OPEN = """
 import sys
 from streamlit import config
 from streamlit.web import bootstrap, cli
-bootstrap.run = lambda *_, **__: print(config.get_option("server.address"))
+bootstrap.run_asgi_app = lambda *_, **__: print(config.get_option("server.address"))
 cli.main(["run", sys.argv[1]])
 """
 
