@@ -163,7 +163,9 @@ def test_the_app_serves_from_any_folder(installed, elsewhere):
             assert answer(f"http://localhost:{port}/_stcore/health", process) == b"ok"
             font = answer(f"http://localhost:{port}/app/static/fonts/inter-latin-wght-normal.woff2", process)
             assert font[:4] == b"wOF2", "static files are served because our settings say so"
-            assert b"data-settled" in answer(f"http://localhost:{port}/story", process), "our styles are in the page's head"
+            assert b"data-settled" in answer(f"http://localhost:{port}/story", process), (
+                "our styles are in the page's head"
+            )
         finally:
             process.kill()
 

@@ -89,9 +89,17 @@ def whiten(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDAr
     """Both sets less the train mean, over the train deviation, with the constant feature appended: (N, D+1), (M, D+1)."""
     train = np.asarray(train_x, np.float64)
     mean, std = train.mean(0), train.std(0) + STD_FLOOR
-    both = ((np.asarray(x, np.float64) - mean) / std for x in (train, test_x))
-    first, second = (np.pad(x, ((0, 0), (0, 1)), constant_values=CONSTANT) for x in both)
-    return first, second
+    return _scaled(train, mean, std), _scaled(test_x, mean, std)
+
+
+def _scaled(x: NDArray, mean: NDArray, std: NDArray) -> NDArray[np.float64]:
+    """In one array: many draws of wide features are many large ones."""
+    scaled = np.empty((len(x), x.shape[1] + 1))
+    scaled[:, -1] = CONSTANT
+    inner = scaled[:, :-1]
+    np.subtract(x, mean, out=inner)
+    inner /= std
+    return scaled
 
 
 def ridge(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> NDArray[np.float64]:

@@ -60,6 +60,7 @@ def over_draws(x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = D
     x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots.
     Raises: TooFewPhotos, when a class has fewer photos than shots.
     """
+    x = np.asarray(x, np.float64)  # once for all draws
     answers = np.full((draws, len(labels)), -1)
     right = np.zeros(draws)
     for seed in range(draws):
