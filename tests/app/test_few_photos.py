@@ -25,7 +25,7 @@ def said(of: Draws, names: list[str]) -> str:
 def test_two_classes_are_named_and_more_are_counted():
     one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
     told = said(one, ["Cat", "Macaw"])
-    assert "gets 88% of the other photos right**, telling “Cat” from “Macaw” (" in told and "classes" not in told
+    assert "gets 88% of the other 4 photos right**, telling “Cat” from “Macaw” (" in told and "classes" not in told
     assert "of 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
     ((place, caption),) = findings.mistaken(one, LABELS, ["Cat", "Macaw"], WORDS)
     assert (place, caption) == (2, "Cat, taken for “Macaw” in 50% of the draws that ask about it")

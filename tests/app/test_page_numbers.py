@@ -130,7 +130,7 @@ def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_sai
     one, others = next((i, found) for i in range(len(parts)) if (found := patches.same_pixels(parts, i)))
     app = App("patches", photo="astronaut", patch=str(one)).fine()
     (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
-    assert "become the same 192 numbers" in said and "they differ by position alone" in said
+    assert "become the same 192 numbers" in said and "their tokens differ by position alone" in said
     assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said
     (said,) = [said for said in app.set(patch=0).sentences("markdown") if "made of the pixels alone" in said]
     assert "In this photo" not in said or patches.same_pixels(parts, 0)

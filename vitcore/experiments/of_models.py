@@ -158,8 +158,9 @@ READOUT = Experiment(
     x_title="peak learning rate", numbers=True, base=_readout_base, cells=_readout,
     claims=(
         Claim("At their best rates the two are less than 2 points apart.", lambda s: [_peaks_apart(s)[0]],
-              kind="near", margin=2.0),
-        Claim("Their best rates differ.", lambda s: [_peaks_apart(s)[1]], unit="decades", kind="apart", margin=0.1),
+              unit="points, class token less average", kind="near", margin=2.0),
+        Claim("Their best rates differ.", lambda s: [_peaks_apart(s)[1]], unit="factors of 10, class token less average",
+              kind="apart", margin=0.1),
     ),
 )  # fmt: skip
 

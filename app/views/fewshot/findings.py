@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 MOST_MISTAKEN = 6
 
 
-def accuracy(best: Draws, pixels: Draws, shots: int, names: list[str], model: str, text: Prose) -> str:
-    """How many are right, of which classes, between which ends, and what the pixels alone give."""
-    facts = {"shots": shots, "model": model, "accuracy": _percent(best.accuracy.mean()), "range": _range(best, text),
-             "pixels": _percent(pixels.accuracy.mean())}  # fmt: skip
+def accuracy(best: Draws, pixels: Draws, shots: int, names: list[str], model: str, text: Prose, kind: str = "") -> str:
+    """How many are right, of which classes, between which ends, and what the pixels alone give; of photos, or of "pieces"."""
+    of = f" {kind}".rstrip()
+    learned, others = (
+        text.fill(f"learned{of}", shots=shots),
+        text.fill(f"others{of}", asked=int((best.answers[0] >= 0).sum())),
+    )
+    facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.accuracy.mean()),
+             "range": _range(best, text), "pixels": _percent(pixels.accuracy.mean())}  # fmt: skip
     if len(names) == 2:
         return text.fill("finding two", one=names[0], other=names[1], **facts)
     return text.fill("finding", classes=len(names), **facts)

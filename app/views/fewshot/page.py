@@ -49,7 +49,11 @@ for name, x in vectors.items():
 best = now["model"]
 chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
 names = [controls.verbatim(name) for name in given.names]
-said.markdown(findings.accuracy(best, now["pixels"], shots, names, controls.verbatim(vit.card.title), text))
+said.markdown(
+    findings.accuracy(
+        best, now["pixels"], shots, names, controls.verbatim(vit.card.title), text, source if source == "pieces" else ""
+    )
+)
 with charts:
     left, right = st.columns(2, gap="large")
     with left:
