@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from visitor import App
 
 import vitcore
@@ -244,3 +245,11 @@ def test_photos_have_their_names_in_every_language():
     assert App("overview", lang="zh-CN", photo="cat").fine().values()["photo"] == "cat"
     assert "红" not in "".join(App("overview").controls["photo"].options)
     assert "小熊猫" in App("overview", lang="zh-CN").fine().controls["photo"].options
+
+
+def test_the_lab_says_how_much_its_map_changes_without_the_identity(shipped):
+    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    with_it, without = (rec.rollout(residual=share).ravel() for share in (0.5, 0.0))
+    rank = spearmanr(with_it, without).statistic
+    said = " ".join(App("rollout").fine().sentences("markdown"))
+    assert f"a rank correlation of {rank:.2f} (1: the same order" in said and rank < 0.9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import streamlit as st
@@ -58,13 +59,17 @@ def _not_quite(share: float) -> str:
 
 def identity(a: Asked) -> None:
     """Why the residual connection is part of rollout, with what it changes here."""
+    from vitcore.analysis.relevance import rank_correlation
     from vitcore.analysis.rollout import in_common
 
     other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
-    shared = {}
+    shared, mine = {}, []
     for residual in (0.5, 0.0):
         settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
         shared[residual] = _not_quite(in_common(one, two))
+        mine.append(one)
     who = a.text["a patch"].format(patch=other)
     st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=shared[0.5], without=shared[0.0]))
+    if not math.isnan(rank := rank_correlation(*mine)):
+        st.markdown(a.text["identity map"].format(who=a.who, rank=f"{rank:.2f}"))
