@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -84,8 +86,7 @@ def warning(card: ModelCard) -> str:
 
 def measured(name: str) -> list[dict[str, float]]:
     """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
-    told = _trained(name).get("measured", {})
-    return [found for key, found in told.items() if key.startswith("accuracy")]
+    return paper_models.accuracies(_trained(name).get("measured", {}))
 
 
 def taught(vit: Vit) -> None:
@@ -115,10 +116,16 @@ def _classes(name: str) -> int:
 def _part(name: str, part: str) -> dict[str, Any]:
     try:
         file = own_files.find(name)
-        said = own_files.facts(file).get(part, {}) if file else {}
-    except ModelError:
+        said = _facts(file, file.with_suffix(".json").stat().st_mtime_ns).get(part, {}) if file else {}
+    except (ModelError, OSError):
         return {}
     return said if isinstance(said, dict) else {}
+
+
+@lru_cache(maxsize=32)
+def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
+    """As the card says; it is asked for its parts several times in a run of any page."""
+    return own_files.facts(file)
 
 
 def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, float], dict[str, float]]]:

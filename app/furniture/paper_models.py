@@ -19,7 +19,7 @@ def beside(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[s
         return [_said([card.top1], card, "paper same photos"), _smaller(card)]
     from vitcore.paper import tables
 
-    told = [value["top1"] for key, value in trained.get("measured", {}).items() if key.startswith("accuracy ")]
+    told = [found["top1"] for found in accuracies(trained.get("measured", {}))]
     if not told or classes != IMAGENET_CLASSES:
         return []
     less = max(told) <= tables.on_imagenet()[0].accuracy
@@ -29,13 +29,18 @@ def beside(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[s
     ]
 
 
+def accuracies(measured: dict[str, Any]) -> list[dict[str, Any]]:
+    """{"photos", "top1", "top5"} of each set of photos that a card tells of."""
+    return [found for key, found in measured.items() if key.startswith("accuracy ")]
+
+
 def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
     """The numbers behind these paragraphs: whose, % right at the first guess, and of which photos; the paper's in its digits."""
     from vitcore.paper import tables
 
     if not beside(card, trained, classes):
         return []
-    text, title = texts.prose("common"), card.title.partition(" · ")[0]
+    text, title = texts.prose("common"), _plain_title(card)
     there = text["photos imagenet"]
     found = (
         [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, trained.get("measured", {}))
@@ -49,11 +54,16 @@ def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tup
     return found + [(name, f"{one.accuracy:.2f}", there) for name, one in zip(told, shown, strict=True)]
 
 
+def _plain_title(card: ModelCard) -> str:
+    """Without the side of its input: the name that the paper's model has, if it is one of those."""
+    return card.title.partition(" · ")[0]
+
+
 def _held_out(model: str, measured: dict[str, Any]) -> list[tuple[str, str, str]]:
     photos = texts.prose("common")["photos held out"]
     return [
         (model, f"{found['top1']:.1f}", photos.format(count=found["photos"]))
-        for key, found in measured.items() if key.startswith("accuracy ")
+        for found in accuracies(measured)
     ]  # fmt: skip
 
 
@@ -69,7 +79,7 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
         photos=text[photos], low=f"{low.accuracy:.2f}", low_model=low.model, low_data=low.pretraining, low_table=low.table,
         high=f"{high.accuracy:.2f}", high_model=high.model, high_data=high.pretraining, high_table=high.table,
     )  # fmt: skip
-    name = card.title.partition(" · ")[0]
+    name = _plain_title(card)
     namesake = tables.by_data_size().get(name)
     if namesake:
         each = ", ".join(f"{value:.2f} % ({data})" for data, value in namesake.items())
@@ -80,9 +90,7 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
 def _teacher(trained: dict[str, Any]) -> str:
     """What its teacher names of either set of photos: by how much those differ."""
     there = _teacher_of(trained)
-    here = [
-        found["top1"] for key, found in trained.get("teacher_measured_alike", {}).items() if key.startswith("accuracy ")
-    ]
+    here = [found["top1"] for found in accuracies(trained.get("teacher_measured_alike", {}))]
     if there is None or not here:
         return ""
     return texts.prose("common")["paper teacher"].format(
