@@ -35,6 +35,7 @@ def recall(slug: str) -> None:
         for key, value in st.session_state.get("_rollout_address", {}).items():
             with contextlib.suppress(st.errors.StreamlitAPIException):  # bound already: Streamlit writes it
                 st.query_params[key] = value
+        st.session_state["_page"] = slug  # a page that begins again before its end is not entered again
 
 
 def lacking(text: texts.Prose, slug: str) -> str:

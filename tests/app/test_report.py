@@ -42,6 +42,12 @@ def shown(app: App) -> str:
     return frame.proto.srcdoc
 
 
+def test_settings_that_are_named_in_another_language_come_along(tiny_app):
+    """The address has the names of the language that was left; they are spelled anew once, not for ever."""
+    app = tiny_app("rollout", fusion="max", discard="40").go("overview").set(lang="zh-CN").go("report").fine()
+    assert app.values()["fusion"] == "max" and app.values()["discard"] == 40
+
+
 def numbers(app: App) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', shown(app), re.S)[1])
 

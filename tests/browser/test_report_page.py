@@ -140,7 +140,7 @@ def test_a_link_brings_back_the_view(visit):
 
 
 def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
-    page = at_rest(visit("rollout?photo=castle&discard=40&first=2"))
+    page = at_rest(visit("rollout?photo=castle&discard=40&first=2&fusion=max"))  # "maximum" there
     page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Take it away", timeout=LONG_MS)
     at_rest(page)
@@ -148,6 +148,7 @@ def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
     expect(frame.get_by_role("heading", level=1)).to_have_text(re.compile("astle"))
     said = json.loads(frame.locator("#numbers").text_content())
     assert said["settings"]["discard_ratio"] == 0.4 and said["settings"]["first_block"] == 2
+    assert said["settings"]["fusion"] == "max"
     expect(frame.locator("a[href*=localhost]")).to_have_attribute("href", re.compile("photo=castle"))
 
 
