@@ -84,7 +84,7 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
     if namesake:
         each = ", ".join(f"{value:.2f} % ({data})" for data, value in namesake.items())
         more = text["paper namesake"].format(model=name, each=each)
-    return text.joined((verdict, span, more))
+    return text.joined((verdict, span, "" if photos == "paper same photos" else text["paper no comparison"], more))
 
 
 def _teacher(trained: dict[str, Any]) -> str:

@@ -32,9 +32,12 @@ def pixels(photos: Sequence[bytes]) -> NDArray[np.float32]:
 
 
 def of_photos(
-    vit: Vit, photos: Sequence[bytes], trained: bool = True, told: Callable[[float], object] = lambda share: None
+    vit: Vit,
+    photos: Sequence[bytes],
+    trained: bool = True,
+    told: Callable[[int, int], object] = lambda done, count: None,
 ) -> NDArray[np.float32]:
-    """(N, D) features of encoded photos, each kept by what it shows; `told` hears the share that is done.
+    """(N, D) features of encoded photos, each kept by what it shows; `told` hears how many of how many are done.
 
     With `trained` off, of the same architecture with random weights.
     """
@@ -48,7 +51,7 @@ def of_photos(
         for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
             kept[i] = features
             budget.STORE.put(_key(version, trained, digest_of(photos[i])), features)
-        told((start + len(rows)) / len(missing))
+        told(start + len(rows), len(missing))
     return np.stack(kept)
 
 

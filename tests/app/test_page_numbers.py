@@ -114,6 +114,19 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     assert number == pytest.approx(positions.correlation_with_distance(cosine, shipped.grid), abs=0.006)
 
 
+def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
+    """Of the whole grid, in a mean over all pairs that are worked out one by one here."""
+    offer(tiny=tiny)
+    grid, cosine = shipped.grid, positions.similarity(zoo.positions(shipped))
+    far = [(p, q) for p in range(grid.patches)
+           if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
+    alike = np.mean([cosine[p, q] for p, q in far])
+    (said,) = [said for said in App("positions").fine().sentences("markdown") if "left and right are mirrored" in said]
+    assert f"cosine {alike:.2f} on average" in said
+    said = App("positions", model="tiny").fine().sentences("markdown")
+    assert any(one.startswith("No mirror pattern") for one in said) and not any("mirrored" in one for one in said)
+
+
 def test_the_patch_on_the_page_is_the_patch(shipped):
     rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
     app = App("patches", patch="37").fine()

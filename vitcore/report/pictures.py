@@ -190,7 +190,7 @@ def _distance(rec: Recording) -> Picture:
 def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
     grid, amounts = rec.grid, mask(rec, settings)
     who, top = asked(vit, settings), scale_top(amounts)
-    about = say("what {who} gathered", who=who) + _masked(rec, settings)
+    about = say("what {who} gathered", who=who) + _begins(settings) + _masked(rec, settings)
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
         how=say("Attention of all layers, heads fused and the residual connection added, multiplied back to the input. Bright "
@@ -237,6 +237,11 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
         scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
         figure=lambda mode: figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)),
     )  # fmt: skip
+
+
+def _begins(settings: Settings) -> str:
+    """The layer that rollout begins at, in words; nothing where it begins at the first."""
+    return " · " + say("from layer {first} on", first=settings.first_block) if settings.first_block else ""
 
 
 def _masked(rec: Recording, settings: Settings) -> str:

@@ -21,7 +21,7 @@ from vitcore.analysis import distance  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    cls = controls.choice(text, "cls", ["drop", "renormalise"])
+    cls = controls.choice(text, "cls", ["drop", "renormalise"], help=text["cls help"])
     over = controls.choice(text, "over", ["photo", "samples", "folder"])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
 if vit.structure.axes:

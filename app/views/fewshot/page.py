@@ -30,15 +30,11 @@ from vitcore.figures.charts.few_shot import Curve  # noqa: E402
 labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
-bar = st.progress(0.0, text["looking"])
-vectors = {"model": features.of_photos(vit, given.photos, told=bar.progress), "pixels": features.pixels(given.photos)}
-bar.empty()
+vectors = {"model": photos.looked_at(vit, given, text), "pixels": features.pixels(given.photos)}
 said, charts = st.container(), st.container()
 beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
 if beside:
-    bar = st.progress(0.0, text["looking"])
-    vectors["random"] = features.of_photos(vit, given.photos, trained=False, told=bar.progress)
-    bar.empty()
+    vectors["random"] = photos.looked_at(vit, given, text, trained=False)
 curves, now = [], {}
 for name, x in vectors.items():
     draws = {n: features.draws(x, labels, n) for n in counts}

@@ -10,12 +10,16 @@ import streamlit as st
 
 from app import texts
 from app.furniture import controls
-from app.state import session
+from app.state import features, session
 from app.texts import Prose
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL import Image
+
+    from vitcore.models.zoo import Vit
 
 PIECES_OF = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 EACH = 12  # photos a class of what is here already
@@ -35,6 +39,18 @@ class Collection(NamedTuple):
     def fewest(self) -> int:
         """Photos of the smallest class."""
         return min(self.labels.count(label) for label in range(len(self.names)))
+
+
+def looked_at(vit: Vit, given: Collection, text: Prose, trained: bool = True) -> NDArray[np.float32]:
+    """(N, D) features of the photos, under a bar that counts them; with `trained` off, of random weights."""
+    bar = st.progress(0.0, text["looking"])
+
+    def told(done: int, count: int) -> None:
+        bar.progress(done / count, text.fill("looked", done=done, count=count))
+
+    x = features.of_photos(vit, given.photos, trained, told)
+    bar.empty()
+    return x
 
 
 @lru_cache(maxsize=len(texts.LANGUAGES))

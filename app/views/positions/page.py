@@ -42,7 +42,10 @@ with right:
     st.markdown(
         text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
     )
-    for mirror in session.mirrors(vit.name):
+    mirrors = session.mirrors(vit.name)
+    if not mirrors:
+        st.markdown(text["mirror none"].format(least=places.MIRROR))
+    for mirror in mirrors:
         said = text[f"mirror {mirror.way}"]
         st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
     st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
