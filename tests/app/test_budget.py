@@ -153,6 +153,25 @@ def test_who_needs_room_waits_for_others(store):
         assert "a" not in names(store)
 
 
+def test_what_the_process_takes_beyond_the_usual_is_taken_off(store, monkeypatch):
+    fill(store, *"abcdefghi")
+    for more, left in ((-1, "abcdefghi"), (0, "abcdefghi"), (300 * KB, "defghi"), (budget.GB, "fghi")):
+        monkeypatch.setattr(budget, "resident", lambda taken=store.bytes + budget.USUAL + more: taken)
+        store.look()
+        assert names(store) == left
+    monkeypatch.setattr(budget, "resident", lambda: 0)  # the system does not say
+    store.look()
+    fill(store, *"klmno")
+    assert names(store) == "fghiklmno"
+
+
+def test_what_the_process_takes_is_what_the_system_says():
+    held = np.ones(50 * KB * KB, np.uint8)
+    with_it = budget.resident()
+    del held
+    assert with_it == 0 or with_it > 50 * KB * KB
+
+
 def test_a_hit_costs_microseconds(monkeypatch):
     monkeypatch.setattr(budget, "STORE", budget.Store(lambda: 100 * KB * KB))
 

@@ -2,7 +2,8 @@
 
 `@kept` remembers what a function made by its arguments (those whose names begin with `_` don't count), for all visitors,
 counted in bytes and not in entries. What somebody uses at this moment is not thrown away. Two who ask for the same thing
-at once wait for one computation. INSIDE_VIT_MEMORY_GB sets the budget; a quarter of the machine's memory without it.
+at once wait for one computation. INSIDE_VIT_MEMORY_GB sets the budget; a quarter of the machine's memory without it. The
+process may take 1 GB beside: what it takes beyond the usual, visits that have just ended say, is taken off the budget.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ HELD_SHARE = 0.5  # of the budget, at most, for what must stay: visitors' own ph
 SWEEP_S = 2  # between two collections, each a third of a second
 PATIENCE_S = 20  # for room that others use now
 ENTRY = 500  # bytes of a key and its place
+USUAL = int(0.7 * GB)  # that the process takes beside what is kept; the last 0.3 GB are for work in progress
 FREED = 64 * 2**20  # after so many bytes thrown away the allocator is asked to give memory back
 
 
@@ -59,6 +61,14 @@ def machine() -> int:
     return min(limits)
 
 
+def resident() -> int:
+    """Memory that this process takes, in bytes; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, AttributeError, ValueError):
+        return 0
+
+
 class _Entry:
     __slots__ = ("held", "parts", "value")
 
@@ -74,13 +84,28 @@ class Store:
     """Values by key, in the order they were last asked for; what two values share is counted once."""
 
     def __init__(self, most: Callable[[], int] = limit) -> None:
-        self.most, self.bytes, self.reserved = most, 0, 0
+        self.budget, self.bytes, self.reserved = most, 0, 0
+        self._beyond = 0  # what the process takes beyond the usual, as last looked at
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._parts: dict[int, tuple[int, int]] = {}  # id of a buffer -> its bytes, and in how many values it is
         self._making: dict[Key, list[Any]] = {}  # a lock for each key that is being computed, and how many want it
         self._freed, self._sweep = 0, 0.0
+
+    def most(self) -> int:
+        """What may be kept, in bytes: the budget, less what the process takes beyond the usual; half of it at the least."""
+        whole = self.budget()
+        return max(whole // 2, whole - self._beyond)
+
+    def look(self) -> None:
+        """See what the process takes; the collector asks for it now and then."""
+        with self._lock:
+            if self._freed and (trim := _trim()):
+                self._freed = 0
+                trim(0)
+            self._beyond = max(0, resident() - self.bytes - self.reserved - USUAL)
+            self._make_room(0)
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -26,9 +26,12 @@ def start() -> None:
 
 
 def _sweep() -> None:
+    from app.state.memory import budget
+
     while True:
         time.sleep(EVERY_S)
         tidy()
+        budget.STORE.look()
 
 
 def tidy() -> None:
