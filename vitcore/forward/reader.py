@@ -34,8 +34,10 @@ class Asked:
 
 
 @functools.lru_cache(maxsize=8)
-def _far(grid: Grid) -> Tensor:
-    return torch.from_numpy(grid.distances_px()).float()
+def _far_and_ones(grid: Grid) -> Tensor:
+    """(N, N, 2): from each patch the distances to all, in px, beside ones; weights times these: how far they go, and their sum."""
+    far = torch.from_numpy(grid.distances_px()).float()
+    return torch.stack([far, torch.ones_like(far)], -1)
 
 
 def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
@@ -60,14 +62,14 @@ class Reader:
     def __init__(
         self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool, lean: bool
     ) -> None:
-        grid, shape = vit.grid, (vit.blocks, vit.heads)
+        grid = vit.grid
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
         self.block = 0
         self.name, self.blocks, self.heads = vit.name, vit.blocks, vit.heads
         self.axes, self.calls, self.call = vit.structure.axes, vit.structure.calls, 0  # of a block; the one at hand
         self.each = vit.heads if self.axes else vit.heads // self.calls  # heads of a call
         self.rows_maps = torch.empty(0)
-        self.distance, self.renormalised, self.share = torch.zeros(shape), torch.zeros(shape), torch.zeros(shape)
+        self.sums = torch.zeros(vit.blocks, grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
         tokens = grid.tokens
         start = {"mean": 0.0, "max": 0.0, "min": 1.0}
         kind = torch.float16 if lean else torch.float32
@@ -78,7 +80,7 @@ class Reader:
         self.asked: tuple[Asked, ...] = ()
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
-        self.far = _far(grid)
+        self.far_and_ones = _far_and_ones(grid)
         at_once = self.each if 4 * self.each * tokens**2 <= AT_ONCE_BYTES else 1
         self.buffer = torch.empty(at_once, tokens, tokens)
 
@@ -142,23 +144,19 @@ class Reader:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
         self._measure(p, heads)
         for name, into in self.fusing.items():
-            if name == "mean":
+            if name == "mean" and len(p) == self.heads:
+                torch.mean(p, 0, out=into)
+            elif name == "mean":
                 into.add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
             else:
                 most = (torch.amax if name == "max" else torch.amin)(p, 0)
                 (torch.maximum if name == "max" else torch.minimum)(into, most, out=into)
 
     def _measure(self, p: Tensor, heads: slice) -> None:
-        """Distances of some heads of a block, and their maps where they are kept."""
+        """Sums of some heads of a block, and their maps where they are kept."""
         block, prefix = self.block, self.grid.prefix
         patches = p[:, prefix:, prefix:]
-        walked = torch.linalg.vecdot(patches, self.far)
-        left = 1 - p[:, prefix:, :prefix].sum(-1) if prefix else torch.ones(())
-        if left.min() < 0.05:  # so little that the difference is rounding: sum it
-            left = patches.sum(-1)
-        self.distance[block, heads] = walked.mean(-1)
-        self.renormalised[block, heads] = (walked / left.clamp(min=1e-12)).mean(-1)
-        self.share[block, heads] = (1 - left.mean(-1)).clamp(min=0)
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), self.far_and_ones)
         if block in self.keep:
             self.maps.setdefault(block, torch.empty(self.heads, *p.shape[1:], dtype=torch.float16))[heads] = p
 
@@ -194,6 +192,14 @@ class Reader:
             self.fused[name][self.block] = into
             into.fill_(self.start[name])
         self.block += 1
+
+    def distances(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
+        walked, left = self.sums.unbind(-1)
+        if not self.grid.prefix:
+            left = torch.ones(())
+        renormalised = (walked / left.clamp(min=1e-12)).mean(1)
+        return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
 
     def readout(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""

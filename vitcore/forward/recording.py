@@ -181,9 +181,10 @@ def record(
     with torch.inference_mode(), Tape(reader):
         logits = module(to_input(vit, crop.pixels))
     reader.check()
+    distance, renormalised, share = map(_shared, reader.distances())
     return Recording(
-        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(reader.distance),
-        _shared(reader.renormalised), _shared(reader.share), {k: _shared(v) for k, v in reader.fused.items()},
+        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, distance,
+        renormalised, share, {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.readout())),
         reader.asked if len(reader.asked) == vit.blocks else (), _shared(torch.stack(norms)),
     )  # fmt: skip

@@ -99,10 +99,9 @@ class Store:
         return max(whole // 2, whole - self._beyond)
 
     def look(self) -> None:
-        """See what the process takes; the collector asks for it now and then."""
+        """See what the process takes, once the system has what was freed: now and then, and before large work."""
         with self._lock:
-            if self._freed and (trim := _trim()):
-                self._freed = 0
+            if trim := _trim():
                 trim(0)
             self._beyond = max(0, resident() - self.bytes - self.reserved - USUAL)
             self._make_room(0)
@@ -213,6 +212,8 @@ class Store:
     def room(self, need: int, wait_s: float | None = None) -> Iterator[None]:
         """Work that takes `need` bytes while it lasts; it waits for others'. Raises: NoRoomError, when it does not fit."""
         until = time.monotonic() + (PATIENCE_S if wait_s is None else wait_s)
+        if need >= FREED:
+            self.look()
         with self._lock:
             while need > self.most() or not self._make_room(need):
                 if need > self.most() or time.monotonic() > until:
@@ -225,6 +226,8 @@ class Store:
             with self._lock:
                 self.reserved -= need
                 self._room.notify_all()
+            if need >= FREED:
+                give_back()
 
     def drop(self, which: Callable[[Key], bool]) -> None:
         """Throw away what is kept under keys that are meant, used or not."""
