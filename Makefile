@@ -12,6 +12,9 @@ DEV_READY := $(VENV)/.dev-ready
 install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -r $(1); \
 	else uv pip install --python $(PY) -r $(1); fi
 
+# Tests start dozens of processes: what one has compiled, the next need not.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help app test test-slow lint bench clean browser
 
