@@ -245,3 +245,21 @@ def test_a_setting_of_rollout_is_answered_soon():
         app.set(discard=discard)
         took.append(time.perf_counter() - begin)
     assert sorted(took)[2] < 1.0
+
+
+def test_what_is_not_as_usual_is_said_and_put_back():
+    app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
+    (said,) = [one for one in app.sentences("markdown") if one.startswith("**Not the usual settings.**")]
+    assert "max (usually mean)" in said and "90 (usually 0)" in said and "Residual" not in said
+    app.at.get_by_key("as_usual").click()
+    app.run().fine()
+    assert app.values()["fusion"] == "mean" and app.values()["discard"] == 0
+    assert not any("Not the usual settings" in one for one in app.sentences("markdown"))
+
+
+def test_the_patch_that_gave_most_is_said_and_can_be_opened(first):
+    given = first.rollout()
+    patch = int(given.argmax())
+    row, col = divmod(patch, given.shape[1])
+    said = f"Patch {patch} (row {row}, column {col}) gave most, {100 * given.max():.3g} % of the total."
+    assert said in App("rollout").fine().sentences("markdown")

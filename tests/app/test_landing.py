@@ -59,7 +59,7 @@ def test_the_first_picture_needs_no_model():
     with patch.object(controls, "current", lambda *_: st.stop()):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
-    assert json.loads(at.get_by_key("first").proto.json)["image"].startswith("data:image/webp")
+    assert json.loads(at.get_by_key("gathered_first").proto.json)["image"].startswith("data:image/webp")
     assert {at.get_by_key("door_story").label, at.get_by_key("door_learn").label} == {
         "Begin the story",
         "Start the film",
@@ -73,7 +73,7 @@ def test_what_is_first_is_small():
 
 def test_any_other_photo_is_computed(shipped):
     app = App("overview", photo="cat").fine()
-    told = app.component("first")
+    told = app.component("gathered_first")
     other = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
     assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)
     seen = np.asarray(fitted(sharp(other.photo, other.seen)).convert("RGB")).astype(int)
@@ -82,7 +82,7 @@ def test_any_other_photo_is_computed(shipped):
 
 def test_any_other_model_is_computed(kinds, offer):
     offer(wide=kinds["wide"])
-    told = App("overview", model="wide").fine().component("first")
+    told = App("overview", model="wide").fine().component("gathered_first")
     grid = kinds["wide"].grid
     assert (told["rows"], told["cols"]) == (grid.rows, grid.cols) and len(told["values"]) == grid.patches
 
@@ -92,13 +92,13 @@ def test_any_other_model_is_computed(kinds, offer):
 
 def test_a_visitor_brings_a_photo_right_there():
     app = App("overview").fine()
-    before = app.component("first")["image"]
+    before = app.component("gathered_first")["image"]
     app.upload("text.jpg", b"not a photo", key="own_file").fine()
     (said,) = app.sentences("error")
-    assert said.startswith("text.jpg") and app.component("first")["image"] == before
+    assert said.startswith("text.jpg") and app.component("gathered_first")["image"] == before
     app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="own_file").fine()
     assert app.values()["photo"] == session.UPLOAD and not app.at.error
-    assert app.component("first")["image"] != before
+    assert app.component("gathered_first")["image"] != before
     mine = app.component("door_patches")
     assert mine != App("overview").component("door_patches")
 

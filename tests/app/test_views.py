@@ -22,12 +22,17 @@ IN_PART = ["network", "windows"]  # no attention; attention in windows
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_page_shows_the_model_that_ships(theme):
-    app = App("overview", theme)
+    app, controls, drawn = App("overview", theme), set(), set()
     for slug in SLUGS:
         app.go(slug).fine()
         assert app.pictures(), f"{slug} has no picture"
         assert {c["layout"]["meta"]["mode"] for c in app.charts()} <= {theme}
         assert not app.at.warning and not app.at.error
+        controls |= app.controls.keys()
+        drawn |= {component.key for component in app.at.get("bidi_component")}
+    assert len(drawn) > 10 and controls & drawn == set(), (
+        "what a visitor has set on one page is none of a picture's on another"
+    )
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *IN_PART])

@@ -63,8 +63,8 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: i
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),
         (high + 5.7, say("x_p·E: its embedding, {count} numbers, ±{limit:.2g}", count=embedding.size, limit=limit)),
-        (high + 9.1, say("its place in the sequence: {place} of {tokens}, after {prefix} prefix",
-                         place=place, tokens=grid.tokens, prefix=grid.prefix)),
+        (high + 9.1, say("its place in the sequence, 0 to {last}: {place}; patches begin at {prefix}",
+                         place=place, last=grid.tokens - 1, prefix=grid.prefix)),
     )  # fmt: skip
     said = [note(text, 0, y, yanchor="bottom") for y, text in labels]
     mark = {"xanchor": "center", "yanchor": "top", "color": PINNED}

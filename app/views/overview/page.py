@@ -19,11 +19,13 @@ def paint(drawn: dict) -> None:
     readout = say(drawn["readout"])
     st.header(title := text["rollout title"].format(readout=readout), anchor=False)
     picture(
-        drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="first", label=title, target="_touched",
+        drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="gathered_first", label=title, target="_touched",
         overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
     )  # fmt: skip
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
+    for label, share in drawn["answer"]:
+        st.markdown(text["answered"].format(label=controls.verbatim(label), share=share))
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])
     st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")

@@ -56,7 +56,7 @@ with right:
     plot(one, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen, patch=chosen,
-                            prefix=grid.prefix, tokens=grid.tokens))  # fmt: skip
+                            last=grid.tokens - 1, before=same.before(vit, text)))  # fmt: skip
     same.show(vit, cuts, chosen, embeddings.shape[1], text)
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")

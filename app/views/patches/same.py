@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 MOST_NAMED = 8  # patches of one kind whose numbers are said
 
 
+def before(vit: Vit, text: Prose) -> str:
+    """What stands before the patches in the sequence, as the end of a sentence; empty where nothing does."""
+    from vitcore.forward.block_numbers import prefix_names
+
+    names = prefix_names(vit)
+    if not names:
+        return ""
+    if names == ("class",) and vit.readout == "class token":
+        return text["before class"]
+    return text.fill("before some", count=len(names))
+
+
 def show(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
     """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
     from vitcore.analysis import patches

@@ -16,6 +16,7 @@ from app.furniture import controls, outliers
 from app.state import insights
 from app.state.memory import budget
 from app.views.rollout.question import Asked
+from app.views.rollout.usual import USUAL, otherwise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from vitcore.analysis.relevance import Method
     from vitcore.forward.relevance import Relevance
 
-STEPS = (8, 32, 24)  # fewest, most and first: 32 take the shipped model 3 s on two cores
+STEPS = (8, 32)  # fewest and most: 32 take the shipped model 3 s on two cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,33 @@ def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | 
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
         _draw(a, done, prefix)
+        if not method.asks_class:
+            _most(a, done)
+        otherwise(text, prefix, _keys(method))
     with below:
         _words(a, done, prefix)
     return done
+
+
+def _keys(method: Method) -> list[str]:
+    """The settings that a method has, by the names of their controls."""
+    keys = [key for key in ("fusion", "baseline", "steps") if key in method.settings]
+    return (
+        keys
+        + ["discard", "residual", "first"] * ("residual" in method.settings)
+        + ["mask_outliers"] * (not method.asks_class)
+    )
+
+
+def _most(a: Asked, side: Side) -> None:
+    """Which patch gave most, and a way to where it looks itself; to where the asked patch looks, if one is asked."""
+    patch = int(side.shown.argmax())
+    row, col = a.rec.grid.row_col(patch)
+    share = f"{side.shown.flat[patch]:.3g}"
+    st.markdown(a.text["most"].format(patch=patch, row=row, col=col, share=share))
+    there = patch if a.query is None else a.query
+    st.page_link("views/attention/page.py", label=a.text["to explorer"].format(patch=there), icon=":material/arrow_forward:",
+                 query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
 
 
 def _settings(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
@@ -85,14 +110,14 @@ def _settings(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     if "fusion" in method.settings:
         chosen["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
     if "residual" in method.settings:
-        chosen["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, 0) / 100
-        chosen["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, 50) / 100
-        chosen["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, 0)
+        chosen["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, USUAL["discard"]) / 100
+        chosen["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, USUAL["residual"]) / 100
+        chosen["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, USUAL["first"])
     if not method.asks_class and outliers.switch(a.vit, a.rec, f"{prefix}mask_outliers"):
         chosen["mask_outliers"] = True
     if "steps" in method.settings:
         chosen["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
-        chosen["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS)
+        chosen["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS, USUAL["steps"])
     if not chosen:
         st.caption(text["no settings"])
     return chosen
@@ -142,7 +167,11 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
     if not paper:
         more = a.text["or more"] if most < abs(side.shown).max() else ""
         controls.scale_strip(
-            DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, side.unit + more, f"{prefix}scale"
+            DIVERGING if signed else SEQUENTIAL,
+            -most if signed else 0,
+            most,
+            side.unit + more,
+            f"{prefix}gathered_scale",
         )
 
 

@@ -60,4 +60,4 @@ def test_one_patch_and_its_place_in_the_sequence(grid):
     fig = figures.one_patch(patch, np.linspace(-1, 1, 24, dtype=np.float32), grid, index)
     said = " ".join(note.text for note in fig.layout.annotations)
     assert f"{patch.size} numbers" in said and "24 numbers" in said
-    assert f"its place in the sequence: {grid.prefix + index} of {grid.tokens}, after {grid.prefix} prefix" in said
+    assert f"in the sequence, 0 to {grid.tokens - 1}: {grid.prefix + index}; patches begin at {grid.prefix}" in said
