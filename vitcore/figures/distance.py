@@ -59,7 +59,7 @@ def distance(
     hollow = np.zeros(px.shape, bool) if share is None else share >= SINK
     dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
     dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
-    told = "╌ " + say("uniform attention {px:.1f} px", px=uniform_px)
+    told = say("uniform attention {px:.1f} px", px=uniform_px)
     meant = "○ " + say("half or more on tokens that are not patches")
     below = 0.95  # a line below what stands at the right: on a phone both would not fit into one
     meaning = [note(meant, 0.008, below, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
@@ -74,7 +74,7 @@ def distance(
         y={"title": {"text": say("distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[note(told, 1, 1, xref="paper", xanchor="right", yref="paper", yanchor="top"), *meaning],
+        annotations=[note(told, 0.008, uniform_px, xref="paper", yref="y", yanchor="bottom"), *meaning],
         margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip

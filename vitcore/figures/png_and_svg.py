@@ -118,8 +118,10 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             _draw_points(trace, axes)
     for shape in fig.layout.shapes:
         _draw_shape(shape, axes)
+    ways = {(True, True): axes.transAxes, (False, False): axes.transData,
+            (True, False): axes.get_yaxis_transform(), (False, True): axes.get_xaxis_transform()}  # fmt: skip
     for note in fig.layout.annotations:
-        transform = axes.transAxes if note.xref == "paper" else axes.transData
+        transform = ways[note.xref == "paper", note.yref == "paper"]
         text = _plain(note.text)
         patch = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if note.bgcolor else None
         va = {"top": "top", "bottom": "bottom"}.get(note.yanchor, "center")

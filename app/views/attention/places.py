@@ -21,8 +21,7 @@ def label(key: str, token: int | None, grid: Grid, names: list[str], text: Prose
         return text[key]
     if token < grid.prefix:
         return text[f"{key} named"].format(name=names[token])
-    patch = token - grid.prefix
-    return text[f"{key} shifted"].format(at=f"{patch} + {grid.prefix}" if grid.prefix else patch)
+    return text[f"{key} shifted"].format(at=token - grid.prefix)
 
 
 def held(key: str, count: int, start: int | None) -> int | None:

@@ -16,14 +16,15 @@ if not vit.is_global:
     controls.not_defined(vit, text["what"])
 asked, compare = question.asked(text, vit, photo, rec)
 
+unusual = st.container()
 if compare:
     one, two = st.columns(2, gap="large")
-    left, right = side.side(asked, "", one), side.side(asked, "b_", two)
+    left, right = side.side(asked, "", one, unusual, text["left"]), side.side(asked, "b_", two, unusual, text["right"])
     if left and right:
         difference.difference(asked, left, right)
 else:
     one, two = st.columns([3, 2], gap="large")
-    left = side.side(asked, "", one, beside=two)
+    left = side.side(asked, "", one, unusual, beside=two)
 
 if not vit.is_global:
     st.stop()

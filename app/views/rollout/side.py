@@ -46,18 +46,23 @@ class Side:
         return self.method.name, asked, tuple(sorted(self.settings.items()))
 
 
-def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | None = None) -> Side | None:
-    """One side: its method, its picture, its settings (below, or `beside`), its words; None where it is not defined."""
+def side(
+    a: Asked, prefix: str, place: DeltaGenerator, unusual: DeltaGenerator, called: str = "", beside: DeltaGenerator | None = None
+) -> Side | None:  # fmt: skip
+    """One side: its method, its picture, its settings (below, or `beside`), its words; None where it is not defined.
+
+    In `unusual` stands which settings are not as usual, of the side that is `called` so.
+    """
     from vitcore.analysis.relevance import METHODS
 
     text = a.text
     with place:
         defined = [name for name, method in METHODS.items() if a.vit.is_global or not method.needs_attention]
-        called = {name: text[f"method.{name}"] for name in defined}
+        methods = {name: text[f"method.{name}"] for name in defined}
         others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
         first = ("chefer" if prefix and a.target is not None else "rollout") if a.vit.is_global else defined[not prefix]
         name = controls.named(
-            text[f"{prefix}method"], called, f"{prefix}method", others, index=list(called).index(first)
+            text[f"{prefix}method"], methods, f"{prefix}method", others, index=list(methods).index(first)
         )
         method, above = METHODS[name], st.container()
         box = beside or st.expander(text["settings"], expanded=True, key=f"{prefix}settings")
@@ -76,7 +81,8 @@ def side(a: Asked, prefix: str, place: DeltaGenerator, beside: DeltaGenerator | 
         _draw(a, done, prefix)
         if not method.asks_class:
             _most(a, done)
-        otherwise(text, prefix, _keys(method))
+    with unusual:
+        otherwise(text, prefix, _keys(method), called)
     with below:
         _words(a, done, prefix)
     return done

@@ -14,15 +14,16 @@ USUAL: dict[str, Any] = {"fusion": "mean", "discard": 0, "residual": 50, "first"
 CHOICES = ("fusion", "baseline")
 
 
-def otherwise(text: texts.Prose, prefix: str, keys: Iterable[str]) -> None:
-    """Which of a side's settings are not as usual, and a button that makes them so; nothing where all are."""
+def otherwise(text: texts.Prose, prefix: str, keys: Iterable[str], side: str) -> None:
+    """Which settings of a side (its name; empty where there is one) are not as usual, and a way back; nothing where all are."""
     found = {key: value for key in keys if (value := st.session_state.get(f"{prefix}{key}", USUAL[key])) != USUAL[key]}
     if not found:
         return
     said = [_named(text, key).format(now=_value(text, key, value), usual=_value(text, key, USUAL[key]))
             for key, value in found.items()]  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", key=f"{prefix}otherwise"):
-        st.markdown(text.joined([text["otherwise"], *said]), width="stretch")
+        lead = text["otherwise of"].format(side=side) if side else text["otherwise"]
+        st.markdown(text.joined([lead, *said]))
         st.button(
             text["as usual"], key=f"{prefix}as_usual", icon=":material/restart_alt:", on_click=st.session_state.update,
             kwargs={f"{prefix}{key}": USUAL[key] for key in found},
