@@ -119,6 +119,8 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in said(app)
     told = said(app.set(step=5).fine())
     assert "taught to be like the teacher's, interpolated" in told and "not computed from rows" not in told
+    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    assert answer.endswith("It copied this order from its teacher.")
     assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(
         app.set(step=6).fine()
     )
@@ -131,7 +133,7 @@ def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpola
     card = SimpleNamespace(interpolated=interpolated, teacher=teacher)
     scene = SimpleNamespace(vit=SimpleNamespace(name="a", card=card))
     monkeypatch.setattr(tokens.session, "similarity", lambda name: "some")
-    assert tokens._placed(scene) == kind
+    assert tokens._placed(scene) == kind and f"origin{kind or ' learned'}" in texts.prose("story", "en")
     monkeypatch.setattr(tokens.session, "similarity", lambda name: None)
     assert tokens._placed(scene) == " none"
 

@@ -93,7 +93,7 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(others.argmax())
     (row, col), (here, there) = grid.row_col(most), grid.row_col(scene.patch)
     near = max(abs(row - here), abs(col - there)) <= 2
-    origin = scene.text["origin taught" if scene.vit.card.teacher else "origin learned"]
+    origin = scene.text[f"origin{_placed(scene) or ' learned'}"]
     facts = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
     return facts, 0 if near else 1
 
