@@ -51,13 +51,19 @@ def lacking(text: texts.Prose, slug: str) -> str:
         said.append(text["lacks own model"])
     if str(here or "").startswith("runs/") and here != "runs/":
         said.append(text["lacks model"] if looks else text["lacks run"])
-    return " ".join(said)
+    return text.joined(said)
+
+
+def advised(text: texts.Prose, slug: str) -> str:
+    """The same with what to send instead, for the page; a handout's reader has that already."""
+    said = lacking(text, slug)
+    return text.joined((said, text["send handout"])) if said and slug not in ("train", "learn") else said
 
 
 def share(slug: str) -> None:
-    """Under a page's title: the button that copies its address, and the way to the handout."""
+    """By a page's title: the button that copies its address, and the way to the handout."""
     text = texts.prose("report")
-    note = lacking(text, slug)
+    note = advised(text, slug)
     with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
         link(
             text["copy"],

@@ -74,7 +74,8 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
     text, paper = texts.prose("common"), tables.on_imagenet()
     above = sum(max(told) > one.accuracy for one in paper)
     low, high = paper[0], paper[-1]
-    verdict = text["paper more" if above else "paper less"].format(above=above, all=len(paper))
+    elsewhere = "" if photos == "paper same photos" else " elsewhere"
+    verdict = text[f"paper {'more' if above else 'less'}{elsewhere}"].format(above=above, all=len(paper))
     span = text["paper span"].format(
         photos=text[photos], low=f"{low.accuracy:.2f}", low_model=low.model, low_data=low.pretraining, low_table=low.table,
         high=f"{high.accuracy:.2f}", high_model=high.model, high_data=high.pretraining, high_table=high.table,
@@ -84,7 +85,7 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
     if namesake:
         each = ", ".join(f"{value:.2f} % ({data})" for data, value in namesake.items())
         more = text["paper namesake"].format(model=name, each=each)
-    return text.joined((verdict, span, "" if photos == "paper same photos" else text["paper no comparison"], more))
+    return text.joined((verdict, span, more))
 
 
 def _teacher(trained: dict[str, Any]) -> str:

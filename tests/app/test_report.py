@@ -88,10 +88,12 @@ def test_the_handout_says_where_it_came_from(tiny_app):
 
 def test_the_handout_of_ones_own_photo_says_what_a_link_lacks(tiny_app):
     app = tiny_app("report").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
-    page, lacks = shown(app), texts.prose("report", "en")["lacks photo"]
+    text = texts.prose("report", "en")
+    page, lacks, send = shown(app), text["lacks photo"], text["send handout"]
     assert "<h1>my cat.jpg</h1>" in page and lacks in html.unescape(page)
+    assert send not in html.unescape(page), "who reads it has it"
     assert "'my cat.jpg'" in html.unescape(page), "the command names the file"
-    assert app.sentences("info") == [lacks]
+    assert app.sentences("info") == [f"{lacks} {send}"]
 
 
 def test_an_upload_with_a_gallery_photo_s_name_gets_no_credits(tiny_app):
@@ -111,6 +113,7 @@ def test_the_address_in_the_handout(monkeypatch, tiny_app):
     page = shown(tiny_app("report", photo="cat").set(discard=40, ask=True).set(query=5).fine())
     href = re.search(r'href="(http://localhost[^"]*)"', page)[1].replace("&amp;", "&")
     assert href == "http://localhost:8501/report?photo=cat&model=tiny&discard=40&ask=true&query=5"
+    assert "opens only on the machine that this file was made on" in page
     again = App("report", **dict(pair.split("=") for pair in href.partition("?")[2].split("&"))).fine()
     assert numbers(again)["rollout"] == json.loads(re.search(r'id="numbers">(.*?)</script>', page, re.S)[1])["rollout"]
 
@@ -284,7 +287,7 @@ def test_the_link_is_under_every_title(tiny_app):
 def test_the_link_says_what_it_lacks(tiny_app):
     text = texts.prose("report", "en")
     app = tiny_app("patches").upload("mine.jpg", saved(corners(), "JPEG")).fine()
-    assert app.component("copy_link")["note"] == text["lacks photo"]
+    assert app.component("copy_link")["note"] == f"{text['lacks photo']} {text['send handout']}"
     assert app.set(photo="cat").fine().component("copy_link")["note"] == ""
 
 
@@ -292,7 +295,8 @@ def test_a_model_trained_here_does_not_travel(monkeypatch, tmp_path):
     run_folder(tmp_path / "runs" / "mine")
     monkeypatch.setattr(on_disk, "RUNS", tmp_path / "runs")
     note = App("patches", model="runs/mine").fine().component("copy_link")["note"]
-    assert note == texts.prose("report", "en")["lacks model"]
+    text = texts.prose("report", "en")
+    assert note == f"{text['lacks model']} {text['send handout']}"
     shutil.rmtree(tmp_path / "runs")
 
 

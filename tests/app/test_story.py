@@ -1,6 +1,7 @@
 """The story: nine steps in three languages, short, for every kind of model, with live numbers that are right."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.views.story import nine_steps
+from app.views.story import nine_steps, tokens
 from app.views.story.step import Step
 from vitcore.forward.block_numbers import inside, project
 from vitcore.forward.logit_lens import lens, probabilities
@@ -17,8 +18,8 @@ KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-h
 MOST_WORDS, MOST_CHARACTERS = 60, 130
 VARIANTS = {
     "pixels": [""], "patches": ["", " hybrid"], "flattened": ["", " hybrid"], "projection": ["", " hybrid", " other"],
-    "position": ["", " none"], "sequence": ["", " bare", " many", " registers"], "block": ["", " other"],
-    "depth": ["", " headless"], "answer": ["", " distilled", " pooled", " headless"],
+    "position": ["", " none", " interpolated", " taught"], "sequence": ["", " bare", " many", " registers"],
+    "block": ["", " other"], "depth": ["", " headless"], "answer": ["", " distilled", " pooled", " headless"],
 }  # fmt: skip
 PARTS = ("question", "options", "answer", "notes")
 
@@ -72,7 +73,9 @@ def test_translations_name_the_same_numbers(lang):
     assert english.keys() == other.keys()
     optional = {"wide", "high"}
     for key in english:
-        mine, theirs = (set(re.findall(r"\{(\w+)[^{}]*\}", t[key])) for t in (english, other))
+        mine, theirs = (
+            set(re.findall(r"\{(\w+)(?![^{}]*\|)[^{}]*\}", t[key])) for t in (english, other)
+        )  # forms are English
         assert mine - optional == theirs - optional, key
         assert len(english[key].split(" | ")) == len(other[key].split(" | ")), key
 
@@ -110,6 +113,31 @@ def said(app: App) -> str:
     return " ".join([*app.sentences("markdown"), *app.sentences("info"), *app.sentences("caption")])
 
 
+def test_how_its_positions_came_about_and_which_side_of_e_is_which():
+    """Of the model that ships: both sides of E are 192, its positions are the teacher's, its class token is one."""
+    app = App("story", step="4").fine()
+    assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in said(app)
+    told = said(app.set(step=5).fine())
+    assert "taught to be like the teacher's, interpolated" in told and "not computed from rows" not in told
+    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    assert answer.endswith("It copied this order from its teacher.")
+    assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(
+        app.set(step=6).fine()
+    )
+
+
+@pytest.mark.parametrize(("interpolated", "teacher", "kind"), [
+    (False, "", ""), (True, "", " interpolated"), (False, "T", " taught"), (True, "T", " interpolated"),
+])  # fmt: skip
+def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpolated, teacher, kind):
+    card = SimpleNamespace(interpolated=interpolated, teacher=teacher)
+    scene = SimpleNamespace(vit=SimpleNamespace(name="a", card=card))
+    monkeypatch.setattr(tokens.session, "similarity", lambda name: "some")
+    assert tokens._placed(scene) == kind and f"origin{kind or ' learned'}" in texts.prose("story", "en")
+    monkeypatch.setattr(tokens.session, "similarity", lambda name: None)
+    assert tokens._placed(scene) == " none"
+
+
 def test_what_is_different_is_said(kinds, offer):
     offer(kinds)
     hybrid = App("story", model="hybrid")
@@ -120,7 +148,10 @@ def test_what_is_different_is_said(kinds, offer):
     bare = App("story", model="no-class-token")
     assert "no class token" in said(bare.set(step=6)) and "attention pool" in said(bare)
     assert "attention pool" in said(bare.set(step=9))
-    assert "[D] a distillation token" in said(App("story", model="distilled", step="6"))
+    distilled = App("story", model="distilled", step="6")
+    assert "[D] a distillation token" in said(distilled) and "What they know at the end, they have gathered" in said(
+        distilled
+    )
     headless = App("story", model="no-head")
     assert "no answer to follow" in said(headless.set(step=8)) and not headless.charts()
     assert "names no class" in said(headless.set(step=9)) and not headless.charts()

@@ -66,7 +66,7 @@ def state_of_the_art(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figu
             _dots([days[row["model"], row["pretraining"]] for row in here], [float(row["accuracy"]) for row in here],
                   model, i, told)
             | {"error_y": spread, "customdata": [model] * len(here),
-               "text": [f"{model}, {row['pretraining']}" for row in here]})  # fmt: skip
+               "text": [f"{model}<br>{row['pretraining']}" for row in here]})  # fmt: skip
     return figure(
         traces, say("{dataset}: accuracy over what pre-training cost", dataset=named(dataset)), mode, 440,
         say("{table} of the paper; bars: standard deviation of three fine-tunings", table=say("Table {number}", number=2)),

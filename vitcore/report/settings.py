@@ -3,7 +3,9 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import FUSIONS, Fusion
 from vitcore.grid import Grid
@@ -77,6 +79,21 @@ class Origin:
     file: str = ""  # of the photo, as a command would name it; empty: its own name
     lang: str = "en"  # of the words, as HTML names languages
     made: str = ""  # when, as a person writes it; empty: now
+
+    @property
+    def only_here(self) -> bool:
+        """Whether the address means the machine it is opened on: localhost, or one that loops back."""
+        try:
+            host = urlsplit(self.address).hostname or ""
+        except ValueError:
+            return False
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        try:
+            given = ip_address(host)
+        except ValueError:
+            return False
+        return given.is_loopback or given.is_unspecified
 
 
 def command(photo: str, model: str, settings: Settings) -> str:

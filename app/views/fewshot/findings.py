@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcore.figures.charts.few_shot import Curve
     from vitcore.train.judging.few_shot_draws import Draws
 
 MOST_MISTAKEN = 6
@@ -29,12 +30,42 @@ def accuracy(best: Draws, pixels: Draws, shots: int, names: list[str], model: st
     return text.fill("finding", classes=len(names), **facts)
 
 
-def mistaken(draws: Draws, labels: NDArray[np.int64], names: list[str], text: Prose) -> list[tuple[int, str]]:
-    """The photos that are mistaken most often, by their number, each with a caption; none where all are right."""
+def beside_pixels(model: Curve, pixels: Curve, text: Prose, kind: str = "") -> str:
+    """At which counts the model's mean is above the pixels', in the whole percents shown; of photos, or of "pieces".
+
+    "On average", unless at every count one interval lies wholly above the other.
+    """
+    counts = model.shots
+    ahead = [round(100 * mine) > round(100 * theirs) for mine, theirs in zip(model.mean, pixels.mean, strict=True)]
+    apart = [
+        model.low[i] > pixels.high[i] if ahead[i] else model.high[i] < pixels.low[i] for i in range(len(counts))
+    ]  # fmt: skip
+    better, others = ([n for n, above in zip(counts, ahead, strict=True) if above is side] for side in (True, False))
+    from_on = bool(better) and bool(others) and max(others) < min(better)
+    found = "none" if not better else "all" if not others else "from" if from_on else "some"
+    return text.fill(
+        f"ahead {found}", average="" if all(apart) else text["average"],
+        counts=_listed(counts, text), better=_listed(better, text), others=_listed(others, text),
+        learned=text.fill(f"learned {kind}".strip(), shots=min(better, default=0)),
+    )  # fmt: skip
+
+
+def _listed(counts: list[int], text: Prose) -> str:
+    return ("、" if text.lang.startswith("zh") else ", ").join(map(str, counts))
+
+
+def mistaken(
+    draws: Draws, labels: NDArray[np.int64], names: list[str], text: Prose, kind: str = ""
+) -> list[tuple[int, str]]:
+    """The photos that are mistaken most often, by their number, each with a caption; none where all are right.
+
+    `kind` is what each is: a photo, or of "pieces" or "digits".
+    """
     missed, other = draws.missed(labels), draws.taken_for(labels)
     told = text["mistaken of two" if len(names) == 2 else "mistaken one"]
+    this = text[f"this {kind}".strip()]
     return [
-        (int(i), told.format(name=names[labels[i]], other=names[other[i]], percent=_percent(missed[i])))
+        (int(i), told.format(this=this.format(name=names[labels[i]]), other=names[other[i]], percent=_percent(missed[i])))
         for i in (-missed).argsort(kind="stable")[:MOST_MISTAKEN] if missed[i] > 0
     ]  # fmt: skip
 

@@ -45,11 +45,9 @@ for name, x in vectors.items():
 best = now["model"]
 chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
 names = [controls.verbatim(name) for name in given.names]
-said.markdown(
-    findings.accuracy(
-        best, now["pixels"], shots, names, controls.verbatim(vit.card.title), text, source if source == "pieces" else ""
-    )
-)
+kind = source if source == "pieces" else ""
+said.markdown(findings.accuracy(best, now["pixels"], shots, names, controls.verbatim(vit.card.title), text, kind))
+said.markdown(findings.beside_pixels(curves[0], curves[1], text, kind))
 with charts:
     left, right = st.columns(2, gap="large")
     with left:
@@ -60,7 +58,7 @@ with charts:
         table = best.confusion(labels)
         figure(figures.confusion(table, given.names, controls.theme()), "confusion", text["confusion alt"],
                text.fill("confusion how", shots=shots), confusion=table)  # fmt: skip
-if worst := findings.mistaken(best, labels, names, text):
+if worst := findings.mistaken(best, labels, names, text, "" if source == "own" else source):
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):
         for i, told in worst:

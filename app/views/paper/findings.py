@@ -62,7 +62,8 @@ def _art(dataset: str, text: Prose) -> str:
     ours, bit = ("ViT-L/16", "JFT-300M"), ("BiT-L (ResNet152x4)", "JFT-300M")
     return text["finding art"].format(
         best=best[0], best_value=here[best]["accuracy"], ours=here[ours]["accuracy"], bit=here[bit]["accuracy"],
-        times=f"{cost[bit] / cost[ours]:.0f}",
+        times=f"{cost[bit] / cost[ours]:.0f}", best_cost=f"{cost[best]:,.0f}", ours_cost=f"{cost[ours]:,.0f}",
+        bit_cost=f"{cost[bit]:,.0f}",
     )  # fmt: skip
 
 

@@ -28,11 +28,11 @@ ALONE = {"vtab": charts.vtab, "positions": charts.position_embeddings, "optimise
 
 
 def table(name: str) -> None:
-    """A table as the paper prints it, cell by cell."""
+    """A table as the paper prints it, cell by cell; columns that are no model's or data set's name are put into words."""
     given = tables.rows(name)
     columns = [column for column in given[0] if column != "table"]
     st.dataframe(
-        {column: [row[column] for row in given] for column in columns},
+        {text.get(f"column {column}", column): [row[column] for row in given] for column in columns},
         hide_index=True,
         alt=text["table alt"].format(table=given[0]["table"]),
     )
@@ -59,8 +59,7 @@ elif part == "curves":
 else:
     st.markdown(text[f"about {part}"])
 for number in PRINTED[part]:
-    with st.expander(
-        text["as printed"].format(number=number.partition("-")[0]), expanded=part in ("models", "settings")
-    ):
+    name = text["as printed"].format(number=number.partition("-")[0], holds=text[f"holds {number}"])
+    with st.expander(name, expanded=part in ("models", "settings")):
         table(number)
 st.caption(text["source"])

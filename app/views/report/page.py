@@ -29,4 +29,4 @@ listing(parts.shell(vit, asked), key="shell")
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])
-st.info(copy_link.lacking(text, "report") or text["carries all"], icon=":material/link:")
+st.info(copy_link.advised(text, "report") or text["carries all"], icon=":material/link:")

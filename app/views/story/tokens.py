@@ -77,7 +77,11 @@ def _compared(scene: Scene) -> None:
 
 
 def _placed(scene: Scene) -> str:
-    return " none" if session.similarity(scene.vit.name) is None else ""
+    """How its positions came about, as the page of positions tells it."""
+    if session.similarity(scene.vit.name) is None:
+        return " none"
+    card = scene.vit.card
+    return " interpolated" if card.interpolated else " taught" if card.teacher else ""
 
 
 def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
@@ -89,7 +93,7 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(others.argmax())
     (row, col), (here, there) = grid.row_col(most), grid.row_col(scene.patch)
     near = max(abs(row - here), abs(col - there)) <= 2
-    origin = scene.text["origin taught" if scene.vit.card.teacher else "origin learned"]
+    origin = scene.text[f"origin{_placed(scene) or ' learned'}"]
     facts = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
     return facts, 0 if near else 1
 
@@ -128,10 +132,19 @@ def _first(scene: Scene) -> tuple[dict[str, Any], int]:
     return {"names": ", ".join(names)}, 1 if names else 2
 
 
-def _product(scene: Scene) -> str:
+def _rows_of_e(scene: Scene) -> int:
     projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
-    numbers = scene.facts["numbers"] if projected is None else projected.x_p.size
-    shape = rf"{numbers} \times {scene.facts['width']}"
+    return int(scene.facts["numbers"] if projected is None else projected.x_p.size)
+
+
+def _sizes(scene: Scene) -> None:
+    """Which side of E is which: they may be equal."""
+    key = "projection hybrid sizes" if _read_by(scene) == " hybrid" else "projection sizes"
+    st.caption(scene.say(key, rows_of_e=_rows_of_e(scene)))
+
+
+def _product(scene: Scene) -> str:
+    shape = rf"{_rows_of_e(scene)} \times {scene.facts['width']}"
     return rf"x_p^{{{scene.patch}}} E \in \mathbb{{R}}^D" + "\n" + rf"E \in \mathbb{{R}}^{{{shape}}}"
 
 
@@ -156,7 +169,7 @@ def _length(scene: Scene) -> str:
 
 
 STEPS = (
-    Step("projection", _product, _projection, _alike, _read_by),
+    Step("projection", _product, _projection, _alike, _read_by, beside=_sizes),
     Step("position", _sum, _positions, _neighbour, _placed, shown_after=_compared),
     Step("sequence", _length, _sequence, _first, _prefix),
 )

@@ -249,6 +249,18 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
     assert all(img["src"].startswith("data:image/") for img in page.all("img"))
 
 
+@pytest.mark.parametrize(("address", "only_here"), [
+    ("http://localhost:8501/report?photo=cat", True), ("http://127.0.0.1:8501/", True), ("http://[::1]:8501/", True),
+    ("http://0.0.0.0:8501/", True), ("https://vit.example.org/report?at=localhost", False), ("http://192.168.1.5:8501/", False),
+    ("https://localhost.example.org/", False), ("http://[oops", False), ("", False),
+])  # fmt: skip
+def test_an_address_of_this_machine_only_is_called_so(address, only_here):
+    origin = Origin(address=address)
+    assert origin.only_here is only_here
+    piece = html.templates().get_template("pieces.html").module.where(origin)
+    assert ("opens only on the machine that this file was made on" in piece) is only_here
+
+
 def test_no_template_lets_words_through_unescaped():
     """The style sheet, which is ours, is the one exception."""
     sources = [file.read_text(encoding="utf-8") for file in (html.HERE / "templates").iterdir()]

@@ -1,0 +1,44 @@
+"""The paper's tables on their page: each has a name of its own, columns have words, and a finding says what it cost."""
+
+import pytest
+from visitor import App
+
+from app import texts
+from app.views.paper import findings
+from vitcore.paper import charts, tables
+
+NAMES = {column for number in ("5", "6", "7", "9") for column in tables.rows(number)[0] if column[0].isupper()}
+
+
+def test_the_best_of_table_2_with_its_cost():
+    said = findings.of("art", "ImageNet", texts.prose("paper", "en"))
+    assert said.startswith("**ViT-H/14** is the best here with 88.55 %; its pre-training cost 2,500 TPUv3-core-days.")
+    assert said.endswith("15 times less: 680 TPUv3-core-days instead of 9,900.")
+    flowers = findings.of("art", "Oxford Flowers-102", texts.prose("paper", "en"))
+    assert flowers.startswith("**ViT-L/16** is the best here with 99.74 %; its pre-training cost 680 ")
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_every_column_has_words(lang):
+    text, columns = (
+        texts.prose("paper", lang),
+        {column for number in tables.TABLES for column in tables.rows(number)[0]},
+    )
+    assert {column for column in columns - {"table"} if f"column {column}" not in text} == NAMES
+    holds = [text[f"holds {number}"] for number in tables.TABLES]
+    assert len(set(holds)) == len(holds)
+
+
+def test_tables_of_one_part_are_told_apart():
+    app = App("paper", part="art").fine()
+    names = [one.label for one in app.at.expander if one.label.startswith("Table")]
+    assert names == ["Table 2 as printed: accuracy", "Table 2 as printed: what pre-training cost"]
+    accuracy, cost = (list(frame.value.columns) for frame in app.at.dataframe)
+    assert accuracy == ["data set", "model", "pre-trained on", "accuracy (%)", "standard deviation"]
+    assert cost == ["model", "pre-trained on", "cost (TPUv3-core-days)"]
+
+
+def test_what_the_pointer_is_told_has_short_lines():
+    """A line of 60 characters is cut off where the chart is narrow."""
+    told = [line for dots in charts.state_of_the_art().data for said in dots.text for line in said.split("<br>")]
+    assert "ImageNet + JFT-300M unlabelled" in told and max(map(len, told)) <= 32
