@@ -50,10 +50,10 @@ def _infinite(text: str) -> bool:
 def sidebar(pickers: bool = True) -> None:
     """The photo and the model, on every page that shows them."""
     with st.sidebar:
+        texts.menu()  # before the gallery: who can't read a page looks for it first
         if pickers:
             _photo_picker()
             _model_picker()
-        texts.menu()
         follow(theme(), key="theme", target="_mode", lang=texts.language(), mend=session.model_misnamed())
 
 

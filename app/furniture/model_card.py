@@ -89,6 +89,14 @@ def measured(name: str) -> list[dict[str, float]]:
     return paper_models.accuracies(_trained(name).get("measured", {}))
 
 
+def cautions(vit: Vit) -> tuple[str, ...]:
+    """What somebody must know who sees the model's pictures and answer without the app: what was taught, and whether it is weak."""
+    text = texts.prose("common")
+    said = [text["taught"].format(teacher=vit.card.teacher)] if vit.card.teacher else []
+    said += [text["taught looker"].format(looker=vit.card.looker)] if vit.card.looker else []
+    return tuple(sentence.replace("**", "") for sentence in [*said, warning(vit.card)] if sentence)
+
+
 def taught(vit: Vit) -> None:
     """Say so, where a picture shows what the model was made to imitate."""
     if vit.card.teacher:

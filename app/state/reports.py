@@ -34,6 +34,7 @@ def handout(
     address: str,
     lacking: str,
     name: str,
+    cautions: tuple[str, ...],
     _vit: Vit,
     _rec: Recording,
 ) -> bytes:
@@ -43,7 +44,7 @@ def handout(
 
     credit = credit_of(name)
     file = f"assets/samples/{name}.jpg" if credit else _rec.photo.name
-    origin = Origin(address=address, lacking=lacking, credit=credit, file=file, lang=lang)
+    origin = Origin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
     return made(_vit, _rec, settings, origin, model_side(model, _vit))
 
 

@@ -79,6 +79,7 @@ class Origin:
     file: str = ""  # of the photo, as a command would name it; empty: its own name
     lang: str = "en"  # of the words, as HTML names languages
     made: str = ""  # when, as a person writes it; empty: now
+    cautions: tuple[str, ...] = ()  # what a reader must know of the model, in sentences
 
     @property
     def only_here(self) -> bool:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls
+from app.furniture import controls, model_card
 from app.views.attention.explorer_data import explore
 
 text = texts.prose("attention")
@@ -12,3 +12,4 @@ vit, *_ = controls.current(needs=text["what"])
 if vit.structure.axes:
     st.caption(text["axial"])
 explore(vit.name, text)
+model_card.taught(vit)

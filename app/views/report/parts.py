@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, copy_link, outliers
+from app.furniture import controls, copy_link, model_card, outliers
 from app.state import report_zip, reports, session
 from vitcore.translation import speaking
 
@@ -63,7 +63,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
     name = "" if own else photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
         made = reports.handout(vit.name, photo.key, asked, texts.language(), copy_link.address(asked),
-                                copy_link.lacking(text, slug), name, vit, rec)  # fmt: skip
+                                copy_link.lacking(text, slug), name, model_card.cautions(vit), vit, rec)  # fmt: skip
     st.download_button(
         text["handout get"].format(size=size(text, len(made))), lambda: made, f"{reports.stem(photo.name)}-handout.html",
         "text/html", key="handout_html", icon=":material/print:", type="primary", on_click="ignore",
