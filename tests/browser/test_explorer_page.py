@@ -54,7 +54,7 @@ def control(page: Page, label: str) -> Locator:
     return page.get_by_role("combobox" if label == "Head" else "spinbutton", name=re.compile(rf"\b{label}\b"))
 
 
-def place(page: Page, key: str) -> Locator:
+def field(page: Page, key: str) -> Locator:
     """The field that holds a token's place; its label names the patch."""
     return page.locator(f".st-key-{key} input")
 
@@ -87,10 +87,10 @@ def test_by_mouse(visit, rec):
         expect(title(page)).to_contain_text(f"(row 3, column {col}) (pointed at) attends to · layer 6, head 1")
     assert all(a != b for a, b in zip(pixels(page), before, strict=True)), "every head answers"
     assert len(sent) == quiet, "the server hears nothing of it"
-    expect(place(page, "token")).to_have_value("137")
+    expect(field(page, "token")).to_have_value("137")
 
     page.mouse.click(*place(page, 3, 5))
-    expect(place(page, "token")).to_have_value(str(1 + 3 * SIDE + 5))
+    expect(field(page, "token")).to_have_value(str(1 + 3 * SIDE + 5))
     expect(page).to_have_url(re.compile("token=54"))
     at_rest(page)
     said = [frame for frame in sent[quiet:] if b"chosen" in frame]
@@ -101,7 +101,7 @@ def test_by_mouse(visit, rec):
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 9, 9))
     page.keyboard.up("Shift")
-    expect(place(page, "second")).to_have_value(str(1 + 9 * SIDE + 9))
+    expect(field(page, "second")).to_have_value(str(1 + 9 * SIDE + 9))
     at_rest(page)
     page.mouse.move(5, 5)
     first, second = pixels(page), pixels(page, "canvas.map1")
@@ -112,7 +112,7 @@ def test_by_mouse(visit, rec):
     at_rest(page)
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
-    expect(place(page, "token")).to_have_value("0")
+    expect(field(page, "token")).to_have_value("0")
     expect(title(page)).to_contain_text("Who attends to the class token")
 
 
@@ -145,10 +145,10 @@ def test_by_keys(visit):
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
-    expect(place(page, "token")).to_have_value("119")
+    expect(field(page, "token")).to_have_value("119")
     at_rest(page)
     page.keyboard.press("Shift+ArrowDown")
-    expect(place(page, "second")).to_have_value("135")
+    expect(field(page, "second")).to_have_value("135")
     at_rest(page)
     page.keyboard.press("]")
     expect(title(page)).to_contain_text("layer 7")
@@ -165,7 +165,7 @@ def test_by_keys(visit):
     expect(control(page, "Head")).to_have_value("")
     at_rest(page)
     page.keyboard.press("c")
-    expect(place(page, "token")).to_have_value("0")
+    expect(field(page, "token")).to_have_value("0")
     expect(title(page)).to_contain_text("What the class token attends to")
     at_rest(page)
     page.keyboard.press("r")
@@ -222,11 +222,11 @@ def test_by_touch(visit):
     page = ready(visit("attention", width=390, height=844, has_touch=True, is_mobile=True))
     hit(page).scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, 2, 3))
-    expect(place(page, "token")).to_have_value(str(1 + 2 * SIDE + 3))
+    expect(field(page, "token")).to_have_value(str(1 + 2 * SIDE + 3))
     at_rest(page)
     page.get_by_role("button", name="Compare", exact=True).tap()
     page.touchscreen.tap(*place(page, 12, 12))
-    expect(place(page, "second")).to_have_value(str(1 + 12 * SIDE + 12))
+    expect(field(page, "second")).to_have_value(str(1 + 12 * SIDE + 12))
     at_rest(page)
     hit(page).scroll_into_view_if_needed()
     finger = page.context.new_cdp_session(page)
@@ -259,8 +259,8 @@ def test_a_link_opens_the_same_view(visit, lag):
     page.get_by_role("button", name=re.compile(r"^layer 8, head 1: ")).click()
     page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
     at_rest(page)
-    expect(place(page, "token")).to_have_value("74")
-    expect(place(page, "second")).to_have_value("179")
+    expect(field(page, "token")).to_have_value("74")
+    expect(field(page, "second")).to_have_value("179")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("8")
     page.mouse.move(5, 5)
@@ -280,8 +280,8 @@ def test_clicks_in_quick_succession_all_count(visit):
     page.keyboard.up("Shift")
     page.locator(".card").nth(1).click()
     page.keyboard.press("]")
-    expect(place(page, "token")).to_have_value("74")
-    expect(place(page, "second")).to_have_value("179")
+    expect(field(page, "token")).to_have_value("74")
+    expect(field(page, "second")).to_have_value("179")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("7")
     at_rest(page)
