@@ -20,9 +20,9 @@ from vitcore.forward.recording import record
 from vitcore.models import zoo
 
 MODELS = (
-    ("B/16", "vit_base_patch16_224", 224, 1.08),
-    ("B/16", "vit_base_patch16_384", 384, 1.20),
-    ("L/16", "vit_large_patch16_224", 512, 1.15),
+    ("B/16", "vit_base_patch16_224", 224, 1.06),
+    ("B/16", "vit_base_patch16_384", 384, 1.10),
+    ("L/16", "vit_large_patch16_224", 512, 1.10),
 )
 
 
