@@ -33,7 +33,7 @@ HELD_SHARE = 0.5  # of the budget, at most, for what must stay: visitors' own ph
 SWEEP_S = 2  # between two collections, each a third of a second
 PATIENCE_S = 20  # for room that others use now
 ENTRY = 500  # bytes of a key and its place
-USUAL = int(0.55 * GB)  # that the process takes beside what is kept; the rest is for work in progress
+USUAL = int(0.5 * GB)  # that the process takes beside what is kept; the rest is for work in progress
 FREED = 64 * 2**20  # after so many bytes thrown away the allocator is asked to give memory back
 
 
