@@ -34,6 +34,11 @@ def mine(part: str) -> list[tuple]:
     return [key for key in budget.STORE.keys() if any(part in str(word) for word in key)]
 
 
+def alive(*kinds: type) -> list:
+    """Objects of these kinds that the collector knows. Their types alone are asked: what a weak proxy stands for may be gone."""
+    return [one for one in gc.get_objects() if issubclass(type(one), kinds)]
+
+
 def wait_for(what, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not what() and time.monotonic() < until:
@@ -52,14 +57,14 @@ def test_two_visits_with_the_same_photo(server, hurry):
     assert "diary" not in two.text and "holiday" not in one.text
     assert mine("my-secret-diary") and mine("holiday")
     gc.unfreeze()  # what the collector has set aside for good is not listed
-    names = {photo.name for photo in gc.get_objects() if isinstance(photo, Photo)}
+    names = {photo.name for photo in alive(Photo)}
     assert {"my-secret-diary.png", "holiday.png"} <= names
 
     one.close()
     wait_for(lambda: not mine("my-secret-diary"))
     wait_for(lambda: Runtime.instance().uploaded_file_mgr.get_files(one.session, ["file-my-secret-diary.png"]) == [])
     gc.collect()
-    assert "my-secret-diary.png" not in {p.name for p in gc.get_objects() if isinstance(p, Photo)}
+    assert "my-secret-diary.png" not in {photo.name for photo in alive(Photo)}
     assert mine("holiday"), "who is still there keeps theirs"
     two.open("patches")
     assert "holiday.png" in two.text
@@ -76,8 +81,7 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry):
         one.open(page)
 
     def traces() -> int:
-        held = [o for o in gc.get_objects() if isinstance(o, np.ndarray | Image.Image)]
-        arrays = [np.asarray(o) for o in held]
+        arrays = [np.asarray(o) for o in alive(np.ndarray, Image.Image)]
         whole = [a for a in arrays if a.ndim == 3 and a.shape[-1] == 3 and a.dtype == np.uint8 and a.size > 10_000]
         return sum(bool((a == colour).all()) for a in whole)
 
