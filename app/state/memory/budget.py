@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import psutil
+
 from app.state.memory.weight import weigh
 
 P = ParamSpec("P")
@@ -62,11 +64,8 @@ def machine() -> int:
 
 
 def resident() -> int:
-    """Memory that this process takes, in bytes; 0 where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, AttributeError, ValueError):
-        return 0
+    """Memory that this process takes, in bytes."""
+    return int(psutil.Process().memory_info().rss)
 
 
 class _Entry:

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from app.state.memory import budget
+
 EVERY_S = 20.0  # between two sweeps
 HEAVY = ("torch", "timm", "plotly.graph_objects")  # what a page with a picture has loaded
 
@@ -26,8 +28,6 @@ def start() -> None:
 
 
 def _sweep() -> None:
-    from app.state.memory import budget
-
     while True:
         time.sleep(EVERY_S)
         tidy()

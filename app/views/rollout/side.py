@@ -15,8 +15,8 @@ from app.components.picture.picture import picture
 from app.furniture import controls, outliers
 from app.state import insights
 from app.state.memory import budget
+from app.views.rollout import settings
 from app.views.rollout.question import Asked
-from app.views.rollout.usual import USUAL, otherwise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.relevance import Method
     from vitcore.forward.relevance import Relevance
-
-STEPS = (8, 32)  # fewest and most: 32 take the shipped model 3 s on two cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +69,10 @@ def side(
         above.info(text["no class to ask"], icon=":material/info:")
         return None
     with box:
-        settings = _settings(a, method, prefix)
+        values = settings.chosen(a, method, prefix)
     with above:
         try:
-            done = _computed(a, method, settings)
+            done = _computed(a, method, settings.for_vitcore(values))
         except budget.NoRoomError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
@@ -82,20 +80,10 @@ def side(
         if not method.asks_class:
             _most(a, done)
     with unusual:
-        otherwise(text, prefix, _keys(method), called)
+        settings.otherwise(text, prefix, values, called)
     with below:
         _words(a, done, prefix)
     return done
-
-
-def _keys(method: Method) -> list[str]:
-    """The settings that a method has, by the names of their controls."""
-    keys = [key for key in ("fusion", "baseline", "steps") if key in method.settings]
-    return (
-        keys
-        + ["discard", "residual", "first"] * ("residual" in method.settings)
-        + ["mask_outliers"] * (not method.asks_class)
-    )
 
 
 def _most(a: Asked, side: Side) -> None:
@@ -109,44 +97,24 @@ def _most(a: Asked, side: Side) -> None:
                  query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
 
 
-def _settings(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
-    """A method's settings, as `vitcore` takes them."""
-    text = a.text
-    chosen: dict[str, Any] = {}
-    if "fusion" in method.settings:
-        chosen["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
-    if "residual" in method.settings:
-        chosen["discard_ratio"] = controls.slider(text["discard"], f"{prefix}discard", 0, 95, USUAL["discard"]) / 100
-        chosen["residual"] = controls.slider(text["residual"], f"{prefix}residual", 0, 95, USUAL["residual"]) / 100
-        chosen["first_block"] = controls.slider(text["first"], f"{prefix}first", 0, a.vit.blocks - 1, USUAL["first"])
-    if not method.asks_class and outliers.switch(a.vit, a.rec, f"{prefix}mask_outliers"):
-        chosen["mask_outliers"] = True
-    if "steps" in method.settings:
-        chosen["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
-        chosen["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS, USUAL["steps"])
-    if not chosen:
-        st.caption(text["no settings"])
-    return chosen
-
-
-def _computed(a: Asked, method: Method, settings: dict[str, Any]) -> Side:
+def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
     """The map of a method, and how it is shown."""
     from vitcore.analysis.relevance import share
 
-    title = a.since(a.text[f"title.{method.name}"], settings)
+    title = a.since(a.text[f"title.{method.name}"], chosen)
     unit = a.text[f"unit.{method.name}"]
-    items = tuple(sorted(settings.items()))
+    items = tuple(sorted(chosen.items()))
     if not method.asks_class:
         raw = insights.rollout(a.vit.name, a.photo.key, a.query, items, a.vit, a.rec)
-        gathered = outliers.told(title.format(who=a.who), bool(settings.get("mask_outliers")))
-        return Side(method, settings, raw, 100 * raw, unit, gathered)
+        gathered = outliers.told(title.format(who=a.who), bool(chosen.get("mask_outliers")))
+        return Side(method, chosen, raw, 100 * raw, unit, gathered)
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
         computed = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     told = title.format(label=a.rec.labels[a.target])
     return Side(
-        method, settings, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, told, computed
+        method, chosen, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, told, computed
     )
 
 
@@ -173,12 +141,8 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
     if not paper:
         more = a.text["or more"] if most < abs(side.shown).max() else ""
         controls.scale_strip(
-            DIVERGING if signed else SEQUENTIAL,
-            -most if signed else 0,
-            most,
-            side.unit + more,
-            f"{prefix}gathered_scale",
-        )
+            DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, side.unit + more, f"{prefix}gathered_scale"
+        )  # fmt: skip
 
 
 def grey(a: Asked) -> str:
