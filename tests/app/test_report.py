@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit
 from files import corners, saved
 from models import run_folder
 from PIL import Image
@@ -46,6 +47,14 @@ def test_settings_that_are_named_in_another_language_come_along(tiny_app):
     """The address has the names of the language that was left; they are spelled anew once, not for ever."""
     app = tiny_app("rollout", fusion="max", discard="40").go("overview").set(lang="zh-CN").go("report").fine()
     assert app.values()["fusion"] == "max" and app.values()["discard"] == 40
+
+
+def test_settings_of_a_page_that_was_left_before_its_end_come_along(tiny_app, monkeypatch):
+    app = tiny_app("rollout").fine()
+    with monkeypatch.context() as left_early:
+        left_early.setattr("app.views.rollout.side._computed", lambda *asked: streamlit.stop())
+        app.set(discard=40)
+    assert app.go("report").fine().values()["discard"] == 40
 
 
 def numbers(app: App) -> dict:

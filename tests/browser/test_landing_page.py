@@ -83,14 +83,18 @@ def test_what_a_first_visit_carries(visit, server):
     )
 
 
-def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
-    page = at_rest(visit(width=390, height=844))
+def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit, server):
+    page = visit("about:blank", width=390, height=844)
+    page.add_init_script(SHIFTS)
+    page.goto(server)
+    shifted(page)
     before = drawn(page)
     page.locator("[data-testid=stMain] input[type=file]").set_input_files(
         {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
     )
     mine = changed(page, before)
     assert not np.array_equal(mine, before)
+    assert shifted(page) <= STEADY, "what was there keeps its place"
     expect(page.get_by_role("button", name=re.compile("Your photo"))).to_be_visible()
     assert too_wide(page) <= 1
 

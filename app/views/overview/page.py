@@ -34,6 +34,7 @@ def paint(drawn: dict) -> None:
 st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")
+first = look.container()  # where what is computed is waited for, whether or not it is: what comes after keeps its place
 if ready := shipped(st.session_state.get("model") or DEFAULT, st.session_state.get("photo")):
     with look:
         paint(ready)
@@ -46,7 +47,8 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
             st.switch_page(f"views/{way}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
 begins = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
-with look if not ready else st.container(), st.skeleton(height=560) if begins else st.container(), said:
+below = st.container()
+with below if ready else first, st.skeleton(height=560) if begins else st.container(), said:
     vit, photo, rec = controls.current(controls.LAST)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched

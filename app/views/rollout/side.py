@@ -12,7 +12,7 @@ from app import texts
 from app.components import address
 from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
-from app.furniture import controls, outliers
+from app.furniture import controls, copy_link, outliers
 from app.state import insights
 from app.state.memory import budget
 from app.views.rollout import settings
@@ -70,6 +70,10 @@ def side(
         return None
     with box:
         values = settings.chosen(a, method, prefix)
+    if (
+        not prefix
+    ):  # those of the left side go along to the handout, also when a visitor leaves while this page computes
+        copy_link.remember(text.page)
     with above:
         try:
             done = _computed(a, method, settings.for_vitcore(values))
