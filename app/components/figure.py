@@ -32,14 +32,14 @@ def figure(
 
 
 def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | None = None) -> None:
-    """Show a figure, as large as the page's type (larger in a lecture), and a picture no taller than a phone is wide.
+    """Show a figure below its title, as large as the page's type (larger in a lecture), a picture no taller than a phone is wide.
 
     `touched` is called with the custom data of a point that a person touches.
     """
-    from vitcore.figures.theme import enlarged, fitted_to, lowered
+    from vitcore.figures.theme import enlarged, fitted_to, lowered, untitled
 
     scale, narrow, high = size()
-    fig = enlarged(fig, scale)
+    fig, title, about = untitled(enlarged(fig, scale), scale)
     if narrow:
         fig = fitted_to(fig, narrow - 2 * PAGE_MARGIN_PX)
     if high:
@@ -47,7 +47,13 @@ def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | No
     touch: dict[str, Any] = (
         {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
     )
-    st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
+    with st.container(gap=None):
+        if title:
+            st.markdown(f"**{texts.verbatim(title)}**")
+            st.caption(texts.verbatim(about))
+        st.plotly_chart(
+            fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch
+        )
 
 
 def _touch(key: str, touched: Callable[[Any], None]) -> None:

@@ -54,13 +54,14 @@ const still = new CSSStyleSheet()
 still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { animation: none !important }")
 document.adoptedStyleSheets.push(still)
 """
-# No run is on its way, nothing of an older one is left, our components have dressed the page and drawn what they show,
+# No run is on its way, nothing of an older one is left, the page is shown, our components have dressed it and drawn theirs,
 # nothing glides or fades, nothing has changed its size, and nobody has spoken for a while.
 AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
   window.watch(main)
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
-  if (app?.dataset.testScriptState !== "notRunning" || !document.documentElement.dataset.mode) return false
+  const { mode, settled } = document.documentElement.dataset
+  if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined) return false
   if (performance.now() - window.spoke < quiet || window.sending || document.querySelector(old)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false

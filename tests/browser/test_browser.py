@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 import vitcore
 from app import texts
 from app.menu import PAGES
+from vitcore.figures import theme
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py
@@ -23,6 +24,7 @@ NAMES = texts.prose("menu", "en")
 TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}
 PICTURES = {"patches", "positions", "rollout"}  # the pages with a picture to point at
 OTHERS = {"", "story", "attention", "rollout", "report", "quiz"}  # whose files here ask axe themselves
+ENOUGH = 4.5  # of contrast is what WCAG asks of words (AA)
 NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]"
 
 
@@ -183,31 +185,33 @@ def test_heads_a_patch_and_the_link(visit):
 
 def test_light_and_dark(visit):
     """Both can be read, and a page that is open follows when the screen changes."""
-    ink = "getComputedStyle(document.querySelector('.stPlotlyChart .gtitle')).fill"
+    ink = "getComputedStyle(document.querySelector('.stPlotlyChart .annotation-text')).fill"
     paper = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    title = "getComputedStyle(document.querySelector('[data-testid=stMain] strong')).color"
+    soft = f"rgb{theme.rgb(theme.INK['light']['soft'])}"
 
-    def contrast(page: Page) -> float:
+    def contrast(page: Page, words: str) -> float:
         def luminance(colour: str) -> float:
             rgb = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
             linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
             return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-        low, high = sorted((luminance(page.evaluate(ink)), luminance(page.evaluate(paper))))
+        low, high = sorted((luminance(page.evaluate(words)), luminance(page.evaluate(paper))))
         return (high + 0.05) / (low + 0.05)
 
     page = at_rest(visit("patches", theme="dark"))
-    page.wait_for_selector(".stPlotlyChart .gtitle")
+    page.wait_for_selector(".stPlotlyChart .annotation-text")
     assert page.evaluate(paper) == "rgb(12, 15, 21)"
-    assert contrast(page) > 7
+    assert contrast(page, ink) > ENOUGH and contrast(page, title) > 7
     picture = drawn(page)
     page.emulate_media(color_scheme="light")
-    page.wait_for_function(f"{ink} === 'rgb(31, 35, 40)'")
+    page.wait_for_function(f"{ink} === '{soft}'")
     at_rest(page)
-    assert page.evaluate(paper) == "rgb(251, 250, 247)" and contrast(page) > 7
+    assert page.evaluate(paper) == "rgb(251, 250, 247)" and contrast(page, ink) > ENOUGH and contrast(page, title) > 7
     assert np.array_equal(drawn(page), picture), "a colour means the same in light and dark"
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function(f"{ink} !== 'rgb(31, 35, 40)'")
-    assert contrast(page) > 7
+    page.wait_for_function(f"{ink} !== '{soft}'")
+    assert contrast(page, ink) > ENOUGH and contrast(page, title) > 7
 
 
 def test_downloads_arrive_and_open(visit):

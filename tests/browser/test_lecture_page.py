@@ -7,6 +7,7 @@ from looking import at_rest, canvas, changed, drawn, serious, too_wide
 from playwright.sync_api import Page, expect
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
+GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 22"  # figures too
 
 
 def chrome_is_hidden(page: Page) -> None:
@@ -52,9 +53,7 @@ def test_a_link_opens_a_lecture_with_full_contrast(visit, theme, paper, ink):
     )
     assert style == [paper, ink]
     assert page.locator("[data-testid=stCaptionContainer] p").first.evaluate("e => getComputedStyle(e).color") == ink
-    page.wait_for_function(
-        "parseFloat(getComputedStyle(document.querySelector('.gtitle')).fontSize) > 22"
-    )  # figures grow too
+    page.wait_for_function(GROWN)
     assert serious(page) == []
 
 
@@ -108,4 +107,11 @@ def test_a_lecture_on_a_phone_never_scrolls_sideways(visit, slug):
 def test_type_grows_with_the_screen(visit):
     page = at_rest(visit("filters", width=3840, height=2160))
     assert page.evaluate(SIZE) > 24
-    page.wait_for_function("parseFloat(getComputedStyle(document.querySelector('.gtitle')).fontSize) > 22")
+    page.wait_for_function(GROWN)
+
+
+def test_a_phone_in_a_lecture_is_narrow_and_large(visit):
+    """The charts of the landing page's cards have less room than their labels take."""
+    page = at_rest(visit("?lecture=true", width=390, height=844))
+    assert too_wide(page) <= 1
+    expect(page.get_by_role("img", name=re.compile("^Mean attention distance")).first).to_be_attached()

@@ -26,6 +26,7 @@ INK: dict[Mode, dict[str, str]] = {
     "light": {"text": "#1F2328", "soft": "#57606A", "line": "#D9D5CC", "accent": "#0B6E83"},
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
 }
+TITLED_PX, SUBTITLED_PX, ABOVE_PX = 48, 72, 12  # room above a plot with a title, with a subtitle too, and with neither
 FONT = "Inter, Source Sans, Segoe UI, Helvetica, Arial, sans-serif"
 
 
@@ -54,7 +55,7 @@ def figure(
         },
         "font": {"family": FONT, "size": 14, "color": ink["soft"]}, "hoverlabel": {"font": {"family": FONT, "size": 14}},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "height": height_px, "meta": {"mode": mode},
-        "margin": {"l": 8, "r": 8, "t": 72 if subtitle else 48, "b": 8} | (margin or {}), "showlegend": False, "dragmode": False,
+        "margin": {"l": 8, "r": 8, "t": SUBTITLED_PX if subtitle else TITLED_PX, "b": 8} | (margin or {}), "showlegend": False, "dragmode": False,
         "xaxis": axis | bare_x | (x or {}), "yaxis": axis | bare_y | (y or {}),
     }  # fmt: skip
     return go.Figure({"data": traces, "layout": house | layout}, _validate=False)
@@ -89,6 +90,20 @@ PIXELS = {  # what is counted in pixels, by what it belongs to
 def enlarged(fig: go.Figure, factor: float) -> go.Figure:
     """A copy with type, markers, lines, margins and height `factor` times as large: for a projector, or a screen far away."""
     return fig if factor == 1 else go.Figure(_grown("", fig.to_dict(), factor), _validate=False)
+
+
+def untitled(fig: go.Figure, factor: float = 1) -> tuple[go.Figure, str, str]:
+    """The same without its title and the room for it, its title, and its subtitle: for a page that writes both, in lines that
+
+    break where the page is narrow, which Plotly's do not. `factor`: how much `enlarged` it is.
+    """
+    title, about = fig.layout.title.text or "", fig.layout.title.subtitle.text or ""
+    if not title:
+        return fig, "", ""
+    spec, room = fig.to_dict(), round(factor * (SUBTITLED_PX if about else TITLED_PX)) - ABOVE_PX
+    spec["layout"] |= {"title": {}, "height": fig.layout.height - room}
+    spec["layout"]["margin"] = spec["layout"]["margin"] | {"t": fig.layout.margin.t - room}
+    return go.Figure(spec, _validate=False), title, about
 
 
 def fitted_to(fig: go.Figure, wide_px: int) -> go.Figure:

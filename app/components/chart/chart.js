@@ -2,6 +2,7 @@
 
 const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()
+const LEAST = 40 // px of room for the data, however narrow the page: less would be negative beside wide labels
 let em = 1 // how large the page's type is, over 16 px: more in a lecture
 
 export default function ({ data, parentElement }) {
@@ -54,10 +55,10 @@ function layout(wide, height, x, y) {
   }
   if (y.scaleanchor) {
     const ratio = Math.abs(y.range[1] - y.range[0]) / Math.abs(x.range[1] - x.range[0])
-    const w = Math.min(wide - left, 560 * em / Math.max(1, ratio))
+    const w = Math.max(LEAST, Math.min(wide - left, 560 * em / Math.max(1, ratio)))
     return { left, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, left, left + w), y: at(y, w * ratio, 0) }
   }
-  const h = Math.max(60, em * (height - (bottom > 2 ? 90 : 56)) - bottom), w = wide - left - 10
+  const h = Math.max(60, em * (height - (bottom > 2 ? 90 : 56)) - bottom), w = Math.max(LEAST, wide - left - 10)
   return { left, top: 8, w, h, high: 8 + h + bottom, x: at(x, left, left + w), y: at(y, 8 + h, 8) }
 }
 
@@ -96,7 +97,7 @@ function marks(axis, most) {
     return ticks
   }
   let step = axis.dtick || nice((high - low) / Math.max(2, most))
-  while (axis.dtick && (high - low) / step > 2 * most) step *= 2
+  while (axis.dtick && (high - low) / step > 2 * Math.max(1, most)) step *= 2
   const ticks = []
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k++) ticks.push({ value: k * step, label: short(k * step) })
   return ticks
