@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 import vitcore
 from app import texts
 from app.menu import PAGES
-from vitcore.figures import theme
+from vitcore.figures.theme import INK, rgb
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py
@@ -188,12 +188,12 @@ def test_light_and_dark(visit):
     ink = "getComputedStyle(document.querySelector('.stPlotlyChart .annotation-text')).fill"
     paper = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     title = "getComputedStyle(document.querySelector('[data-testid=stMain] strong')).color"
-    soft = f"rgb{theme.rgb(theme.INK['light']['soft'])}"
+    soft = f"rgb{rgb(INK['light']['soft'])}"
 
     def contrast(page: Page, words: str) -> float:
         def luminance(colour: str) -> float:
-            rgb = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
-            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+            light = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in light]
             return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
         low, high = sorted((luminance(page.evaluate(words)), luminance(page.evaluate(paper))))

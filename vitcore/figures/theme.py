@@ -55,7 +55,8 @@ def figure(
         },
         "font": {"family": FONT, "size": 14, "color": ink["soft"]}, "hoverlabel": {"font": {"family": FONT, "size": 14}},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "height": height_px, "meta": {"mode": mode},
-        "margin": {"l": 8, "r": 8, "t": SUBTITLED_PX if subtitle else TITLED_PX, "b": 8} | (margin or {}), "showlegend": False, "dragmode": False,
+        "margin": {"l": 8, "r": 8, "t": SUBTITLED_PX if subtitle else TITLED_PX, "b": 8} | (margin or {}),
+        "showlegend": False, "dragmode": False,
         "xaxis": axis | bare_x | (x or {}), "yaxis": axis | bare_y | (y or {}),
     }  # fmt: skip
     return go.Figure({"data": traces, "layout": house | layout}, _validate=False)
