@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import mode, texts
 from app.components.gallery.gallery import gallery
+from app.components.lecture.lecture import wide
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
 from app.furniture import missing, model_card
@@ -112,6 +113,8 @@ def uploader(key: str) -> None:
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
     st.file_uploader(text["drop"], TYPES, key=key, on_change=_take, args=(key,), max_upload_size=mega["mb"])
     st.caption(text["drop limits"].format(**mega))
+    if st.session_state.get("photo") == session.UPLOAD and (mine := session.upload()):
+        st.caption(text["drop shown"].format(name=verbatim(mine[1])))
     _say_what_was_wrong(key)
 
 
@@ -237,7 +240,7 @@ def number(label: str, key: str, count: int, start: int = 0, **options: Any) -> 
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
     if key in st.session_state and not 0 <= (st.session_state[key] or 0) < count:
         st.session_state[key] = start
-    return int(st.number_input(label, 0, count - 1, start, key=key, step=1, bind="query-params", **options))
+    return int(st.number_input(label, 0, count - 1, start, key=key, step=1, bind="query-params", **_as_wide(options)))
 
 
 def slider(label: str, key: str, low: int, high: int, start: int, **options: Any) -> int:
@@ -246,7 +249,7 @@ def slider(label: str, key: str, low: int, high: int, start: int, **options: Any
         return low
     if key in st.session_state and not low <= st.session_state[key] <= high:
         st.session_state[key] = start
-    return int(st.slider(label, low, high, start, key=key, bind="query-params", **options))
+    return int(st.slider(label, low, high, start, key=key, bind="query-params", **_as_wide(options)))
 
 
 def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -> averages.Average | None:
@@ -298,7 +301,14 @@ def named(label: str, names: dict[str, str], key: str, others: list[dict[str, st
         ]
         if meant:
             respell(key, meant[0], names[meant[0]])
-    return st.selectbox(label, list(names), format_func=lambda n: names.get(n, n), key=key, bind="query-params", **more)
+    shown = _as_wide(more) | {"format_func": lambda name: names.get(name, name)}
+    return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
+
+
+def _as_wide(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a control whose width, if it is in px, goes with the size of the page's type."""
+    width = options.get("width")
+    return options | {"width": wide(width)} if isinstance(width, int) else options
 
 
 def respell(key: str, value: str | int, name: str) -> None:

@@ -111,6 +111,13 @@ def looked(name: str) -> None:
         st.caption(":material/school: " + texts.prose("common")["taught looker"].format(looker=card.looker))
 
 
+def weak(name: str) -> None:
+    """Say so, where a picture shows the answer of a model that is often wrong."""
+    card = next((card for card in CARDS if card.name == name), None)
+    if card and (said := warning(card)):
+        st.caption(said)
+
+
 def _trained(name: str) -> dict[str, Any]:
     """What the card beside a model's weights says of its training; nothing for models of the hub."""
     return _part(name, "trained")

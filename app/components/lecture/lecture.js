@@ -20,6 +20,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
   if (page !== undefined && page !== data.page) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
   page = data.page
@@ -48,6 +49,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.delete(parentElement)
     root.removeAttribute("data-lecture")
   }
+}
+
+// Whether the page is being scrolled down: the bar of a lecture gives way.
+let above = 0
+function down({ target }) {
+  if (target.dataset?.testid !== "stMain") return
+  const top = target.scrollTop
+  if (Math.abs(top - above) > 2) root.toggleAttribute("data-down", top > above && top > 40)
+  above = top
 }
 
 // On a narrow screen the open menu covers the page that was chosen from it.

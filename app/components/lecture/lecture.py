@@ -32,6 +32,11 @@ def size() -> Size:
     return st.session_state.get("_size", Size())
 
 
+def wide(px: int) -> int:
+    """A width of a usual page in px, on this one: as much larger as its type is."""
+    return round(px * size().scale)
+
+
 def dress(lecture: bool, mode: str, page: str, *, key: str, leaves: str) -> None:
     """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
 

@@ -10,6 +10,7 @@ import streamlit as st
 from app import mode
 from app.components.chart.chart import steady
 from app.components.figure import figure
+from app.components.lecture.lecture import wide
 from app.furniture import controls
 from app.state.own.model import OWN
 from app.state.speed import measuring
@@ -56,10 +57,10 @@ def _ask(vit: Vit, training: bool, text: Prose) -> None:
     most_gb = torch.cuda.get_device_properties(0).total_memory / 2**30 if gpu else 1.0
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
-            text["up to"], LARGEST, ON_GPU if gpu else ON_CPU, key="largest", bind="query-params", width=300
+            text["up to"], LARGEST, ON_GPU if gpu else ON_CPU, key="largest", bind="query-params", width=wide(300)
         )
         st.number_input(text["memory gb"], 0.0, 1024.0, round(most_gb, 1), 0.5, key="memory_gb", bind="query-params",
-                        help=text["memory gb help"], width=220)  # fmt: skip
+                        help=text["memory gb help"], width=wide(220))  # fmt: skip
         st.button(
             text["measure"],
             type="primary",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import mode, texts
+from app.components.lecture.lecture import wide
 from app.furniture import controls
 from app.state import models, session
 from app.state.beside import comparisons, second
@@ -81,7 +82,7 @@ def _first(text: texts.Prose) -> None:
     cards, model = models.menu(), st.session_state.get("model") or DEFAULT
     st.session_state["a_model"] = model
     names = list(cards) if model in cards else [*cards, model]
-    st.selectbox(text["first"], names, key="a_model", width=280, on_change=take_first,
+    st.selectbox(text["first"], names, key="a_model", width=wide(280), on_change=take_first,
                  format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
 
 

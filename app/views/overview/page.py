@@ -26,6 +26,7 @@ def paint(drawn: dict) -> None:
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     for label, share in drawn["answer"]:
         st.markdown(text["answered"].format(label=controls.verbatim(label), share=share))
+    model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])
     st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.components.choice.choice import Option, Shown, choice
+from app.components.lecture.lecture import wide
 from app.components.steps.steps import steps
 from app.furniture import controls, lecture
 
@@ -58,7 +59,7 @@ def number(sheet: Sheet) -> int:
     if not 1 <= (st.session_state.get("question") or 1) <= count:
         st.session_state["question"] = 1
     label = sheet.text["question"]
-    return int(st.number_input(label, 1, count, key="question", bind="query-params", width=130)) - 1
+    return int(st.number_input(label, 1, count, key="question", bind="query-params", width=wide(130))) - 1
 
 
 def navigation(sheet: Sheet, place: int) -> None:

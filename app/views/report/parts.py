@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.components.lecture.lecture import wide
 from app.furniture import controls, copy_link, model_card, outliers
 from app.state import report_zip, reports, session
 from vitcore.translation import speaking
@@ -50,7 +51,7 @@ def _pin(text: texts.Prose, count: int) -> int | None:
     if given is not None or (kept is not None and not 0 <= kept < count):
         st.session_state["pin"] = kept if kept is not None and kept < count else None
     return st.number_input(
-        text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=140, placeholder=text["no pin"],
+        text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=wide(140), placeholder=text["no pin"],
         help=text["pin help"],
     )  # fmt: skip
 
@@ -85,7 +86,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
         moving = reports.animation(*key, "webp", vit, rec)
     plays = st.toggle(text["animation play"], key="animation_plays")
     shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
-    st.image(shown, alt=text.fill("animation alt", count=vit.blocks - asked.first_block), width=420)
+    st.image(shown, alt=text.fill("animation alt", count=vit.blocks - asked.first_block), width=wide(420))
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, asked.fusion

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.components import address
+from app.components.lecture.lecture import wide
 from app.furniture import controls
 from app.state import session
 
@@ -95,7 +96,7 @@ def _class(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
         elif meant != own:
             controls.respell("class", meant, meant)
     chosen = st.selectbox(
-        text["class"], [own, *called], key="class", bind="query-params", width=300, help=text["class help"]
+        text["class"], [own, *called], key="class", bind="query-params", width=wide(300), help=text["class help"]
     )
     return called.index(chosen) if chosen in called else int(rec.logits.argmax())
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.components.choices import choose
+from app.components.lecture.lecture import wide
 from app.components.steps.steps import steps
 from app.furniture import controls
 from app.views.story import blocks, pixels, tokens
@@ -34,7 +35,7 @@ def step_number(text: Prose) -> int:
     """Which step it is, from 1; kept in the address."""
     if not 1 <= (st.session_state.get("step") or 1) <= len(STEPS):
         st.session_state["step"] = 1
-    return int(st.number_input(text["step"], 1, len(STEPS), key="step", bind="query-params", width=130))
+    return int(st.number_input(text["step"], 1, len(STEPS), key="step", bind="query-params", width=wide(130)))
 
 
 def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import mode, texts
+from app.components.lecture.lecture import wide
 from app.components.listing.listing import listing
 from app.furniture.controls import named, verbatim
 from app.state import processes, runs
@@ -88,7 +89,7 @@ def fields(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
     def control(field: Field[Any]) -> Any:
         return _control(field, getattr(recipe, field.name), f"{name}.{kind}" if field.name in own else name, text)
 
-    with st.grid(min_column_width=150):
+    with st.grid(min_column_width=wide(150)):
         values |= {usual: control(by_name[usual]) for usual in USUAL}
     folded = {text["size and rate"]: [by_name[field] for field in SIZE]}
     for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
@@ -98,7 +99,7 @@ def fields(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
         for title, rest in folded.items():
             with (
                 st.expander(title, key=f"{name}.{title}"),
-                st.grid(min_column_width=210, vertical_alignment="bottom"),
+                st.grid(min_column_width=wide(210), vertical_alignment="bottom"),
             ):
                 values |= {field.name: control(field) for field in rest}
     return values
@@ -212,7 +213,7 @@ def _numbers(size: tuple[int, float], timed: Any, text: texts.Prose) -> None:
     told = {text["parameters"]: _short(params), text["flop"]: _short(flop)}
     if timed is not None and not isinstance(timed, str):
         told |= {text["a step"]: f"{timed.seconds_per_step:.2g} s", text["whole run"]: readable_time(timed.seconds)}
-    with st.grid(min_column_width=120):
+    with st.grid(min_column_width=wide(120)):
         for label, value in told.items():
             st.metric(label, value)
 

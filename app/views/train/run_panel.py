@@ -11,6 +11,7 @@ import streamlit as st
 from app import mode, texts
 from app.components.chart.chart import chart, plain, steady
 from app.components.figure import explain
+from app.components.lecture.lecture import wide
 from app.components.listing.listing import listing
 from app.furniture import controls
 from app.state import processes, runs
@@ -133,7 +134,7 @@ def _numbers(run: runs.Watched, text: texts.Prose) -> None:
     }  # fmt: skip
     if run.live:
         told[text["time left"]] = "–" if left is None else controls.span(left)
-    with st.grid(min_column_width=130):
+    with st.grid(min_column_width=wide(130)):
         for label, value in told.items():
             st.metric(label, value)
 
