@@ -3,8 +3,16 @@
 const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not a lecture
 const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"
 
+const MOVED = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
+  "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
+
 // Somebody writes, something open wants the key, another has had it, or it is a shortcut of the browser's.
 function taken(event) {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return true
   return Boolean(event.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN))
+}
+
+// The same for a key that moves something: what has the focus may be moved by it itself.
+function needed(event) {
+  return taken(event) || event.composedPath().some(node => node.matches?.(MOVED))
 }

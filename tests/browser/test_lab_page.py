@@ -96,6 +96,10 @@ def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
     build_up(page).get_by_role("button", name="Play").click()
     expect(said).to_contain_text(LAST, timeout=20_000)
     expect(build_up(page).get_by_role("button", name="Play")).to_be_visible()
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("ArrowLeft")  # wherever the focus is; the picture comes into view
+    expect(said).to_contain_text("After layer 10: ")
+    expect(stage).to_be_in_viewport()
     assert heard == [] and page.evaluate("window.runs") == runs
 
 

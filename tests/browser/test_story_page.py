@@ -48,7 +48,7 @@ def test_the_story_by_keys_alone(visit, lang):
     at(page, 1, text)
     for step, name in enumerate(STEPS, 1):
         answer = page.get_by_test_id("stExpander").filter(has_text=text["show answer"])
-        hidden = answer.get_by_test_id("stMarkdown")
+        hidden = answer.get_by_test_id("stMarkdown").first
         expect(hidden).not_to_be_visible()
         tab_to(page, text["show answer"], "SUMMARY")
         page.keyboard.press("Enter")

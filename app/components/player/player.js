@@ -1,4 +1,5 @@
 // A few pictures over a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
+// The arrow keys go from one to the next wherever the focus is, unless it is on what moves by them itself.
 
 const HOLD_MS = 650, FADE_MS = 220
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"
@@ -13,6 +14,9 @@ export default function ({ data, parentElement }) {
     s.observer = new ResizeObserver(() => paint(s))
     s.observer.observe(root)
   }
+  s.end?.abort() // Streamlit calls this function anew without ending what it did before
+  s.end = new AbortController()
+  document.addEventListener("keydown", event => turn(s, event), { signal: s.end.signal })
   s.data = data
   s.frame = Math.min(s.frame, data.captions.length - 1)
   for (const source of [data.image, data.frames]) load(source, s)
@@ -23,7 +27,17 @@ export default function ({ data, parentElement }) {
   return () => {
     clearTimeout(s.timer)
     s.observer.disconnect()
+    s.end.abort()
   }
+}
+
+function turn(s, event) {
+  const frame = s.frame + ({ ArrowLeft: -1, ArrowRight: 1 }[event.key] || 0)
+  if (frame === s.frame || needed(event)) return
+  event.preventDefault()
+  stop(s)
+  s.root.querySelector(".stage").scrollIntoView({ block: "nearest" })
+  go(s, Math.max(0, Math.min(s.data.captions.length - 1, frame)))
 }
 
 function load(source, s) {

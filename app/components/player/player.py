@@ -12,7 +12,7 @@ def player(
     `names` and `captions` are of the frames; `words` are "play", "pause", "layer" and "layers", what the parts are called.
     """
     named = {name: words[name] for name in ("play", "layer", "layers")}
-    worded("player", **named)(
+    worded("player", "../keys player", **named)(
         data={"image": image, "frames": frames, "names": names, "captions": captions, "ratio": ratio, "words": words,
               "label": label, "opacity": opacity},
         key=key,

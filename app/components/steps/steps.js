@@ -1,7 +1,5 @@
 // The stepper: buttons for the steps, before and after; arrow keys, Home and End turn the page unless something else needs them.
 
-const TAKEN = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
-  "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
 const states = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -41,8 +39,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (said.textContent !== data.spoken[data.step - 1]) said.textContent = data.spoken[data.step - 1]
 
   const keys = e => {
-    if (e.defaultPrevented || e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return
-    if (e.composedPath().some(node => node.matches?.(TAKEN))) return
+    if (needed(e)) return
     const wanted = { ArrowLeft: s.step - 1, ArrowRight: s.step + 1, Home: 1, End: data.names.length }
     if (!(e.key in wanted)) return
     e.preventDefault()
