@@ -108,10 +108,3 @@ def test_type_grows_with_the_screen(visit):
     page = at_rest(visit("filters", width=3840, height=2160))
     assert page.evaluate(SIZE) > 24
     page.wait_for_function(GROWN)
-
-
-def test_a_phone_in_a_lecture_is_narrow_and_large(visit):
-    """The charts of the landing page's cards have less room than their labels take."""
-    page = at_rest(visit("?lecture=true", width=390, height=844))
-    assert too_wide(page) <= 1
-    expect(page.get_by_role("img", name=re.compile("^Mean attention distance")).first).to_be_attached()

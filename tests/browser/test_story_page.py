@@ -40,12 +40,10 @@ def tab_to(page: Page, words: str, tag: str = "", most: int = 90) -> None:
     raise AssertionError(f"Tab never came to {words!r}: {seen}")
 
 
-@pytest.mark.parametrize("lang", ["en", "zh-CN"])
-def test_the_story_by_keys_alone(visit, lang):
-    """All nine steps, every answer opened, with no pointer."""
+def by_keys(page: Page, lang: str) -> Iterator[int]:
+    """All nine steps with no pointer, each with its answer opened."""
     text = texts.prose("story", lang)
-    page = at_rest(visit(f"story?lang={lang}"))
-    at(page, 1, text)
+    at(at_rest(page), 1, text)
     for step, name in enumerate(STEPS, 1):
         answer = page.get_by_test_id("stExpander").filter(has_text=text["show answer"])
         hidden = answer.get_by_test_id("stMarkdown").first
@@ -54,6 +52,8 @@ def test_the_story_by_keys_alone(visit, lang):
         page.keyboard.press("Enter")
         expect(hidden).to_be_visible()
         assert len(hidden.inner_text()) > 20, name
+        at(page, step, text)
+        yield step
         if step == 1:  # once by the button, then by the key
             page.keyboard.press("Home")
             tab_to(page, text["after"], "BUTTON", 120)
@@ -69,6 +69,25 @@ def test_the_story_by_keys_alone(visit, lang):
     at(page, 9, text)
     page.keyboard.press("ArrowLeft")
     at(page, 8, text)
+
+
+def test_the_story_by_keys_alone_and_axe_finds_nothing_serious(visit, subtests):
+    for step in by_keys(page := visit("story"), "en"):
+        for theme in in_both(page):
+            with subtests.test(step=step, theme=theme):
+                found = serious(page, None if step == 1 else "[data-testid=stMain]", theme=theme)
+                assert found == [], json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize("lang", ["zh-TW", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("en", "zh-CN"))])
+def test_a_phone_never_scrolls_sideways_while_the_story_is_read_by_keys(visit, lang, subtests):
+    for step in by_keys(page := visit(f"story?lang={lang}", width=390, height=844), lang):
+        with subtests.test(step=step):
+            assert too_wide(page) <= 1
+            cut = page.locator(".katex-display").evaluate_all(
+                "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+            )
+            assert not cut, "the equation is cut off"
 
 
 def test_a_guess_by_keys(visit):
@@ -138,34 +157,6 @@ def test_a_link_opens_the_same_step_for_somebody_else(visit):
     at(other, 7, text)
     expect(other.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("35")
     expect(other.get_by_role("heading", name="Patch 35 in layer 6, head 0")).to_be_visible()
-
-
-def walked(page: Page, lang: str) -> Iterator[int]:
-    """The page at every step, turned by a key."""
-    for step in range(1, 10):
-        at(page, step, texts.prose("story", lang))
-        yield step
-        page.keyboard.press("ArrowRight")
-
-
-def test_axe_finds_nothing_serious(visit, subtests):
-    for step in walked(page := visit("story"), "en"):
-        page.get_by_test_id("stExpander").get_by_text("Show the answer").click()
-        for theme in in_both(page):
-            with subtests.test(step=step, theme=theme):
-                found = serious(page, None if step == 1 else "[data-testid=stMain]", theme=theme)
-                assert found == [], json.dumps(found, indent=1)
-
-
-@pytest.mark.parametrize("lang", ["zh-TW", *(pytest.param(lang, marks=pytest.mark.slow) for lang in ("en", "zh-CN"))])
-def test_a_phone_never_scrolls_sideways(visit, lang, subtests):
-    for step in walked(page := visit(f"story?lang={lang}", width=390, height=844), lang):
-        with subtests.test(step=step):
-            assert too_wide(page) <= 1
-            cut = page.locator(".katex-display").evaluate_all(
-                "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
-            )
-            assert not cut, "the equation is cut off"
 
 
 @pytest.mark.slow
