@@ -1,4 +1,4 @@
-"""Around every page: its title, the bar that stands in for the sidebar where that is closed, and lecture mode."""
+"""Around every page: the bar that says which photo and model are looked at, and changes them; and lecture mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def toggle(text: texts.Prose, page: str) -> None:
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
     """The pickers in a popover; in a lecture also the pages before and after, and the way out.
 
-    It is always there, and seen where the sidebar is not (`components/lecture/lecture.css`).
+    It is always there, and seen where there is room or no sidebar (`components/lecture/lecture.css`).
     """
     with st.container(
         horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not on()

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from files import saved
-from looking import at_rest, canvas, changed, drawn, in_both, serious, too_wide
+from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -122,9 +122,11 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     assert too_wide(page) <= 1
 
 
-def test_the_bar_is_only_seen_where_the_sidebar_is_closed(visit):
+def test_the_bar_is_seen_where_there_is_room_or_no_sidebar(visit):
     page = at_rest(visit())
     bar = page.locator(".st-key-bar")
+    expect(bar).to_contain_text("Red panda · Inside ViT Ti/8")
+    resize(page, 1024, 768)
     expect(bar).to_be_hidden()
     page.get_by_test_id("stSidebar").hover()  # the button shows then
     page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
