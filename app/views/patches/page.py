@@ -19,6 +19,7 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
+from vitcore.images import seen_part  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])
@@ -62,6 +63,7 @@ with right:
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 
 st.markdown(f"## {text['seen title']}")
+st.markdown(seen_part(photo.image, rec.seen))
 one, two = st.columns(2, gap="large")
 one.image(session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.seen.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])
