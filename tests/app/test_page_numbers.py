@@ -263,6 +263,11 @@ def test_the_filters_page_says_how_many_components_are_needed():
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{variance[2]:.1%} of the variance**" in said
+    found = filters.kinds(session.components(DEFAULT).vectors[:28])
+    assert (
+        f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
+    )
+    assert f"hold {variance[:28].sum():.1%} of the variance among the model's filters, and " in said
     assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
 
 
