@@ -253,8 +253,15 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_place(shipped, rec.seen.pixels)
     before, after, alone = (f"{probabilities(logits)[best]:.1%}" for logits in (rec.logits, mixed, bare))
-    said = " ".join(App("patches", shuffle="true").fine().sentences("markdown"))
+    app = App("patches", shuffle="true", patch="40").fine()
+    said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said and f"it is {alone}" in said
+    slot = order.tolist().index(40)
+    told = f"patch 40 now lies where patch {slot} was, in row {slot // 16}, column {slot % 16}, and stands at place {slot + 1}"
+    assert f"{told} of the sequence instead of 41." in said
+    still = int(np.flatnonzero(patches.shuffled(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
+    said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
+    assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
 
 
 def test_the_filters_page_says_how_many_components_are_needed():
