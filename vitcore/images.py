@@ -26,6 +26,7 @@ MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; 
 MIN_SIDE_PX = 8
 MAX_ASPECT = 50
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
+SQUEEZED = 0.02  # proportions that change by less come from whole pixels
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
 
 
@@ -277,6 +278,25 @@ def _scales(resize: Callable, wide: int, high: int) -> tuple[float, float]:
     if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
         return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2
     return each
+
+
+def seen_part(photo: Image.Image, crop: Crop) -> str:
+    """In a sentence or two: how large the photo is, which part of it the model sees, and at what size."""
+    (wide, high), (tall, broad) = photo.size, crop.pixels.shape[:2]
+    left, top, right, bottom = crop.box
+    across, down = round(right - left), round(bottom - top)
+    part = "all" if (across, down) == photo.size else "middle"
+    facts = {"wide": wide, "high": high, "across": across, "down": down, "broad": broad, "tall": tall}
+    told = {
+        ("all", True): say("The photo has {wide} × {high} pixels, and the model sees it just so.", **facts),
+        ("all", False): say("The photo has {wide} × {high} pixels; the model sees all of it, scaled to {broad} × {tall}.", **facts),
+        ("middle", True): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}. "
+                              "What lies outside is cut off.", **facts),
+        ("middle", False): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}, scaled to "
+                               "{broad} × {tall}. What lies outside is cut off.", **facts),
+    }[part, (across, down) == (broad, tall)]  # fmt: skip
+    squeezed = abs(broad * (bottom - top) / (tall * (right - left)) - 1) > SQUEEZED
+    return f"{told} {say('Its proportions are changed.')}" if squeezed else told
 
 
 def sharp(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8]:

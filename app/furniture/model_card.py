@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from app.furniture import paper_models
 from app.state import runs
 from app.state.own import model as own_model
 from vitcore.models import own_files
-from vitcore.models.cards import CARDS, ModelCard, ModelError
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -87,6 +88,26 @@ def warning(card: ModelCard) -> str:
 def measured(name: str) -> list[dict[str, float]]:
     """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
     return paper_models.accuracies(_trained(name).get("measured", {}))
+
+
+@dataclass(frozen=True)
+class Localised:
+    """Mean pixel AUC of rollout, and of "the middle of the picture", on `photos` with known outlines; of which model."""
+
+    model: str
+    photos: int
+    rollout: float
+    middle: float
+
+
+def localised(name: str) -> Localised | None:
+    """How well rollout finds the object: of this model where its card says so, else of the shipped one's teacher."""
+    own = _trained(name).get("measured", {}).get("localisation")
+    teacher = _trained(DEFAULT).get("teacher_measured_alike", {})
+    found, whose = (own, name) if own else (teacher.get("localisation"), teacher.get("model"))
+    if not found:
+        return None
+    return Localised(str(whose), int(found["photos"]), float(found["rollout_auc"]), float(found["centre_prior_auc"]))
 
 
 def cautions(vit: Vit) -> tuple[str, ...]:

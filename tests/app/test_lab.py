@@ -1,5 +1,6 @@
 """The rollout lab: both sides are vitcore's to the last digit, what isn't defined is said, and a link keeps it all."""
 
+import json
 import re
 import time
 
@@ -13,7 +14,9 @@ from app import texts
 from app.state import session
 from vitcore.analysis.relevance import METHODS, share
 from vitcore.analysis.rollout import build_up
+from vitcore.assets import asset
 from vitcore.forward.relevance import relevance
+from vitcore.models.cards import DEFAULT
 
 KEYS = {name: texts.prose("rollout", "en")[f"method.{name}"] for name in METHODS}
 QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
@@ -156,6 +159,22 @@ def test_every_method_for_every_kind_of_model(kind, kinds, offer):
         app.set(b_method=method).fine()
         assert values(app, "b_gathered").shape == (vit.grid.patches,) and np.isfinite(values(app, "differ")).all()
     assert len(app.component("build_up")["captions"]) == vit.blocks
+
+
+# What is said of rollout for this model
+
+
+def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_on(kinds, offer):
+    card = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    own, teacher = (card[key]["localisation"]["rollout_auc"] for key in ("measured", "teacher_measured_alike"))
+    said = " ".join(App("rollout", compare="false").fine().sentences("caption"))
+    assert f"rollout of this model ranks the object's pixels above the rest with a pixel AUC of {own:.2f}" in said
+    assert "not on the one on screen" not in said and "stays with the class token." in said
+    offer({"registers": kinds["registers"]})
+    said = " ".join(App("rollout", compare="false", model="registers").fine().sentences("caption"))
+    assert f"rollout of ViT-Ti/16 ranks the object's pixels above the rest with a pixel AUC of {teacher:.2f}" in said
+    assert 'worse than "the middle of the picture"' in said and "not on the one on screen" in said
+    assert "stays with the tokens before the patches." in said
 
 
 # The build-up

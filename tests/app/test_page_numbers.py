@@ -199,8 +199,17 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
         in said
     )
     assert f"even attention reads {even:.1f} px" in said
+    drawn = rec.distance_px
     counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px among the patches"
-    assert f"{counted}, 50% of even attention." in said
+    assert f"Renormalised, {counted}, 50% of even attention." in said
+    assert f"With the class token dropped and not renormalised, {(drawn <= even / 2).sum()} read no more" in said
+    far_block, far_head = np.argwhere(drawn == drawn.max())[0]
+    assert (
+        f"As drawn (class token dropped), {(drawn > even).sum()} of {px.size} heads read more than even attention "
+        f"({even:.1f} px): layer {far_block}, head {far_head} most, {drawn.max():.1f} px." in said
+    )
+    renormalised = " ".join(App("distance", cls="renormalise").fine().sentences("markdown"))
+    assert f"As drawn (renormalised), {(px > even).sum()} of" in renormalised
     assert f"The last of them is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
     assert 0 < block < last - 1, "else it is said in other words"
 
@@ -208,7 +217,7 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
 @pytest.mark.parametrize(
     ("px", "words"),
     [
-        ([[9, 9], [9, 9], [9, 9]], "No head is near: none looks less than"),
+        ([[9, 9], [9, 9], [9, 9]], "Renormalised, no head is near: none looks less than"),
         ([[1, 9], [1, 9], [9, 2]], "They are found up to the last layer: layer 2, head 1."),
         ([[1, 9], [9, 2], [9, 9]], "layer 1, head 1; the last layer, 2, has none."),
         ([[3, 1], [9, 9], [9, 9]], "layer 0, head 1; layers 1 to 2 have none."),
@@ -221,7 +230,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     table = distance.uniform_distance_px(grid) / 8 * np.array(px)
     findings.further(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
-        "No head" not in words
+        "no head" not in words
     )
 
 
@@ -244,8 +253,15 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_place(shipped, rec.seen.pixels)
     before, after, alone = (f"{probabilities(logits)[best]:.1%}" for logits in (rec.logits, mixed, bare))
-    said = " ".join(App("patches", shuffle="true").fine().sentences("markdown"))
+    app = App("patches", shuffle="true", patch="40").fine()
+    said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said and f"it is {alone}" in said
+    slot = order.tolist().index(40)
+    told = f"patch 40 now lies where patch {slot} was, in row {slot // 16}, column {slot % 16}, and stands at place {slot + 1}"
+    assert f"{told} of the sequence instead of 41." in said
+    still = int(np.flatnonzero(patches.shuffled(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
+    said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
+    assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
 
 
 def test_the_filters_page_says_how_many_components_are_needed():
@@ -254,6 +270,11 @@ def test_the_filters_page_says_how_many_components_are_needed():
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{variance[2]:.1%} of the variance**" in said
+    found = filters.kinds(session.components(DEFAULT).vectors[:28])
+    assert (
+        f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
+    )
+    assert f"hold {variance[:28].sum():.1%} of the variance among the model's filters, and " in said
     assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
 
 

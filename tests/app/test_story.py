@@ -117,6 +117,8 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     """Of the model that ships: both sides of E are 192, its positions are the teacher's, its class token is one."""
     app = App("story", step="4").fine()
     assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in said(app)
+    coincidence = "8 · 8 · 3 = 192 follows from the patch; D = 192 was chosen"
+    assert coincidence in said(app) and coincidence in said(App("story", step="3").fine())
     told = said(app.set(step=5).fine())
     assert "taught to be like the teacher's, interpolated" in told and "not computed from rows" not in told
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
@@ -124,6 +126,14 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(
         app.set(step=6).fine()
     )
+
+
+def test_what_is_cut_off_is_said_before_anything_is_asked():
+    told = (
+        "has 451 × 300 pixels; the model sees its middle 300 × 300, scaled to 128 × 128. What lies outside is cut off."
+    )
+    for page in ("story", "patches"):
+        assert told in said(App(page, photo="cat").fine())
 
 
 @pytest.mark.parametrize(("interpolated", "teacher", "kind"), [

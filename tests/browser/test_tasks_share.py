@@ -158,7 +158,7 @@ def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_pat
         handout.goto((tmp_path / "part-1" / "handout.html").as_uri())
         expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
         label, share = vitcore.record(vit, saved(crops["part-1"], "PNG")).top(1)[0]
-        expect(handout.get_by_text(f"Its answer: {label}, {share:.0%}")).to_be_visible()
+        expect(handout.get_by_text(f"Its answer: {label}, {share:.1%}")).to_be_visible()
         assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
     finally:
         context.close()

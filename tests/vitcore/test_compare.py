@@ -16,6 +16,7 @@ import vitcore
 from vitcore.forward.compare import attention, beside, compare, look, look_again, shown
 from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
+from vitcore.report.compare import of_distances
 from vitcore.shell.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -170,3 +171,26 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path):
     words = [sys.executable, "-m", "vitcore", "compare", "no-such-model", "other", str(tmp_path / "none.jpg")]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "none.jpg" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "said"),
+    [
+        ([1, 1, 5, 5], [2, 2, 2, 2], "A reaches farther in layers 2–3, B in layers 0–1."),
+        ([1, 5, 1, 5], [2, 2, 2, 2], "A reaches farther in layers 1, 3, B in layers 0, 2."),
+        ([3, 3], [2, 2], "A reaches farther in layers 0–1, the other in none."),
+        ([2, 2], [2, 3], "B reaches farther in layer 1, the other in none."),
+        ([2, 2], [2, 2], "both reach equally far in every layer."),
+        (
+            [1, 9],
+            [2, 2, 2, 2],
+            "(at the same depth, counted as the layers of B), A reaches farther in layers 2–3, B in layers 0–1.",
+        ),
+    ],
+)
+def test_which_of_two_models_reaches_farther_in_which_layers(one, two, said, make_vit):
+    """Worked out by hand; shares of the width, so that inputs of two sizes can be compared."""
+    vits = tuple(make_vit(depth=len(px), img_size=side) for px, side in ((one, 32), (two, 64)))
+    px = [np.array(one, float)[:, None] * [0.9, 1.1], np.array(two, float)[:, None] * [1.8, 2.2]]
+    told = of_distances(px, vits, ("A", "B"))
+    assert told.endswith(said)

@@ -11,7 +11,19 @@ from torchvision import transforms
 from tests import files
 from vitcore import images
 from vitcore.grid import Grid
-from vitcore.images import Photo, PhotoError, crop_box, geometry, open_photo, outlined, photo_of, printable, see, sharp
+from vitcore.images import (
+    Photo,
+    PhotoError,
+    crop_box,
+    geometry,
+    open_photo,
+    outlined,
+    photo_of,
+    printable,
+    see,
+    seen_part,
+    sharp,
+)
 
 
 def refusal(*given) -> str:
@@ -331,6 +343,33 @@ def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
     half_a_step = [0.5 * (right - left) / wide + size[0] / 255, 0.5 * (bottom - top) / high + size[1] / 255]
     assert np.abs(found_x - x[inner]).max() <= half_a_step[0] + 1e-6
     assert np.abs(found_y - y[inner]).max() <= half_a_step[1] + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "mode", "told"),
+    [
+        (
+            (400, 300),
+            1.0,
+            "center",
+            "; the model sees its middle 300 × 300, scaled to 64 × 64. What lies outside is cut off.",
+        ),
+        (
+            (400, 300),
+            0.5,
+            "center",
+            "; the model sees its middle 150 × 150, scaled to 64 × 64. What lies outside is cut off.",
+        ),
+        ((90, 64), 1.0, "center", "; the model sees its middle 64 × 64. What lies outside is cut off."),
+        ((300, 300), 1.0, "center", "; the model sees all of it, scaled to 64 × 64."),
+        ((64, 64), 1.0, "center", ", and the model sees it just so."),
+        ((400, 300), 1.0, "squash", "; the model sees all of it, scaled to 64 × 64. Its proportions are changed."),
+    ],
+)
+def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, told):
+    photo = Image.new("RGB", size)
+    crop = see(photo, transform_for(64, 64, share, mode), Grid(8, 8, 8))
+    assert seen_part(photo, crop) == f"The photo has {size[0]} × {size[1]} pixels{told}"
 
 
 def test_a_crop_box_by_hand():

@@ -16,6 +16,7 @@ from vitcore.grid import SINK, Grid
 
 Mode = Literal["drop", "renormalise"]
 MODES: tuple[Mode, ...] = ("drop", "renormalise")
+TENTH_PX = 0.1  # what pages tell apart: in half precision even attention is not even to the last digit
 
 
 def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArray[np.float64]:
@@ -59,6 +60,17 @@ def near_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]
     table = np.asarray(renormalised_px, np.float64)
     places = [(int(block), int(head)) for block, head in np.argwhere(table <= most_px)]
     return sorted(places, key=lambda place: (place[0], -float(table[place])))
+
+
+def far_heads(px: NDArray, even_px: float) -> list[tuple[int, int]]:
+    """(block, head) of every head of (L, H) that reads more than even attention, by more than is seen where tenths are told."""
+    return [(int(block), int(head)) for block, head in np.argwhere(np.asarray(px, np.float64) > even_px + TENTH_PX / 2)]
+
+
+def farthest(px: NDArray) -> tuple[int, int]:
+    """(block, head) of the head of (L, H) that reads most."""
+    block, head = np.unravel_index(np.argmax(px), np.shape(px))
+    return int(block), int(head)
 
 
 def sinks(share: NDArray) -> list[tuple[int, int]]:

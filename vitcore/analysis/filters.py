@@ -35,6 +35,36 @@ def needed(variance: NDArray, share: float) -> int:
     return int(np.searchsorted(np.cumsum(variance), share - 1e-9)) + 1
 
 
+def low_share(kernel: NDArray) -> float:
+    """The share of the energy of filters (D, C, P, P) in the quarter of spatial frequencies that are lowest (white noise: 0.25)."""
+    power = (np.abs(np.fft.fft2(kernel.astype(np.float64))) ** 2).sum((0, 1))
+    high, wide = (np.fft.fftfreq(n) for n in power.shape)
+    lowest = np.argsort(np.hypot(high[:, None], wide), axis=None, kind="stable")[: power.size // 4]
+    return float(power.ravel()[lowest].sum() / max(power.sum(), 1e-12))
+
+
+def colour_share(vector: NDArray) -> float:
+    """The share of the energy of a filter (P, P, 3) off the grey axis, on which red, green and blue are alike."""
+    grey = float((vector.sum(-1) ** 2).sum() / 3)
+    return 1 - grey / max(float((vector**2).sum()), 1e-300)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """How many components are mostly colour, the rest being mostly light and dark, and how many are smooth."""
+
+    colour: int
+    light: int
+    smooth: int
+
+
+def kinds(vectors: NDArray) -> Kinds:
+    """Of components (K, P, P, 3): in each, what more than half of the energy is."""
+    colour = sum(colour_share(one) > 0.5 for one in vectors)
+    smooth = sum(low_share(one.transpose(2, 0, 1)[None]) > 0.5 for one in vectors)
+    return Kinds(colour, len(vectors) - colour, smooth)
+
+
 def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
     """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range."""
     flat = vectors.reshape(len(vectors), -1)

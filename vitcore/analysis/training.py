@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.filters import low_share
 from vitcore.analysis.patches import cut, join
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.grid import Grid
@@ -80,14 +81,6 @@ def first_frames(arrays: Mapping[str, NDArray], grid: Grid) -> dict[str, int | N
     frames = [appeared(arrays, frame, grid) for frame in range(len(arrays["distance_px"]))]
     names = ("filters", "positions", "heads")
     return {name: next((i for i, one in enumerate(frames) if getattr(one, name)), None) for name in names}
-
-
-def low_share(kernel: NDArray) -> float:
-    """The share of the energy of filters (D, C, P, P) in the quarter of spatial frequencies that are lowest."""
-    power = (np.abs(np.fft.fft2(kernel.astype(np.float64))) ** 2).sum((0, 1))
-    high, wide = (np.fft.fftfreq(n) for n in power.shape)
-    lowest = np.argsort(np.hypot(high[:, None], wide), axis=None, kind="stable")[: power.size // 4]
-    return float(power.ravel()[lowest].sum() / max(power.sum(), 1e-12))
 
 
 def scale(shares: NDArray) -> float:

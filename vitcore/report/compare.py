@@ -16,7 +16,7 @@ from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures import print_figure
 from vitcore.figures.attention import scale_top
 from vitcore.figures.theme import Mode
-from vitcore.forward.compare import Comparison, shown
+from vitcore.forward.compare import Comparison, same_depth, shown
 from vitcore.grid import Grid
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
@@ -27,6 +27,7 @@ from vitcore.report.settings import Origin
 from vitcore.translation import say
 
 Names = tuple[str, str]
+ALIKE = 0.0005  # of the width: layers that differ by less reach equally far
 SOURCES = (
     "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
@@ -152,11 +153,43 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names) -> str:
         for i, one in enumerate(share)
         for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
     }
-    return say(
-        "In layer 0 heads of {first} look {near0} to {far0} % of the width far, those of {second} {near1} to {far1} %; over all "
-        "layers {mean0} and {mean1} % on average.",
+    told = say(
+        "In layer 0 the nearest head of {first} reads {near0} % of the picture's width and its farthest {far0} %; those of "
+        "{second} read {near1} and {far1} %. Averaged over all heads and layers it is {mean0} and {mean1} %.",
         first=names[0], second=names[1], **facts,
     )  # fmt: skip
+    return f"{told} {_layer_by_layer([one.mean(1) for one in share], names)}"
+
+
+def _layer_by_layer(means: list[NDArray], names: Names) -> str:
+    """In which layers which model reaches farther, from the mean share of the width in each layer of both."""
+    few, many = sorted(len(one) for one in means)
+    deeper = int(len(means[1]) > len(means[0]))
+    other = means[1 - deeper][[same_depth(block, many, few) for block in range(many)]]
+    lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
+    places = [np.flatnonzero(lead > ALIKE).tolist(), np.flatnonzero(lead < -ALIKE).tolist()]
+    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=names[deeper])
+    facts = {"how": how, "first": names[0], "second": names[1], "here": _ranges(places[0]), "there": _ranges(places[1]),
+             "one": len(places[0]), "two": len(places[1])}  # fmt: skip
+    if places[0] and places[1]:
+        return say("By the mean of a layer's heads{how}, {first} reaches farther in {one:layer|layers} {here}, {second} in "
+                   "{two:layer|layers} {there}.", **facts)  # fmt: skip
+    if not places[0] and not places[1]:
+        return say("By the mean of a layer's heads{how}, both reach equally far in every layer.", **facts)
+    side = int(not places[0])
+    return say("By the mean of a layer's heads{how}, {who} reaches farther in {count:layer|layers} {where}, the other in none.",
+               how=how, who=names[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Whole numbers in rising order, as people write them: "0–8, 10"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 # The handout

@@ -62,7 +62,7 @@ def _lead(vit: Vit, rec: Recording) -> str:
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.0%}") if top else lead
+    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.1%}") if top else lead
 
 
 def _photo(rec: Recording) -> dict[str, Any]:

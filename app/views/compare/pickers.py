@@ -109,7 +109,21 @@ def _second(text: texts.Prose, first: Vit) -> str:
         if given and given not in names and not any(given in there.values() for there in others):
             names |= {given: given}  # typed in: it is got, or what is wrong with it is said
     allowed = mode.allows("downloads")
-    return controls.named(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=text["b help"])
+    return controls.named(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_help(text))
+
+
+def _help(text: texts.Prose) -> str:
+    """What can be chosen, and what that downloads. Not in the options' own words: the address holds those."""
+    far = sorted((card for card in models.menu().values() if card.download_mb), key=lambda card: card.download_mb)
+    if not far:
+        return text["b help"]
+    facts = {
+        "least": f"{far[0].download_mb:.0f}",
+        "small": far[0].title,
+        "most": f"{far[-1].download_mb:.0f}",
+        "large": far[-1].title,
+    }
+    return text.joined((text["b help"], text["b downloads"].format(**facts)))
 
 
 def _size(text: texts.Prose, vit: Vit | None) -> str:

@@ -29,7 +29,8 @@ def further(
 
     if len(dropped) > 1:
         _reach(dropped, renormalised, _told("last layer", cls, grid), len(dropped) - 1, grid, text)
-    named, sinks = _near(renormalised, grid, text), distance.sinks(share)
+    named, sinks = _near(dropped, renormalised, grid, text), distance.sinks(share)
+    named.append(_far({"drop": dropped, "renormalise": renormalised}[cls], cls, grid, text))
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
@@ -61,22 +62,36 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid:
     return [(block, reached.near), (block, reached.far)]
 
 
-def _near(renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
+def _near(dropped: NDArray, renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
     """How many heads are near (the explorer's "local", by distance alone), and where they end."""
     from vitcore.analysis import distance
     from vitcore.analysis.heads import LOCAL
 
     most, last = LOCAL * distance.uniform_distance_px(grid), len(renormalised) - 1
-    facts = {"px": f"{most:.1f}", "share": f"{LOCAL:.0%}"}
-    near = distance.near_heads(renormalised, most)
+    prefix = " prefix" if grid.prefix else ""
+    near, drawn = distance.near_heads(renormalised, most), distance.near_heads(dropped, most)
+    facts = {"px": f"{most:.1f}", "share": f"{LOCAL:.0%}", "dropped": len(drawn)}
     if not near:
-        st.markdown(text["near none"].format(**facts))
+        st.markdown(text.fill(f"near none{prefix}", **facts))
         return []
     block, head = near[-1]
     ends = "near to the last" if block == last else "near end before" if block == last - 1 else "near end"
-    told = text.fill("near", count=len(near), all=renormalised.size, **facts)
+    told = text.fill(f"near{prefix}", count=len(near), all=renormalised.size, **facts)
     st.markdown(text.joined((told, text[ends].format(block=block, head=head, after=block + 1, last=last))))
     return [near[-1]]
+
+
+def _far(px: NDArray, cls: str, grid: Grid, text: Prose) -> tuple[int, int]:
+    """How many of the dots, as they are drawn, lie above the dashed line, and which highest of all; returns that one."""
+    from vitcore.analysis import distance
+
+    even = distance.uniform_distance_px(grid)
+    above, (block, head) = distance.far_heads(px, even), distance.farthest(px)
+    how = text[f"as drawn {cls}"] if grid.prefix else ""
+    told = text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{even:.1f}", how=how,
+                     block=block, head=head, px=f"{px[block, head]:.1f}")  # fmt: skip
+    st.markdown(told)
+    return block, head
 
 
 def touch(place: list[int]) -> None:

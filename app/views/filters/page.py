@@ -1,5 +1,7 @@
 """Embedding filters: the principal components of the kernel that reads a patch (Fig. 7 left)."""
 
+from dataclasses import asdict
+
 import streamlit as st
 
 from app import texts
@@ -32,6 +34,8 @@ subject = text["root"] if rooted else text["subject"]
 tiles = filters.as_picture(components.vectors[:count], scale)
 half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9))
 st.markdown(text["needed"].format(most=nine, all=most, half=half))
+if tiles.shape[-1] == 3:
+    st.markdown(text.fill("looks", count=count, **asdict(filters.kinds(components.vectors[:count]))))
 large, small = st.columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
@@ -59,6 +63,8 @@ if not rooted:
     k = controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = vit.patches or rec.grid
     drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), components, k)
+    shares = {"variance": f"{components.variance[:k].sum():.1%}", "kept": f"{drawn.kept:.1%}"}
+    st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
     before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     rebuilt = patches.join(drawn.patches, grid).clip(0, 255).round().astype("uint8")

@@ -19,6 +19,7 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
+from vitcore.images import seen_part  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])
@@ -31,7 +32,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140)
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
-    seed = controls.number(text["seed"], "seed", 100, width=140) if mixed else 0
+    seed = controls.number(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle.question(vit, photo, rec, seed, text)
@@ -57,11 +58,14 @@ with right:
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + chosen, patch=chosen,
                             last=grid.tokens - 1, before=same.before(vit, text)))  # fmt: skip
+    if order is not None:
+        st.markdown(shuffle.now(order, chosen, grid, text))
     same.show(vit, cuts, chosen, embeddings.shape[1], text)
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 
 st.markdown(f"## {text['seen title']}")
+st.markdown(seen_part(photo.image, rec.seen))
 one, two = st.columns(2, gap="large")
 one.image(session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.seen.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

@@ -13,7 +13,10 @@ from app.state import shuffles
 from app.texts import Prose
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
 
@@ -29,8 +32,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
     facts = {"label": controls.verbatim(answers[0][0][0]), "before": f"{before:.1%}", "after": f"{after:.1%}"}
     with st.container(border=True):
         st.markdown(f"## {text['shuffle title']}")
-        asked = [text["shuffle"].format(**facts), text["shuffle moved"] if len(answers) == 3 else ""]
-        st.markdown(text.joined(asked))
+        st.markdown(text["shuffle"].format(**facts))
         options = [text["guess stays"], text["guess changes"]]
         guess = st.pills(
             text["guess"], range(2), format_func=lambda i: options[i], key="guess_shuffle", label_visibility="collapsed"
@@ -40,10 +42,21 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
             said = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
             st.markdown(f"{verdict} {said}".strip())
             _charts(answers, text)
+            if len(answers) == 3:
+                st.caption(text["shuffle moved"])
             if bare is not None:
                 much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
                 st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
             st.caption(text[_why(answers)])
+
+
+def now(order: NDArray, patch: int, grid: Grid, text: Prose) -> str:
+    """Where a patch is now: slot i shows patch `order[i]`."""
+    slot = int((order == patch).argmax())
+    row, col = grid.row_col(slot)
+    return text["now there" if slot == patch else "now at"].format(
+        patch=patch, slot=slot, row=row, col=col, place=grid.prefix + slot, before=grid.prefix + patch
+    )
 
 
 def _why(answers: list[Answer]) -> str:

@@ -15,7 +15,7 @@ from app.components.picture.picture import picture
 from app.furniture import controls, copy_link, outliers
 from app.state import insights
 from app.state.memory import budget
-from app.views.rollout import settings
+from app.views.rollout import settings, told
 from app.views.rollout.question import Asked
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
     with st.spinner(a.text["computing"]):
         computed = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
-    told = title.format(label=a.rec.labels[a.target])
+    spoken = title.format(label=a.rec.labels[a.target])
     return Side(
-        method, chosen, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, told, computed
+        method, chosen, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, spoken, computed
     )
 
 
@@ -164,7 +164,10 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
         st.caption(
             text["complete"].format(rise=side.relevance.rises[0], gap=side.relevance.gaps[0], total=side.raw.sum())
         )
-    explain(text[f"how.{name}"], text[f"limits.{name}"])
+    how, limits = text[f"how.{name}"], text[f"limits.{name}"]
+    if name == "rollout":
+        how, limits = text.joined((how, told.rest(a))), text.joined((limits, told.localised(a)))
+    explain(how, limits)
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
     start = None if side.method.asks_class else a.query
     style, opacity, mode = a.style, a.opacity, a.mode
@@ -173,5 +176,5 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
             side.shown, photo_shown, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
             opacity=opacity, mode=mode, about=side.title, start=start,
         ),
-        f"{prefix}{name}", text[f"how.{name}"], **{name: side.raw},
+        f"{prefix}{name}", how, **{name: side.raw},
     )  # fmt: skip

@@ -12,7 +12,10 @@ from app.components.player.player import player
 from app.furniture import controls
 from app.state import insights
 from app.texts import Prose
+from app.views.rollout import told
 from app.views.rollout.question import Asked
+
+BEFORE = {"class": " class", "some": " prefix", "": ""}
 
 
 def build_up(a: Asked, settings: dict[str, Any]) -> None:
@@ -28,26 +31,26 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     first = int(how["first_block"])
     player(
         a.address, frames, [text["layer"].format(layer=i) for i in layers],
-        [_caption(float(maps[i].sum()), i, first, bool(grid.prefix), text) for i in layers],
+        [_caption(float(maps[i].sum()), i, first, told.before(a), text) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="build_up", label=a.since(text["build-up label"].format(who=a.who), how), opacity=a.opacity,
     )  # fmt: skip
     unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
     controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
-    told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
-    explain(told, text["build-up limits"])
+    how_told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
+    explain(how_told, text["build-up limits"])
     photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)
     downloads(
         lambda: figures.build_up(maps, photo_shown, grid, title, unit, opacity=opacity, mode=mode),
-        "build_up", told, build_up=maps,
+        "build_up", how_told, build_up=maps,
     )  # fmt: skip
 
 
-def _caption(share: float, layer: int, first: int, prefix: bool, text: Prose) -> str:
+def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> str:
     """What is said below the picture of a layer; `share` of what was gathered is on the patches."""
     if layer < first:
         return text["frame before"].format(layer=layer, first=first)
-    key = f"frame{' from' if first else ''}{' prefix' if prefix else ''}"
+    key = f"frame{' from' if first else ''}{BEFORE[before]}"
     return text[key].format(layer=layer, first=first, share=share, rest=1 - share)
 
 

@@ -39,7 +39,14 @@ def _pixels(scene: Scene) -> None:
 
 def _count_pixels(scene: Scene) -> tuple[dict[str, Any], int]:
     wide, high = scene.photo.image.size
-    return {"own_wide": wide, "own_high": high}, 1
+    return {"own_wide": wide, "own_high": high, "own_all": f"{3 * wide * high:,}"}, 1
+
+
+def _cut_off(scene: Scene) -> None:
+    """Which part of the photo it is: the rest of the story is about that alone."""
+    from vitcore.images import seen_part
+
+    st.markdown(seen_part(scene.photo.image, scene.rec.seen))
 
 
 def _patches(scene: Scene) -> None:
@@ -64,6 +71,15 @@ def _flattened(scene: Scene) -> None:
     chart(flattened(scene.cuts[scene.patch], scene.mode), "story_flattened", scene.say("flattened alt"))
 
 
+def same_width(scene: Scene) -> None:
+    """Where a patch and its embedding are as many numbers: nothing makes them so."""
+    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    if projected is None or scene.vit.hybrid:
+        return
+    if projected.x_p.size == scene.facts["numbers"] == scene.facts["width"]:
+        st.caption(scene.say("same width"))
+
+
 def _below(scene: Scene) -> tuple[dict[str, Any], int]:
     return {"further": 3 * scene.rec.grid.step_px[1]}, 2
 
@@ -86,7 +102,7 @@ def _rows(scene: Scene) -> str:
 
 
 STEPS = (
-    Step("pixels", _size, _pixels, _count_pixels),
+    Step("pixels", _size, _pixels, _count_pixels, beside=_cut_off),
     Step("patches", _division, _patches, _count_patches, hybrid),
-    Step("flattened", _rows, _flattened, _below, hybrid),
+    Step("flattened", _rows, _flattened, _below, hybrid, beside=same_width),
 )

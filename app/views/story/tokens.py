@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.components.vectors.vectors import vector, vectors
 from app.state import insights, session
+from app.views.story.pixels import same_width
 from app.views.story.step import Scene, Step, chart
 
 
@@ -141,6 +142,7 @@ def _sizes(scene: Scene) -> None:
     """Which side of E is which: they may be equal."""
     key = "projection hybrid sizes" if _read_by(scene) == " hybrid" else "projection sizes"
     st.caption(scene.say(key, rows_of_e=_rows_of_e(scene)))
+    same_width(scene)
 
 
 def _product(scene: Scene) -> str:

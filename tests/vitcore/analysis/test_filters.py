@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 from sklearn.decomposition import PCA
 
-from vitcore.analysis.filters import as_picture, components, rebuild
+from vitcore.analysis.filters import as_picture, colour_share, components, kinds, low_share, rebuild
 from vitcore.models import zoo
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
@@ -65,6 +66,44 @@ def test_a_known_colour_ramp_is_found_the_right_way_up():
     drawn = sign * (as_picture(found.vectors[:1])[0].astype(int) - 127.5)
     assert (np.diff(drawn[..., 0], axis=1) > 0).all() and (np.diff(drawn[..., 2], axis=0) > 0).all()
     assert (abs(drawn[..., 1]) <= 0.5).all(), "green is absent, so mid-grey"
+
+
+# What they look like
+
+
+def test_noise_has_its_share_of_low_frequencies_and_a_gradient_all():
+    rng = np.random.default_rng(0)
+    noise, ramp = rng.normal(size=(400, 3, 8, 8)), np.cos(np.arange(8) * np.pi / 4)
+    assert low_share(noise) == pytest.approx(0.25, abs=0.01)
+    assert low_share(np.broadcast_to(ramp, (4, 3, 8, 8))) > 0.99  # one wave across the patch
+    assert low_share(np.broadcast_to((-1.0) ** np.arange(8), (4, 3, 8, 8))) < 0.01  # a wave of two pixels
+
+
+def test_the_colour_share_is_what_leaving_out_the_mean_of_the_channels_leaves():
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        one = rng.normal(size=(4, 6, 3))
+        off = one - one.mean(-1, keepdims=True)
+        assert colour_share(one) == pytest.approx((off**2).sum() / (one**2).sum())
+    assert colour_share(np.ones((2, 2, 3))) == pytest.approx(0)
+    assert colour_share(np.full((2, 2, 3), [1.0, -1, 0])) == pytest.approx(1)
+
+
+def test_planted_components_are_told_apart():
+    ramp, checks = np.cos(np.arange(8) * np.pi / 8)[:, None], np.indices((8, 8)).sum(0) % 2 * 2 - 1.0
+    grey, red_green = np.array([1.0, 1, 1]), np.array([1.0, -1, 0])
+    smooth, fine = np.broadcast_to(ramp, (8, 8))[..., None], checks[..., None]
+    found = kinds(np.stack([smooth * grey, fine * grey, smooth * red_green, smooth * grey]))
+    assert (found.colour, found.light, found.smooth) == (1, 3, 3)
+
+
+def test_of_the_shipped_model_by_a_cosine_transform(shipped):
+    """Smooth by another measure: what a cosine transform has in its lowest corner is what the eye calls smooth."""
+    vectors = components(zoo.patch_kernel(shipped)).vectors[:28]
+    power = (scipy.fft.dctn(vectors, axes=(1, 2), norm="ortho") ** 2).sum(-1)
+    wave = np.hypot(*np.indices(power.shape[1:]))
+    low = (power * (wave <= 4)).sum((1, 2)) / power.sum((1, 2))
+    assert abs(int((low > 0.5).sum()) - kinds(vectors).smooth) <= 3
 
 
 # Pictures

@@ -5,7 +5,7 @@ import pytest
 
 from vitcore.analysis import training
 from vitcore.analysis.distance import uniform_distance_px
-from vitcore.analysis.training import appeared, low_share
+from vitcore.analysis.training import appeared
 from vitcore.grid import Grid
 
 GRID = Grid(2, 2, 2, 1)
@@ -59,14 +59,6 @@ def test_the_error_is_of_corrupted_patches():
     true[0] = 255  # was not asked for
     assert training.colour_error(said, true, FATE) == 30
     assert training.colour_error(said, true, np.zeros(4)) == 0
-
-
-def test_noise_has_its_share_of_low_frequencies_and_a_gradient_all():
-    rng = np.random.default_rng(0)
-    noise, ramp = rng.normal(size=(400, 3, 8, 8)), np.cos(np.arange(8) * np.pi / 4)
-    assert low_share(noise) == pytest.approx(0.25, abs=0.01)
-    assert low_share(np.broadcast_to(ramp, (4, 3, 8, 8))) > 0.99  # one wave across the patch
-    assert low_share(np.broadcast_to((-1.0) ** np.arange(8), (4, 3, 8, 8))) < 0.01  # a wave of two pixels
 
 
 def film_arrays(table, distance_px, kernel=None):

@@ -1,0 +1,39 @@
+"""What is said of rollout that depends on the model: where the rest of 100 % is, and how well it finds the object."""
+
+from __future__ import annotations
+
+from app.furniture import model_card
+from app.views.rollout.question import Asked
+from vitcore.models.cards import CARDS
+
+
+def before(a: Asked) -> str:
+    """Which tokens stand before the patches: "class" alone, "some", or none."""
+    from vitcore.forward.block_numbers import prefix_names
+
+    names = prefix_names(a.vit)
+    return "class" if names == ("class",) else "some" if names else ""
+
+
+def rest(a: Asked) -> str:
+    """Who has what is missing to 100 %; empty where nothing is."""
+    kind = before(a)
+    return a.text[f"rest {kind}"] if kind else ""
+
+
+def localised(a: Asked) -> str:
+    """How well rollout finds the object, and on which model that was measured; empty where nothing is known."""
+    found, text = model_card.localised(a.vit.name), a.text
+    if found is None:
+        return ""
+    rollout, prior = round(found.rollout, 2), round(found.middle, 2)
+    verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
+    here = found.model == a.vit.name
+    model = (
+        text["this model"] if here else next((card.title for card in CARDS if card.name == found.model), found.model)
+    )
+    return text.joined((
+        text.fill("localised", photos=found.photos, model=model, rollout=f"{rollout:.2f}",
+                                 verdict=text[f"middle {verdict}"].format(prior=f"{prior:.2f}")),
+        "" if here else text["localised elsewhere"],
+    ))  # fmt: skip
