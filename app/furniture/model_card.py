@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
+HARDER = 5.0  # points by which one set of photos is named worse than another before a reason is given
 WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
@@ -33,9 +34,12 @@ def show(card: ModelCard, paper: bool = True) -> None:
         st.markdown(text["taught looker"].format(looker=card.looker))
     if data := trained.get("data") or card.data:
         st.markdown(text["about data"].format(data=say(data)))
-    for line, (judged, teacher) in zip(("about good", "about good other"), _judged(trained), strict=False):
+    sets = _judged(trained)
+    for line, (judged, teacher) in zip(("about good", "about good other"), sets, strict=False):
         teachers = {"teacher1": teacher["top1"], "teacher5": teacher["top5"]}
-        st.markdown(text[line].format(**judged, **teachers))
+        harder = _harder(sets[:2], text) if line == "about good other" else ""
+        of = say(judged["of"]) if judged.get("of") else ""
+        st.markdown(text.joined((text[line].format(**judged, **teachers), of, harder)))
     if measured(card.name) and (ended := runs.ending(card.name)):
         st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
     if card.top1:
@@ -164,7 +168,17 @@ def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
     return own_files.facts(file)
 
 
-def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Of each set of photos on which the model and its teacher were asked alike, {"photos", "top1", "top5"} of both."""
+def _harder(sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> str:
+    """That the second photos are harder, where the teacher names much fewer of them, too."""
+    less, teacher_less = (sets[0][who]["top1"] - sets[1][who]["top1"] for who in (0, 1))
+    much = less > HARDER and teacher_less > less / 2
+    return text["about harder"].format(less=less, teacher_less=teacher_less) if much else ""
+
+
+def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each set of photos on which the model and its teacher were asked alike, {"photos", "top1", "top5"} of both.
+
+    A card may say of which photos ("of").
+    """
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     return [(model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]

@@ -68,6 +68,7 @@ def data() -> Iterator[str]:
     for file in own_files.SHIPPED.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))
+        yield from (found["of"] for found in trained["measured"].values() if isinstance(found, dict) and "of" in found)
     for field in knobs():
         yield from filter(
             None, (recipe_form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))

@@ -159,6 +159,8 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     assert "Of 1,000 held-out photos it names 66.2 % right" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "Of 1,328 held-out photos with ImageNet classes it names 61 % right" in said
+    assert "They are of Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
+    assert "Its teacher falls by 25 points there, the model by 27: those photos are harder" in said
     assert "ends at 62.3 %: another measurement, made while it trained, on 600 held-out photos" in said
     assert "with the weights it had at step 3,110" in said
 

@@ -49,7 +49,7 @@ def heads(
         parts.insert(1, hover_cells(_head_text(maps, names, cols, size), size))
     places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
     said = [label(name, *place) for name, place in zip(names, places, strict=True)]
-    about = say("largest weight {most:.2g}, smallest maximum {least:.2g}", most=top, least=maps.max((1, 2)).min())
+    about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=top, least=maps.max((1, 2)).min())
     high = 100 + max(230, round(760 / cols)) * -(-count // cols)
     return figure(parts, title, mode, high, about, size=size, annotations=said)
 

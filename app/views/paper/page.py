@@ -62,4 +62,4 @@ for number in PRINTED[part]:
     name = text["as printed"].format(number=number.partition("-")[0], holds=text[f"holds {number}"])
     with st.expander(name, expanded=part in ("models", "settings")):
         table(number)
-st.caption(text["source"])
+st.caption(text["source curves" if part == "curves" else "source"])
