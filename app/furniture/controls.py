@@ -252,6 +252,12 @@ def slider(label: str, key: str, low: int, high: int, start: int, **options: Any
     return int(st.slider(label, low, high, start, key=key, bind="query-params", **_as_wide(options)))
 
 
+def layer(label: str, key: str, vit: Vit, start: int, **options: Any) -> int:
+    """A slider of the model's layers, which says how they are counted."""
+    last = vit.blocks - 1
+    return slider(label, key, 0, last, start, help=texts.prose("common").fill("layer help", last=last), **options)
+
+
 def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -> averages.Average | None:
     """Mean distances over photos, in `place` a progress bar and a way to stop; None while there are no photos."""
     if not photos:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both, serious, too_wide
+from looking import LONG_MS, at_rest, in_both, pick, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -348,3 +348,14 @@ def test_other_languages(visit, lang, words):
     expect(title(page)).to_contain_text(words)
     left = page.locator("figure").inner_text()
     assert not re.search(r"\{\w+\}|\b(head|layer|patch|attends)\b", left), left
+
+
+def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
+    page = ready(visit("attention?block=3&token=101"))
+    before = pixels(page) + pixels(page, "canvas.lit")
+    menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
+    pick(page, menu, "简体中文")
+    expect(title(page)).to_contain_text("在看谁")
+    assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
+    point(page, 3, 5)
+    expect(title(page)).to_contain_text("图像块 53")

@@ -114,6 +114,15 @@ def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"], timeout=LONG_MS)
 
 
+def test_a_player_is_there_in_the_other_language_too(visit):
+    page = at_rest(visit("rollout"))
+    shown = page.locator("figure .thumbs button")
+    frames = shown.count()
+    pick(page, page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言")), "繁體中文")
+    expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["rollout"])
+    assert at_rest(page) and shown.count() == frames > 1
+
+
 def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit):
     asked: list[str] = []
     for lang, expected in (

@@ -4,15 +4,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("figure")
   let s = states.get(parentElement)
   if (!s) {
-    s = { root, bytes: new Map(), hover: null, peek: null, n: data.n, sent: -1e9, shape: "", changed: {}, said: [], st: { ...data.state } }
+    s = { bytes: new Map(), n: data.n, sent: -1e9, changed: {}, said: [], st: { ...data.state } }
     states.set(parentElement, s)
-    s.observer = new ResizeObserver(entries => {
-      for (const { target, contentRect: { width, height } } of entries) s[target.className === "hit" ? "size" : "side"] = [width, height]
-      schedule(s)
-    })
-    s.observer.observe(root.querySelector(".hit"))
-    listen(s)
   }
+  if (s.root !== root) settle(s, root)
   s.send = value => setTriggerValue("chosen", value)
   adopt(s, data)
   return () => {
@@ -20,6 +15,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
     for (const timer of [s.timer, s.saying, s.playing]) clearTimeout(timer)
     cancelAnimationFrame(s.frame)
   }
+}
+
+// Into these elements: the first ones, or others that Streamlit has put in their place, as it does in another language.
+function settle(s, root) {
+  s.observer?.disconnect()
+  clearTimeout(s.playing)
+  Object.assign(s, { root, hover: null, peek: null, playing: null, shape: "", cards: null, size: null, side: null })
+  s.observer = new ResizeObserver(entries => {
+    for (const { target, contentRect: { width, height } } of entries) s[target.className === "hit" ? "size" : "side"] = [width, height]
+    schedule(s)
+  })
+  s.observer.observe(root.querySelector(".hit"))
+  listen(s)
 }
 
 // What Python says counts, unless it answers to less than what was chosen here meanwhile.

@@ -9,8 +9,13 @@ export default function ({ data, parentElement }) {
   const root = parentElement.querySelector("figure")
   let s = states.get(parentElement)
   if (!s) {
-    s = { root, pictures: new Map(), frame: data.captions.length - 1, shown: null, timer: 0 }
+    s = { pictures: new Map(), frame: data.captions.length - 1, timer: 0 }
     states.set(parentElement, s)
+  }
+  if (s.root !== root) { // the first one, or another that Streamlit has put in its place, as it does in another language
+    s.observer?.disconnect()
+    clearTimeout(s.timer)
+    Object.assign(s, { root, shown: null, timer: 0 })
     s.observer = new ResizeObserver(() => paint(s))
     s.observer.observe(root)
   }

@@ -56,8 +56,8 @@ def explore(model: str, text: texts.Prose) -> None:
 
 def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="explorer_controls"):
-        block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks // 2, width=104)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
+        block = controls.layer(text["block"], "block", vit, vit.blocks // 2, width=104)
         controls.once_from_1("head", "one_head")
         _in_range("one_head", vit.heads)
         head = st.selectbox(

@@ -1,4 +1,4 @@
-"""What the fields of the explorer's two tokens are called: a field holds a place in the sequence, its label names the patch."""
+"""What the fields of the explorer's two tokens are called: a field holds a token's number, its label says which patch that is."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def label(key: str, token: int | None, grid: Grid, names: list[str], text: Prose
     if token is None:
         return text[key]
     if token < grid.prefix:
-        return text[f"{key} named"].format(name=names[token])
-    return text[f"{key} shifted"].format(at=token - grid.prefix)
+        return text[f"{key} named"].format(token=token, name=names[token])
+    return text[f"{key} shifted"].format(token=token, at=token - grid.prefix)
 
 
 def held(key: str, count: int, start: int | None) -> int | None:

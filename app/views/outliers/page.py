@@ -22,7 +22,7 @@ outliers = insights.outliers(vit.name, photo.key, rec)
 shown = session.shown(vit.name, photo.key, photo, rec)[0]
 findings.first(outliers, rec.grid, text)
 findings.others(outliers, names, text)
-block = controls.slider(text["block"], "block", 0, vit.blocks - 1, vit.blocks - 1, width=420)
+block = controls.layer(text["block"], "block", vit, vit.blocks - 1, width=420)
 findings.of_layer(outliers, block, text)
 
 left, right = st.columns(2, gap="large")

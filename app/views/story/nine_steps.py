@@ -40,7 +40,7 @@ def step_number(text: Prose) -> int:
 
 def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:
     """The layer and the head (from 0) that are looked into."""
-    layer = controls.slider(text["layer"], "layer", 0, vit.blocks - 1, vit.blocks // 2, width=200)
+    layer = controls.layer(text["layer"], "layer", vit, vit.blocks // 2, width=200)
     controls.once_from_1("of_head", "in_head")
     return layer, controls.slider(text["head"], "in_head", 0, vit.heads - 1, 0, width=200)
 

@@ -20,5 +20,8 @@ with row:
     if step == nine_steps.BLOCK:
         layer, head = nine_steps.inside_of(text, vit)
     else:
-        st.caption(text["intro"])
+        with st.container(gap=None):
+            st.caption(text["intro"])
+            with st.container(key="by_keys"):  # hidden where there are none
+                st.caption(text["by keys"])
 nine_steps.show(Scene(vit, photo, rec, patch, layer, head, controls.theme(), text), step)
