@@ -57,7 +57,7 @@ def test_figures_grow_with_the_type(slug):
     small = app.charts()[0]["layout"]
     app.at.session_state["_size"] = Size(1.5)
     large = app.run().fine().charts()[0]["layout"]
-    for part in (("font", "size"), ("title", "font", "size"), ("height",)):
+    for part in (("font", "size"), ("margin", "t"), ("height",)):
         before, after = small, large
         for name in part:
             before, after = before[name], after[name]

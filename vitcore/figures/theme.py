@@ -101,7 +101,7 @@ def untitled(fig: go.Figure, factor: float = 1) -> tuple[go.Figure, str, str]:
     title, about = fig.layout.title.text or "", fig.layout.title.subtitle.text or ""
     if not title:
         return fig, "", ""
-    spec, room = fig.to_dict(), round(factor * (SUBTITLED_PX if about else TITLED_PX)) - ABOVE_PX
+    spec, room = fig.to_dict(), factor * ((SUBTITLED_PX if about else TITLED_PX) - ABOVE_PX)
     spec["layout"] |= {"title": {}, "height": fig.layout.height - room}
     spec["layout"]["margin"] = spec["layout"]["margin"] | {"t": fig.layout.margin.t - room}
     return go.Figure(spec, _validate=False), title, about

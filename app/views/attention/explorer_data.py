@@ -13,6 +13,7 @@ from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain
+from app.components.lecture.lecture import wide
 from app.furniture import controls, outliers
 from app.state import insights, models, session
 from app.views.attention import places
@@ -61,7 +62,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         controls.once_from_1("head", "one_head")
         _in_range("one_head", vit.heads)
         head = st.selectbox(
-            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=104,
+            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=wide(104),
             placeholder=text["mean"], help=text["head help"],
         )  # fmt: skip
         direction = controls.choice(text, "direction", list(DIRECTIONS))
@@ -89,7 +90,7 @@ def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | N
     """A whole number 0…count−1, or None while the field is empty and reads `none`."""
     _in_range(key, count)
     return st.number_input(
-        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=155, placeholder=none, help=about
+        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=wide(155), placeholder=none, help=about
     )
 
 
