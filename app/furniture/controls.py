@@ -16,14 +16,12 @@ from app.components.lecture.lecture import wide
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
 from app.furniture import missing, model_card
-from app.state import averages, models, session
+from app.state import models, session
 from app.state.memory import budget
 from app.texts import verbatim as verbatim
 from vitcore.translation import say, speaking
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -256,23 +254,6 @@ def layer(label: str, key: str, vit: Vit, start: int, **options: Any) -> int:
     """A slider of the model's layers, which says how they are counted."""
     last = vit.blocks - 1
     return slider(label, key, 0, last, start, help=texts.prose("common").fill("layer help", last=last), **options)
-
-
-def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -> averages.Average | None:
-    """Mean distances over photos, in `place` a progress bar and a way to stop; None while there are no photos."""
-    if not photos:
-        return None
-    mean, text = averages.average(vit, photos), texts.prose("common")
-    if mean.stopped:
-        place.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
-    elif mean.done < mean.photos:
-        bar, stop = place.progress(mean.done / mean.photos, text["looking"]), place.empty()
-        stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
-        for done in averages.go_on(vit, photos, mean):
-            bar.progress(done / mean.photos, text.fill("photos done", done=done, count=mean.photos))
-        bar.empty()
-        stop.empty()
-    return mean if mean.images else None
 
 
 def choice(

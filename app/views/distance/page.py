@@ -7,6 +7,7 @@ from app.components.figure import figure
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.distance import findings
+from app.views.distance.averaged import averaged
 
 text = texts.prose("distance")
 st.markdown(text["intro"])
@@ -35,7 +36,7 @@ if over == "photo":
     images, both, spread = 1, (rec.distance_px, rec.distance_renormalised_px, rec.prefix_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
-    average = controls.averaged(vit, given, progress)
+    average = averaged(vit, given, progress)
     if average is None:
         st.info(text["choose"])
         st.stop()
