@@ -72,7 +72,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
             places.label(key, places.held(key, grid.tokens, at), grid, before, text)
             for key, at in (("token", start), ("second", None))
         )
-        token = controls.number(name, "token", grid.tokens, start, width=155, help=about)
+        token = controls.number(name, "token", grid.tokens, start, width=165, help=about)
         second = _or_none(other, "second", grid.tokens, text["none"], text["second help"])
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])
