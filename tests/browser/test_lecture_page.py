@@ -27,6 +27,7 @@ def test_into_a_lecture_and_out_again(visit):
     assert canvas(page).bounding_box()["width"] > narrow
     canvas(page).click()  # the focus is in a component
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, e.scrollHeight)")
+    expect(page.locator(".st-key-bar")).not_to_be_in_viewport()  # it covers nothing that is read
     page.keyboard.press("PageDown")  # as a presenter's clicker
     expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
     assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "a page begins at its top"
@@ -108,3 +109,4 @@ def test_type_grows_with_the_screen(visit):
     page = at_rest(visit("filters", width=3840, height=2160))
     assert page.evaluate(SIZE) > 24
     page.wait_for_function(GROWN)
+    assert page.locator(".st-key-components").bounding_box()["width"] > 1.5 * 300, "and controls with a width in pixels"
