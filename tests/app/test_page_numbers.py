@@ -218,7 +218,10 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
     )
     renormalised = " ".join(App("distance", cls="renormalise").fine().sentences("markdown"))
     assert f"As drawn (renormalised), {(px > even).sum()} of" in renormalised
-    assert f"The last of them is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
+    assert (
+        f"The last near one, renormalised, is layer {block}, head {head}; layers {block + 1} to {last} have none."
+        in said
+    )
     assert 0 < block < last - 1, "else it is said in other words"
 
 

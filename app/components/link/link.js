@@ -17,6 +17,7 @@ export default function ({ data, parentElement }) {
     field.value = window.location.href
     field.hidden = done
     if (!done) { field.focus(); field.select() }
+    output.toggleAttribute("data-brief", done && !data.note)
     output.textContent = [done ? data.copied : data.failed, data.note].filter(Boolean).join(" ")
     clearTimeout(timers.get(output))
     if (done && !data.note) timers.set(output, setTimeout(() => { output.textContent = "" }, 5000))
