@@ -50,6 +50,7 @@ def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | No
     with st.container(gap=None):
         if title:
             st.markdown(f"**{texts.verbatim(title)}**")
+        if about:
             st.caption(texts.verbatim(about))
         st.plotly_chart(
             fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch

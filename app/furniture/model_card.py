@@ -131,16 +131,21 @@ def taught(vit: Vit) -> None:
 
 def looked(name: str) -> None:
     """Say so, where a picture shows what a second teacher taught the class token to look at."""
-    card = next((card for card in CARDS if card.name == name), None)
+    card = of_menu(name)
     if card and card.looker:
         st.caption(":material/school: " + texts.prose("common")["taught looker"].format(looker=card.looker))
 
 
 def weak(name: str) -> None:
     """Say so, where a picture shows the answer of a model that is often wrong."""
-    card = next((card for card in CARDS if card.name == name), None)
+    card = of_menu(name)
     if card and (said := warning(card)):
         st.caption(said)
+
+
+def of_menu(name: str) -> ModelCard | None:
+    """The card of a model that everybody can choose; None for others."""
+    return next((card for card in CARDS if card.name == name), None)
 
 
 def _trained(name: str) -> dict[str, Any]:

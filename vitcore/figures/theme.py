@@ -94,9 +94,9 @@ def enlarged(fig: go.Figure, factor: float) -> go.Figure:
 
 
 def untitled(fig: go.Figure, factor: float = 1) -> tuple[go.Figure, str, str]:
-    """The same without its title and the room for it, its title, and its subtitle: for a page that writes both, in lines that
+    """The same without its title and the room for it, and what it was: title and subtitle, both empty where there is none.
 
-    break where the page is narrow, which Plotly's do not. `factor`: how much `enlarged` it is.
+    For a page that writes them itself, in lines that break where it is narrow; Plotly's do not. `factor`: as for `enlarged`.
     """
     title, about = fig.layout.title.text or "", fig.layout.title.subtitle.text or ""
     if not title:

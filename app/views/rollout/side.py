@@ -70,9 +70,7 @@ def side(
         return None
     with box:
         values = settings.chosen(a, method, prefix)
-    if (
-        not prefix
-    ):  # those of the left side go along to the handout, also when a visitor leaves while this page computes
+    if not prefix:  # the left side's go along to the handout, even if a visitor leaves while this page computes
         copy_link.remember(text.page)
     with above:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from app.furniture import model_card
 from app.views.rollout.question import Asked
-from vitcore.models.cards import CARDS
 
 
 def before(a: Asked) -> str:
@@ -29,11 +28,10 @@ def localised(a: Asked) -> str:
     rollout, prior = round(found.rollout, 2), round(found.middle, 2)
     verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
     here = found.model == a.vit.name
-    model = (
-        text["this model"] if here else next((card.title for card in CARDS if card.name == found.model), found.model)
-    )
+    card = model_card.of_menu(found.model)
+    model = text["this model"] if here else card.title if card else found.model
     return text.joined((
         text.fill("localised", photos=found.photos, model=model, rollout=f"{rollout:.2f}",
-                                 verdict=text[f"middle {verdict}"].format(prior=f"{prior:.2f}")),
+                  verdict=text[f"middle {verdict}"].format(prior=f"{prior:.2f}")),
         "" if here else text["localised elsewhere"],
     ))  # fmt: skip
