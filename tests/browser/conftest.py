@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
 from looking import LISTEN
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -90,18 +91,32 @@ def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> N
 
 
 @pytest.fixture(scope="session")
-def spare(chromium) -> list[BrowserContext]:
-    """Visitors who have left: they keep what their browser has fetched and compiled, and nothing that a page has stored."""
-    return []
+def spare(chromium) -> dict[tuple, list[Page]]:
+    """Tabs of visitors who have left, by what their browsers are. A tab keeps what it has fetched and compiled, half of what
+    a page costs, and nothing that a page has stored."""
+    return defaultdict(list)
 
 
-def _forget(context: BrowserContext, origin: str) -> None:
-    wire = context.new_cdp_session(context.pages[0])
-    stores = "cookies,local_storage,indexeddb,cache_storage,service_workers"
-    wire.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": stores})
-    for page in context.pages:
-        page.close()
-    context.clear_cookies()
+def _come(chromium: Browser, options: dict) -> Page:
+    context = chromium.new_context(**options)
+    context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
+    context.set_default_timeout(60_000)
+    context.add_init_script(LISTEN)
+    return context.new_page()
+
+
+def _leave(page: Page, server: str) -> None:
+    """The page is closed, its tab is not; what others opened is."""
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    page.goto(f"{server}/_stcore/health")
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.context.new_cdp_session(page).send(
+        "Storage.clearDataForOrigin", {"origin": server, "storageTypes": "indexeddb,cache_storage,service_workers"}
+    )
+    page.context.clear_cookies()
+    page.mouse.move(-1, -1)
 
 
 @pytest.fixture
@@ -110,49 +125,39 @@ def visit(chromium, spare, server, home) -> Iterator:
 
     `options` are the browser context's: `locale`, `has_touch` and the like. With `new` nothing is in the browser's cache.
     """
-    usual: list[BrowserContext] = []
-    special: list[BrowserContext] = []
+    here: list[tuple[tuple, Page]] = []
     wrong: list[str] = []
     heard = (home / "log").stat().st_size
+    minds = {
+        "request": lambda r: _foreign(r.url) and wrong.append(f"asked for {r.url}"),
+        "websocket": lambda w: _foreign(w.url) and wrong.append(f"opened {w.url}"),
+        "pageerror": lambda error: wrong.append(f"script error: {error}"),
+        "console": lambda m: m.type == "error" and not _expected(m) and wrong.append(f"console: {m.text} {m.location}"),
+    }
 
-    def minded(page: Page) -> None:
-        page.on("request", lambda r: _foreign(r.url) and wrong.append(f"asked for {r.url}"))
-        page.on("websocket", lambda w: _foreign(w.url) and wrong.append(f"opened {w.url}"))
-        page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
-        page.on(
-            "console",
-            lambda m: m.type == "error" and not _expected(m) and wrong.append(f"console: {m.text} {m.location}"),
-        )
-
-    def visitor(options: dict) -> BrowserContext:
-        if not options and spare:
-            return spare.pop()
-        context = chromium.new_context(**{k: v for k, v in options.items() if k != "new"})
-        context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
-        context.set_default_timeout(60_000)
-        context.add_init_script(LISTEN)
-        return context
-
-    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light", **options) -> Page:
-        context = visitor(options)
-        (special if options else usual).append(context)
-        page = context.new_page()
+    def go(path: str = "", width: int = 1440, height: int = 1000, theme: str = "light", new=False, **options) -> Page:
+        kind = tuple(sorted(options.items()))
+        page = spare[kind].pop() if spare[kind] and not new else _come(chromium, options)
+        here.append((("new",) if new else kind, page))
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=theme)
-        minded(page)
+        page.emulate_media(color_scheme=theme, media="null", reduced_motion="null")
+        for event, mind in minds.items():
+            page.on(event, mind)
         page.goto(path if path.startswith(("http:", "about:")) else f"{server}/{path}")
         return page
 
     yield go
-    for context in usual + special:
-        for page in context.pages:
-            if page.locator("[data-testid=stException]").count():
-                wrong.append(f"an exception is shown on {page.url}")
-        if context in special or not context.pages:
-            context.close()
-        else:
-            _forget(context, server)
-            spare.append(context)
+    for kind, page in here:
+        for one in page.context.pages:
+            if one.locator("[data-testid=stException]").count():
+                wrong.append(f"an exception is shown on {one.url}")
+        if page.is_closed() or kind == ("new",):
+            page.context.close()
+            continue
+        for event, mind in minds.items():
+            page.remove_listener(event, mind)
+        _leave(page, server)
+        spare[kind].append(page)
     said = (home / "log").read_text()[heard:]
     assert wrong == [] and "Traceback" not in said, (wrong, said[-3000:])
 

@@ -17,8 +17,11 @@ QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest
 # Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
 # the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
 # Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line.
+# `window.shift` sums what the layout has shifted by itself.
 LISTEN = """
-window.spoke = window.sending = 0
+window.spoke = window.sending = window.shift = 0
+new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
+  .observe({ type: "layout-shift", buffered: true })
 const speaks = () => { window.spoke = performance.now() }
 window.WebSocket = class extends WebSocket {
   constructor(...all) {

@@ -33,13 +33,6 @@ SQUEEZED = """() => document.querySelectorAll('[data-testid=stBidiComponentIsola
 
 
 # What moved without a touch (the browser's layout shift entries), from the moment the page is asked for.
-SHIFTS = """
-window.shift = 0
-new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
-  .observe({ type: "layout-shift", buffered: true })
-"""
-
-
 def shifted(page) -> float:
     """The layout shift since the last time this was asked."""
     at_rest(page)
@@ -47,10 +40,8 @@ def shifted(page) -> float:
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_nothing_jumps_while_the_page_loads(visit, width, server):
-    page = visit("about:blank", width=width, height=844)
-    page.add_init_script(SHIFTS)
-    page.goto(server)
+def test_nothing_jumps_while_the_page_loads(visit, width):
+    page = visit(width=width, height=844)
     assert shifted(page) <= STEADY
 
 
@@ -92,10 +83,8 @@ def test_what_a_first_visit_carries(visit, server):
     )
 
 
-def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit, server):
-    page = visit("about:blank", width=390, height=844)
-    page.add_init_script(SHIFTS)
-    page.goto(server)
+def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
+    page = visit(width=390, height=844)
     shifted(page)
     before = drawn(page)
     page.locator("[data-testid=stMain] input[type=file]").set_input_files(
@@ -162,10 +151,8 @@ def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
     assert again.shape == shipped.shape and np.abs(again - shipped).mean() < 3
 
 
-def test_nothing_jumps_while_an_average_is_made(visit, server):
-    page = visit("about:blank")
-    page.add_init_script(SHIFTS)
-    page.goto(f"{server}/distance")
+def test_nothing_jumps_while_an_average_is_made(visit):
+    page = visit("distance")
     assert shifted(page) <= STEADY
     page.get_by_role("radio", name="samples", exact=True).click()
     expect(page.get_by_text("18 images")).to_be_visible()

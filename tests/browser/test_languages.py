@@ -129,7 +129,7 @@ def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit):
         ("en", set()),
         ("zh-TW", {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}),
     ):
-        page = visit(f"distance?lang={lang}")
+        page = visit(f"distance?lang={lang}", new=True)
         page.on("requestfinished", lambda request: asked.append(request.url))
         page.reload()
         at_rest(page)
