@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays: the collector need not walk through torch, timm and three thousand tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def lively(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:

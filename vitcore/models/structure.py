@@ -21,6 +21,7 @@ from vitcore.tape import Call, Softmax, Tape
 from vitcore.translation import say
 
 LARGEST = 3  # kinds of attention a sentence names
+SMALL = 10**9  # parameters times pixels: to calculate with so few is quicker than to do without
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,12 @@ class _Ran:
 
 
 def _run(module: nn.Module, image_px: tuple[int, int]) -> _Ran | None:
-    """A pass on the meta device, or with the module itself where it asks for numbers on its way; None where neither works."""
+    """A pass on the meta device, or with the module itself where it is small or asks for numbers on its way; None where neither
+    works."""
     was_training = module.training
-    for model, device in ((without_memory(module), "meta"), (module, "cpu")):
+    small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL
+    for device in ("cpu", "meta") if small else ("meta", "cpu"):
+        model = without_memory(module) if device == "meta" else module
         ran, inside = _Ran([], [], []), [""]
         hooks = list(_hooks(model, ran, inside))
         try:

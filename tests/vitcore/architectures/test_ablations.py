@@ -142,12 +142,11 @@ def test_an_axial_vit_learns_digits():
     x = torch.from_numpy(found.images).float().div(8).sub(1).unsqueeze(1).repeat(1, 3, 1, 1)
     y, held_out = torch.from_numpy(found.target), torch.arange(len(x)) % 5 == 0
     torch.manual_seed(0)
-    module = build(
-        {"patch_size": 2, "embed_dim": 48, "depth": 2, "num_heads": 4, "num_classes": 10, "family": "axial"}, 8
-    )
+    shape = {"patch_size": 2, "embed_dim": 48, "depth": 1, "num_heads": 4, "num_classes": 10, "family": "axial"}
+    module = lively(build(shape, 8)).train()  # timm's weights start out so small that they need twice the steps
     optimiser = torch.optim.AdamW(module.parameters(), lr=4e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=300)
-    for _ in range(300):
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=150)
+    for _ in range(150):
         batch = torch.where(~held_out)[0][torch.randint(int((~held_out).sum()), (64,))]
         optimiser.zero_grad()
         F.cross_entropy(module(x[batch]), y[batch]).backward()
