@@ -53,7 +53,7 @@ def offline(chromium):
 def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
     page = at_rest(visit("report?photo=cat"))
     file = taken(page, "handout_html", tmp_path)
-    assert file.name == "cat-handout.html" and 100_000 < file.stat().st_size <= 6 * 2**20
+    assert file.name == "handout-cat-vit-tiny-patch8-128.html" and 100_000 < file.stat().st_size <= 6 * 2**20
     for theme, width in (("light", 1200), ("dark", 1200), ("light", 390)):
         handout = offline(file, theme, width)
         sizes = handout.evaluate("Promise.all([...document.images].map(i => i.decode().then(() => i.naturalWidth)))")
