@@ -80,6 +80,15 @@ def menu() -> None:
         st.query_params["lang"] = chosen
 
 
+def languages() -> None:
+    """The same as buttons, for a lecture, in which there is no menu."""
+    with st.popover(LANGUAGES[language()], icon=":material/translate:", key="languages"):
+        for lang, name in LANGUAGES.items():
+            st.button(
+                name, key=f"lang_{lang}", type="tertiary", on_click=st.session_state.update, kwargs={"lang": lang}
+            )
+
+
 def of_locale(locale: str | None) -> str:
     """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
     parts = re.split(r"[-_]", (locale or "").lower())

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.lecture.lecture import size
+from vitcore.names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 def figure(
     fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", touched: Callable[[Any], None] | None = None,
-    **arrays: Any,
+    of: tuple[str, ...] = (), called: str = "", **arrays: Any,
 ) -> None:  # fmt: skip
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
     plot(fig, key, alt, touched)
     explain(note, limits)
     if arrays:
-        downloads(lambda: fig, key, note, **arrays)
+        downloads(lambda: fig, key, note, of=of, called=called, **arrays)
 
 
 def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | None = None) -> None:
@@ -72,23 +73,27 @@ def explain(note: str, limits: str = "") -> None:
         st.caption(f"**{text['cannot tell']}** {limits}")
 
 
-def downloads(make: Callable[[], go.Figure], key: str, note: str = "", **arrays: Any) -> None:
-    """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for."""
+def downloads(
+    make: Callable[[], go.Figure], key: str, note: str = "", of: tuple[str, ...] = (), called: str = "", **arrays: Any
+) -> None:
+    """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for.
+
+    The files are named for what they show (`called`, else `key`) and for the photo and the models that they are `of`.
+    """
+    what = (called or key).replace("_", "-")
     text, words = texts.prose("common"), texts.table()  # a file is made later, when no visitor's language is known
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
-            st.download_button(
-                text["picture as"].format(kind=kind.upper()), partial(_printed, make, kind, note, words), f"{key}.{kind}", mime,
-                key=f"{key}_{kind}", on_click="ignore", width="stretch",
-            )  # fmt: skip
-        st.download_button(
-            text["numbers as"].format(kind="NPZ"), lambda: npz(arrays), f"{key}.npz", "application/octet-stream", key=f"{key}_npz",
-            on_click="ignore", width="stretch",
-        )  # fmt: skip
-        st.download_button(
-            text["numbers as"].format(kind="CSV"), lambda: _csv(arrays), f"{key}.csv", "text/csv", key=f"{key}_csv",
-            on_click="ignore", width="stretch",
-        )  # fmt: skip
+            _take(text["picture as"], kind, partial(_printed, make, kind, note, words), mime, key, (what, *of))
+        _take(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (what, *of))
+        _take(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (what, *of))
+
+
+def _take(label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]) -> None:
+    st.download_button(
+        label.format(kind=kind.upper()), made, file_name(kind, *names), mime, key=f"{key}_{kind}", on_click="ignore",
+        width="stretch",
+    )  # fmt: skip
 
 
 def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping[str, str]) -> bytes:

@@ -17,6 +17,7 @@ from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
 from app.furniture import missing, model_card
 from app.state import models, session
+from app.state.beside import second
 from app.state.memory import budget
 from app.texts import verbatim as verbatim
 from vitcore.translation import say, speaking
@@ -53,7 +54,13 @@ def sidebar(pickers: bool = True) -> None:
         if pickers:
             _photo_picker()
             _model_picker()
-        follow(theme(), key="theme", target="_mode", lang=texts.language(), mend=session.model_misnamed())
+        follow(
+            theme(),
+            key="theme",
+            target="_mode",
+            lang=texts.language(),
+            mend=[*session.model_misnamed(), *second.misnamed()],
+        )
 
 
 def _photo_picker() -> None:

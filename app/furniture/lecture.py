@@ -21,7 +21,13 @@ def on() -> bool:
 def toggle(text: texts.Prose, page: str) -> None:
     """The switch, for the sidebar, and what dresses the page."""
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
-    dress(on(), controls.theme(), page, key="dress", leaves="lecture")
+    dress(on(), controls.theme(), page, key="dress", leaves="lecture", far=_downloads())
+
+
+def _downloads() -> dict[str, str]:
+    """How much the models of the menu that are not here have to be downloaded, by what menus call them."""
+    size = say("{size:.0f} MB download")
+    return {card.title: size.format(size=card.download_mb) for card in models.menu().values() if card.download_mb}
 
 
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
@@ -43,6 +49,7 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
             st.button(
                 text[f"to {other}"], icon=f":material/{other}_mode:", key="light_dark", help=text[f"to {other} help"]
             )
+            texts.languages()
             st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 
@@ -69,7 +76,7 @@ def _pickers(text: texts.Prose) -> None:
     title = next((say(row["title"]) for row in rows if row["id"] == photo), text["own photo"])
     named = f"{title} · {cards[model].title if model in cards else model}"
     # Whether it is open is the browser's alone: what Python answers to an older touch would open what has been closed since.
-    with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=text["bar help"]):
+    with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=text["bar help"], key="pickers"):
         st.markdown(f"**{text['bar photo']}**")
         controls.photos(photo or "", key="bar_gallery")
         controls.uploader("bar_file")
@@ -82,6 +89,16 @@ def _pickers(text: texts.Prose) -> None:
 def _choose_model() -> None:
     session.forget_model_errors()
     st.session_state["model"] = st.session_state["bar_model"]
+
+
+def keys(text: texts.Prose, page: str) -> None:
+    """Which keys there are, below the title of the page on which a lecture begins."""
+    begins = (
+        st.session_state.setdefault("_lecture_begins", page) if on() else st.session_state.pop("_lecture_begins", None)
+    )
+    if on() and begins == page:
+        with st.container(key="by_keys_here"):
+            st.caption(f":material/keyboard: {text['keys']}")
 
 
 def notes(text: texts.Prose, shared: texts.Prose) -> None:

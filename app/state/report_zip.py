@@ -33,6 +33,7 @@ class Batch:
     bundle: Bundle
     total: int
     credited: bool  # photos of the gallery, whose credits are known
+    model: str  # its name
     done: int = 0
     stopped: bool = False
     size: int = 0  # bytes, once it is finished
@@ -81,7 +82,7 @@ def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credi
         return
     file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
     bundle = Bundle(vit, Zip(file, MOST_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
-    st.session_state["_batch"] = Batch(some, file, bundle, len(some), credited)
+    st.session_state["_batch"] = Batch(some, file, bundle, len(some), credited, vit.called)
 
 
 def discard() -> None:

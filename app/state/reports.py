@@ -71,13 +71,6 @@ def credit_of(name: str) -> dict[str, str]:
     return next((row for row in session.samples() if row["id"] == name), {})
 
 
-def stem(name: str) -> str:
-    """A photo's name as the beginning of a file's."""
-    from vitcore.report.bundle import slug
-
-    return slug(name)
-
-
 @budget.kept
 def quiz(model: str, key: str, seed: int, lang: str, _vit: Vit, _rec: Recording) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them."""

@@ -283,10 +283,10 @@ def name_the_model_there_is() -> None:
         st.session_state["_model_problem"]["told"] = True
 
 
-def model_misnamed() -> tuple[str, str, str] | None:
+def model_misnamed() -> list[tuple[str, str, str]]:
     """What a link's address may still say, and should not: the parameter, its value, and the right one."""
     problem = st.session_state.get("_model_problem")
-    return ("model", problem["name"], st.session_state.get("_model", DEFAULT)) if problem and problem["told"] else None
+    return [("model", problem["name"], st.session_state.get("_model", DEFAULT))] if problem and problem["told"] else []
 
 
 def try_model_again() -> None:

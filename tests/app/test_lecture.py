@@ -35,7 +35,13 @@ def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests)
 def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    assert dressed(app) | usual == {"lecture": True, "mode": "dark", "page": "overview"} | usual
+    assert (
+        dressed(app) | usual
+        == {"lecture": True, "mode": "dark", "page": "overview", "far": dressed(app)["far"]} | usual
+    )
+    assert (
+        dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
+    )
     for row in PAGES[1:]:
         assert dressed(app.go(row.slug).fine())["lecture"], row.slug
     assert app.controls["lecture"].proto.query_param_key == "lecture"

@@ -119,7 +119,7 @@ at.query_params["model"] = {HUB.name!r}
 at.run()
 assert not at.exception, at.exception
 (said,) = [w.value for w in at.warning]
-assert "reached" in said and "safetensors" in said and "stays on" in said, said
+assert "reached" in said and "safetensors" not in said and "stays on" in said, said  # and no path of the server
 assert len(at.get("bidi_component")) >= 6
 print(said)
 """
@@ -136,7 +136,4 @@ def test_the_hub_is_really_out_of_reach(tmp_path):
         [sys.executable, "-c", REAL], env=env, cwd=MAIN.parents[1], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert str(tmp_path / "by-hand" / f"{HUB.name}.safetensors").replace("-", "") in done.stdout.replace(
-        "\\", ""
-    ).replace("-", "")
     assert time.monotonic() - begun < 120

@@ -86,14 +86,18 @@ def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
     monkeypatch.setattr(zoo, "fetch", fetch)
     app = App("compare", b=CARDS[1].title).fine()
     (said,) = app.sentences("warning")
-    assert "can't be reached" in said and said.endswith(TEXT["instead"]) and app.component("b_map")
+    assert "can't be reached" in said and said.endswith(TEXT["stays"].format(model=TEXT["b.random"]))
+    assert app.values()["b"] == "random" and app.component("b_map"), "B goes back to the one before"
     app.set(picture="answers").fine()
     assert asked == [CARDS[1].name], "not at every touch"
     next(button for button in app.at.button if button.label == "Try again").click()
     app.run().fine()
     assert asked == 2 * [CARDS[1].name]
-    app.set(b="random").fine()
+    assert app.values()["b"] == "random" and app.at.warning
+    app.set(b="itself").fine()
     assert not app.at.warning
+    app.set(b=CARDS[1].name).fine()
+    assert app.values()["b"] == "itself" and asked == 3 * [CARDS[1].name]
 
 
 def test_in_public_only_models_of_the_menu(monkeypatch):

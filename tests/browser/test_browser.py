@@ -220,7 +220,7 @@ def test_downloads_arrive_and_open(visit):
     def take(label: str) -> bytes:
         with page.expect_download() as found:
             page.get_by_role("button", name=label, exact=True).click()
-        assert found.value.suggested_filename == f"rollout.{label.split()[-1].lower()}"
+        assert found.value.suggested_filename == f"rollout-red-panda-vit-tiny-patch8-128.{label.split()[-1].lower()}"
         return found.value.path().read_bytes()
 
     png = Image.open(io.BytesIO(take("Picture, PNG")))

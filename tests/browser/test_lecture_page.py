@@ -19,9 +19,12 @@ def test_into_a_lecture_and_out_again(visit):
     page = at_rest(visit("patches"))
     assert page.evaluate(SIZE) == 16
     narrow = canvas(page).bounding_box()["width"]
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 500)")
     page.get_by_role("switch", name="Lecture mode").click(force=True)
     expect(page).to_have_url(re.compile("lecture=true"))
     chrome_is_hidden(page)
+    expect(page.get_by_text("Escape leaves the lecture")).to_be_in_viewport()
+    assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "it begins with the title"
     assert page.evaluate(SIZE) >= 20
     at_rest(page)
     assert canvas(page).bounding_box()["width"] > narrow
@@ -30,6 +33,7 @@ def test_into_a_lecture_and_out_again(visit):
     expect(page.locator(".st-key-bar")).not_to_be_in_viewport()  # it covers nothing that is read
     page.keyboard.press("PageDown")  # as a presenter's clicker
     expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
+    expect(page.get_by_text("Escape leaves the lecture")).to_have_count(0)  # said once
     assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "a page begins at its top"
     page.keyboard.press("PageUp")
     expect(page.get_by_role("heading", level=1)).to_have_text("Patches")
@@ -96,13 +100,19 @@ def test_notes_project_nothing_until_they_are_opened(visit):
     page = at_rest(visit("?lecture=true"))
     note = page.get_by_text("Ask the room first")
     expect(note).to_be_hidden()
-    page.get_by_text("Presenter's notes").click()
+    summary = page.get_by_text("Presenter's notes").locator("xpath=ancestor::summary")
+    assert summary.evaluate("e => getComputedStyle(e, '::after').rotate") == "45deg", "an arrow says that it opens"
+    summary.click()
     expect(note).to_be_visible()
 
 
 @pytest.mark.parametrize("slug", ["", "patches", "distance", "learn"])
 def test_a_lecture_on_a_phone_never_scrolls_sideways(visit, slug):
-    assert too_wide(at_rest(visit(f"{slug}?lecture=true", width=390, height=844))) <= 1
+    page = at_rest(visit(f"{slug}?lecture=true", width=390, height=844))
+    assert too_wide(page) <= 1
+    bar = page.locator(".st-key-bar")
+    assert bar.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "all that is in the bar is seen"
+    expect(bar.get_by_role("button", name="Exit lecture")).to_be_in_viewport(ratio=1)
 
 
 def test_type_grows_with_the_screen(visit):

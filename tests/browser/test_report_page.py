@@ -53,7 +53,7 @@ def offline(chromium):
 def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
     page = at_rest(visit("report?photo=cat"))
     file = taken(page, "handout_html", tmp_path)
-    assert file.name == "cat-handout.html" and 100_000 < file.stat().st_size <= 6 * 2**20
+    assert file.name == "handout-cat-vit-tiny-patch8-128.html" and 100_000 < file.stat().st_size <= 6 * 2**20
     for theme, width in (("light", 1200), ("dark", 1200), ("light", 390)):
         handout = offline(file, theme, width)
         sizes = handout.evaluate("Promise.all([...document.images].map(i => i.decode().then(() => i.naturalWidth)))")
@@ -141,7 +141,7 @@ def test_a_link_brings_back_the_view(visit):
 
 def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
     page = at_rest(visit("rollout?photo=castle&discard=40&first=2&fusion=max"))  # "maximum" there
-    page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Make a handout").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Take it away", timeout=LONG_MS)
     at_rest(page)
     frame = page.frame_locator("iframe")
@@ -164,7 +164,7 @@ def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
     assert serious(page) == []
     again = at_rest(visit(address))
     expect(again.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
-    page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Make a handout").click()
     expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG_MS)
 
 

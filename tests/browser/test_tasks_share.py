@@ -9,7 +9,7 @@ import pytest
 import test_explorer_page as explorer
 import test_lab_page as lab
 from files import saved
-from looking import LONG_MS, at_rest, pick
+from looking import LONG_MS, at_rest, pick, resize
 from PIL import Image
 from playwright.sync_api import Page, expect
 from test_lecture_page import SIZE, chrome_is_hidden
@@ -115,7 +115,9 @@ def test_step_7_on_the_projector(visit):
     small = page.evaluate(SIZE)
     page.get_by_role("button", name="Inside one layer").click()
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · Inside one layer")
-    pick(page, page.get_by_role("combobox", name=re.compile("Language")), "繁體中文")
+    languages = page.get_by_role("combobox", name=re.compile("Language"))
+    expect(languages).to_be_in_viewport()  # of the menu's top
+    pick(page, languages, "繁體中文")
     expect(page.get_by_role("heading", level=2)).to_have_text("7 · 一層之內")
     page.get_by_role("switch").last.click(force=True)
     chrome_is_hidden(page)
@@ -129,6 +131,10 @@ def test_step_7_on_the_projector(visit):
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {name}")
         at_rest(page)
+    resize(page, 1440, 620)
+    answer = page.locator("[class*=st-key-answer_]")
+    answer.locator("summary").evaluate("e => { e.scrollIntoView({ block: 'end' }); e.click() }")  # at the lower edge
+    expect(answer.get_by_test_id("stExpanderDetails").locator("p").first).to_be_in_viewport(ratio=1)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     expect(page.get_by_role("heading", level=2)).to_have_text("9 · 答案")

@@ -1,5 +1,6 @@
 """Mean attention distance drawn (arXiv 2010.11929 Fig. 7 right, Fig. 11): one dot per head over depth, in pixels."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,17 @@ def _way(cls: str) -> str:
     return {"drop": say("class token dropped"), "renormalise": say("renormalised")}[cls]
 
 
+def _clear(px: NDArray, line: float, top: float, most: float) -> float:
+    """Where the words of the line begin, from below: as near to it as they lie on no dot of the layers that they may cover."""
+    beside, high, dot = px[: math.ceil(0.6 * len(px))], 0.06 * top, 0.02 * top
+    above = [line + step * 0.01 * top for step in range(20)]
+    below = [line - high - step * 0.01 * top for step in range(20)]
+    free = [
+        y for y in above + below if not ((beside > y - dot) & (beside < y + high + dot)).any() and 0 < y < most - high
+    ]
+    return min(free, key=lambda y: min(abs(y - line), abs(y + high - line)), default=line)
+
+
 def distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", most_px: float = 0,
     share: NDArray | None = None,
@@ -68,13 +80,14 @@ def distance(
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     about = f"{span} · {_way(cls)} · {over}"
     top = 1.18 * max(uniform_px, float(px.max()), most_px)
+    words = _clear(px, uniform_px, top, (0.85 if hollow.any() else 1) * top)
     return figure(
         dots, say("Mean attention distance"), mode, 520, about,
         x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if blocks <= 12 else 2, "range": [-0.6, blocks - 0.4]},
         y={"title": {"text": say("distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[note(told, 0.008, uniform_px, xref="paper", yref="y", yanchor="bottom"), *meaning],
+        annotations=[note(told, 0.008, words, xref="paper", yref="y", yanchor="bottom"), *meaning],
         margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip

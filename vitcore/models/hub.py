@@ -23,7 +23,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     """The weights of a hub model as a local file, downloaded if need be.
 
     Raises: ModelError, when it is no plain ViT (nothing is downloaded then), when the hub does not have it or can't be
-    reached (it says how to place the file by hand), and when there is no room on the disk.
+    reached (a note says how to place the file by hand), and when there is no room on the disk.
     """
     placed = by_hand() / f"{name}.safetensors"
     if placed.is_file():
@@ -61,15 +61,12 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     except Exception as error:  # the hub's client, its transports and the disk each raise their own
         if _disk_is_full(error):
             raise ModelError(say("{name} could not be downloaded: the disk is full.", name=name)) from None
-        raise ModelError(
-            say(
-                "{name} could not be downloaded: the hub can't be reached. Try again when online, or save model.safetensors "
-                "from huggingface.co/{repo} as {file}.",
-                name=name,
-                repo=repo,
-                file=placed,
-            )
-        ) from None
+        refused = ModelError(
+            say("{name} could not be downloaded: the hub can't be reached. Try again when online.", name=name)
+        )
+        # for whoever is at this machine: a page's visitor is told nothing of its folders
+        refused.add_note(say("Or save model.safetensors from huggingface.co/{repo} as {file}.", repo=repo, file=placed))
+        raise refused from None
 
 
 def _disk_is_full(error: BaseException | None) -> bool:

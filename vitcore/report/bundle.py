@@ -6,10 +6,8 @@ more than one photo's files are ever held.
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from vitcore import figures
@@ -17,6 +15,7 @@ from vitcore.figures import print_figure
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
 from vitcore.models.zoo import Vit
+from vitcore.names import slug
 from vitcore.report import index
 from vitcore.report.animation import animation
 from vitcore.report.contents import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions
@@ -26,10 +25,6 @@ from vitcore.report.pictures import of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings
 from vitcore.report.shelf import Shelf
 from vitcore.tables import csv_of, npz_of
-
-RESERVED = re.compile(
-    r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
-)  # Windows' names, and a folder of ours
 
 
 class Bundle:
@@ -116,14 +111,6 @@ def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, byte
     files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
     by_name = model_arrays(side)
     return files | ({"numbers.npz": npz_of(by_name)} if by_name else {})
-
-
-def slug(name: str) -> str:
-    """A photo's name as the name of a folder that every system can unpack: letters, digits, dots and dashes."""
-    stem = Path(name).stem if len(Path(name).suffix) <= 6 else name
-    kept = re.sub(r"[^\w.-]+", "-", stem).strip("-._")[:60].rstrip("-._")
-    kept = kept.encode("utf-8")[:120].decode("utf-8", "ignore")
-    return f"photo-{kept}".rstrip("-") if not kept or RESERVED.match(kept) else kept
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -53,7 +53,9 @@ def main(argv: list[str] | None = None) -> int:
     except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
         if "--debug" in given:
             raise
-        print(f"vitcore: {first_line(error, MOST_WORDS)}", file=sys.stderr)
+        print(
+            " ".join([f"vitcore: {first_line(error, MOST_WORDS)}", *getattr(error, "__notes__", [])]), file=sys.stderr
+        )
         return 2
     return 0
 

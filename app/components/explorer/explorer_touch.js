@@ -21,7 +21,7 @@ function build(s) {
   const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
   const framed = root.querySelector(".photo")
   framed.style.aspectRatio = `${wide} / ${high}`
-  framed.style.maxWidth = `calc(max(300px, 100vh - 32 * var(--desk-rem, 1rem)) * ${wide / high})` // the lines below it are on the screen with it
+  framed.style.maxWidth = `calc(max(300px, 100vh - var(--beside-photo, 32rem)) * ${wide / high})` // the lines below it are on the screen with it
   const tiles = root.querySelector(".tiles")
   tiles.replaceChildren()
   s.tiles = names.map((name, token) => {
@@ -46,8 +46,9 @@ function card(s, into, head) {
     canvas.style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
     return canvas.getContext("2d")
   })
-  make("strong", button, { textContent: fillIn(words.head, { head }) + " " })
-  const word = make("em", button)
+  const name = make("span", button, { className: "name" })
+  make("strong", name, { textContent: fillIn(words.head, { head }) + " " })
+  const word = make("em", name)
   const top = make("small", button, { className: "largest" })
   const facts = make("small", button)
   button.onclick = () => change(s, { head: s.st.head === head && !s.st.rolled ? null : head, rolled: false })

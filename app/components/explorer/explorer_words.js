@@ -1,6 +1,7 @@
 // The explorer's words: every sentence comes from Python; here the facts are filled in.
 
 const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
+const POINTS = matchMedia("(hover: hover)").matches // else nothing is pointed at before it is touched
 const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const digits = value => Number(value.toPrecision(2)).toString()
 const percent = value => digits(100 * value) + " %"
@@ -23,7 +24,7 @@ function tell(s) {
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]) }
   q(".most").textContent = fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts)
-  q(".pointed").textContent = pointed(s) || words.point
+  q(".pointed").textContent = pointed(s) || (POINTS ? words.point : "")
   s.tiles.forEach(({ value, button }, token) => {
     value.textContent = percent(lit[token])
     button.style.backgroundSize = `${Math.round(100 * Math.min(1, lit[token]))}% 100%`
@@ -111,7 +112,7 @@ function label(s) {
     card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head))
     card.word.textContent = facts ? facts.word : "…"
     card.facts.textContent = facts ? facts.facts : ""
-    card.button.title = facts ? facts.rule : ""
+    card.button.title = facts ? `${facts.word}\n${facts.rule}` : ""
     card.button.classList.toggle("two", st.second !== null)
   })
   s.tiles.forEach(({ button }, token) => {

@@ -5,8 +5,11 @@ const root = document.documentElement
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
+const TOUCH_PX = 44 // a finger's target
+const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
-let page // that was shown last
+let page, lecture // what was shown last
+let far = {} // what is said of options in menus, by what they are called
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let s = states.get(parentElement)
@@ -15,15 +18,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.set(parentElement, s)
     window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
     s.menu = new MutationObserver(mend)
-    s.menu.observe(document.body, { childList: true, subtree: true })
+    s.menu.observe(document.body, { childList: true, characterData: true, subtree: true })
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    document.addEventListener("click", onward, { signal: s.end.signal })
+    document.addEventListener("click", intoView, { signal: s.end.signal, capture: true }) // before it is open
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
-  if (page !== undefined && page !== data.page) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
-  page = data.page
+  const another = page !== undefined && page !== data.page
+  if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  ;({ page, lecture, far } = data)
   root.dataset.mode = data.mode
   root.toggleAttribute("data-lecture", data.lecture)
   s.measure = () => {
@@ -83,10 +89,35 @@ function lightOrDark({ target }) {
   choose(60)
 }
 
+// The sign at the edge of a phone's bar, which is drawn by a style sheet: what it points to comes in.
+function onward({ target, clientX }) {
+  if (!target.matches?.(".st-key-explorer_controls") || clientX < target.getBoundingClientRect().right - TOUCH_PX) return
+  target.scrollBy({ left: 0.8 * target.clientWidth, behavior: calm() ? "instant" : "smooth" })
+}
+
+// In a lecture, what is opened is seen: it comes up from below the edge as it unfolds.
+function intoView({ target }) {
+  const box = target.closest?.("[data-testid=stExpander] summary")?.parentElement
+  if (!box || box.open || !root.hasAttribute("data-lecture")) return
+  const sizes = new ResizeObserver(() => {
+    const block = box.offsetHeight > window.innerHeight - TOUCH_PX ? "start" : "nearest"
+    box.scrollIntoView({ block, behavior: calm() ? "instant" : "smooth" })
+  })
+  sizes.observe(box)
+  setTimeout(() => sizes.disconnect(), UNFOLDED_MS)
+}
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
 function mend() {
   for (const group of document.querySelectorAll("ul[data-testid=stSidebarNavItems] > :not(li, [role=list])")) {
     group.parentElement.setAttribute("role", "group")
     group.setAttribute("role", "list")
+  }
+  for (const option of document.querySelectorAll("[role=listbox] [role=option]")) {
+    const said = far[option.textContent]
+    if (said) option.dataset.far = said
+    else delete option.dataset.far // a list that scrolls uses its rows again
   }
 }

@@ -3,8 +3,10 @@
 export default function ({ data, parentElement, setTriggerValue }) {
   document.documentElement.lang = data.lang
   const here = new URL(window.location.href)
-  if (data.mend && here.searchParams.get(data.mend[0]) === data.mend[1]) {
-    here.searchParams.set(data.mend[0], data.mend[2])
+  for (const [name, said, right] of data.mend) {
+    if (here.searchParams.get(name) !== said) continue
+    if (right) here.searchParams.set(name, right)
+    else here.searchParams.delete(name)
     window.history.replaceState(window.history.state, "", here)
   }
   const paint = document.createElement("canvas").getContext("2d")

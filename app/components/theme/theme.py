@@ -1,5 +1,7 @@
 """Follows light and dark: Streamlit neither runs a page again when they change nor always knows them on the first run."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app.components import source
@@ -7,10 +9,10 @@ from app.components import source
 _THEME = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=source("theme/theme.js"))
 
 
-def follow(mode: str, *, key: str, target: str, lang: str = "en", mend: tuple[str, str, str] | None = None) -> None:
+def follow(mode: str, *, key: str, target: str, lang: str = "en", mend: Sequence[tuple[str, str, str]] = ()) -> None:
     """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target].
 
-    A name, a value and another one in `mend` are of the address: Streamlit 1.67 leaves there what a link said and could not be.
+    Names, values and others (or none) in `mend` are of the address: Streamlit 1.67 leaves there what a link said and could not be.
     The page's language is told to the browser, too: it chooses voices, hyphens and forms of characters by it.
     """
 
@@ -18,4 +20,4 @@ def follow(mode: str, *, key: str, target: str, lang: str = "en", mend: tuple[st
         if st.session_state[key].mode:
             st.session_state[target] = st.session_state[key].mode
 
-    _THEME(data={"mode": mode, "lang": lang, "mend": mend}, key=key, on_mode_change=changed)
+    _THEME(data={"mode": mode, "lang": lang, "mend": list(mend)}, key=key, on_mode_change=changed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -70,6 +70,54 @@ def _tried(what: tuple[str, str], make: Callable[[], Vit]) -> Vit | None:
         known.clear()
         known[what] = str(error) or texts.prose("common")["no room now"]
         return None
+
+
+class Failed(NamedTuple):
+    """A model that could not be had: its name, what the address said, why, and the one that B stays at."""
+
+    asked: str
+    said: str
+    why: str
+    stays: str
+
+
+def go_back(asked: str) -> None:
+    """It could not be had: at the next run B is the one before, and `stays_at` says why."""
+    before = st.session_state.get("_beside", RANDOM)
+    stays = before if before != asked else RANDOM
+    st.session_state["_beside_failed"] = Failed(asked, st.query_params.get("b", ""), problem(), stays)
+    st.session_state["_beside_goes_back"] = stays
+    forget()
+
+
+def name_the_one_there_is() -> None:
+    """Before the picker is drawn: it and the address name the model that is shown."""
+    if (stays := st.session_state.pop("_beside_goes_back", None)) is not None:
+        st.session_state["b"] = stays
+    elif st.session_state.get("_page") != "compare":  # somebody comes back: old news
+        st.session_state["_beside_failed"] = None
+
+
+def misnamed() -> list[tuple[str, str, str]]:
+    """What a link's address may still say, and should not: the parameter, its value, and the right one, none for the usual."""
+    failed: Failed | None = st.session_state.get("_beside_failed")
+    stays = failed and failed.stays == st.session_state.get("b")
+    return [("b", failed.said, "" if failed.stays == RANDOM else failed.stays)] if failed and stays else []
+
+
+def stays_at(asked: str) -> Failed | None:
+    """This one is had; what could not be had before it, if that is why it is shown."""
+    st.session_state["_beside"] = asked
+    failed: Failed | None = st.session_state.get("_beside_failed")
+    if failed and failed.stays != asked:
+        failed = st.session_state["_beside_failed"] = None
+    return failed
+
+
+def try_again() -> None:
+    """Ask once more for the model that could not be had."""
+    if failed := st.session_state.pop("_beside_failed", None):
+        st.session_state["b"] = failed.asked
 
 
 def problem() -> str:

@@ -241,7 +241,8 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         lambda: figures.explorer(
             grid.to_map(lit), shown, session.shown_again(model, key), grid, title, unit, mode, top=top, about=about,
             style=style, log=log, shared=shared, asked=patches,
-        ), "heads", text["how printed"].format(block=state["block"]), attention=shown,
+        ), "heads", text["how printed"].format(block=state["block"]), of=(photo.name, vit.called),
+        called=f"heads-layer-{state['block']}", attention=shown,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ with drawn:
     title = text["drawing"].format(model=vit.card.title)
     fig = figures.architecture(parts, title, controls.theme())
     figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
+           of=(vit.called,),
            parameters=np.array([part.params * part.times for part in parts]))  # fmt: skip
 model_card.beside_the_papers(card, text)
 st.markdown(f"## {text['speed title']}")

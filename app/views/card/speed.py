@@ -117,7 +117,7 @@ def measured(one: measuring.Measuring, training: bool, text: Prose) -> None:
     line = figures.SpeedLine(one.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
                              profile.limit_images_per_s)  # fmt: skip
     figure(figures.speed([line], one.device.line, training, controls.theme()), "speed", text["speed alt"], text["speed how"],
-           text["speed limits"], batch=np.array(line.batches), images_per_s=np.array(line.images_per_s),
+           text["speed limits"], of=(one.title,), batch=np.array(line.batches), images_per_s=np.array(line.images_per_s),
            memory_mb=np.array([np.nan if s.memory_mb is None else s.memory_mb for s in speeds]),
            limit_images_per_s=np.array([profile.limit_images_per_s]))  # fmt: skip
     st.dataframe(

@@ -32,7 +32,14 @@ def distance(pair: Pair, comparison: Comparison) -> None:
     for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
         with place:
             arrays: Any = {f"distance_px_{key}": array}
-            figure(fig, f"distance_{key}", f"{text['picture.distance']}: {name}", **arrays)
+            figure(
+                fig,
+                f"distance_{key}",
+                f"{text['picture.distance']}: {name}",
+                of=pair.of(key),
+                called="distance",
+                **arrays,
+            )
     explain(text["how distance"], text["limits distance"])
 
 
@@ -45,7 +52,8 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         fig = figures.cka(comparison.cka, pair.names, pair.mode)
-        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], cka=comparison.cka)
+        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], of=pair.of("a", "b"),
+               cka=comparison.cka)  # fmt: skip
     with right:
         st.markdown(controls.verbatim(compare.of_tokens(comparison, pair.names)))
         st.caption(compare.on(comparison.cka_grid))
@@ -91,7 +99,7 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
             )
             alt = f"{text['picture.filters']}: {name}"
             arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
-            figure(fig, f"filters_{key}", alt, **arrays)
+            figure(fig, f"filters_{key}", alt, of=pair.of(key)[1:], called="filters", **arrays)
     explain(text["how filters"], text["limits filters"])
 
 
@@ -148,5 +156,12 @@ def answers(pair: Pair, comparison: Comparison | None) -> None:
                 continue
             arrays: Any = {f"logits_{key}": rec.logits}
             drawn = figures.predictions(rec.top(), pair.mode)
-            figure(drawn, f"answers_{key}", f"{text['picture.answers']}: {name}", **arrays)
+            figure(
+                drawn,
+                f"answers_{key}",
+                f"{text['picture.answers']}: {name}",
+                of=pair.of(key),
+                called="answer",
+                **arrays,
+            )
     explain(text["how answers"], text["limits answers"])

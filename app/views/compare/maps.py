@@ -95,7 +95,9 @@ def _shown(
             _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
             controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
             make = partial(gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity)
-            downloads(make, f"{key}_{kind}", text[f"how {kind}"], **{f"{kind}_{key}": mask})
+            downloads(
+                make, f"{key}_{kind}", text[f"how {kind}"], of=pair.of(key), called=kind, **{f"{kind}_{key}": mask}
+            )
     one, two = st.columns(2, gap="large")
     with one:
         _difference(pair, comparison, maps, (kind, of), cell, opacity)
@@ -105,7 +107,7 @@ def _shown(
         differs = text["how difference"].format(first=first, second=second)
         explain(f"{text[f'how {kind}']} {differs}", text[f"limits {kind}"])
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
-        downloads(make, f"{kind}_difference", text["difference"], difference=maps.difference)
+        downloads(make, f"{kind}_difference", text["difference"], of=pair.of("a", "b"), difference=maps.difference)
 
 
 def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:

@@ -40,6 +40,16 @@ class Pair:
         """What tells this pair from others, for what is kept."""
         return self.vits[0].name, self.vits[1].name, self.photo.key
 
+    def of(self, *sides: str) -> tuple[str, ...]:
+        """What a file of these sides ("a", "b") is named for: the photo, and the models."""
+        return self.photo.name, *(_called(vit) for vit, side in zip(self.vits, "ab", strict=True) if side in sides)
+
+
+def _called(vit: Vit) -> str:
+    """A model by its name, and how it was varied."""
+    base, _, how = vit.name.partition("~")
+    return f"{vit.card.called or base} {how.partition('.')[0]}"
+
 
 def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:
     """Two columns, each with its model's name above: the place, "a" or "b", and the name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -38,15 +39,18 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
     with st.spinner(texts.prose("common")["loading"]):
         base = second.have(first, asked, progress)
     waiting.empty()
+    if base is None and asked != second.RANDOM:
+        second.go_back(asked)
+        st.rerun()  # the picker was drawn before it was known
     with size:
         wanted = _size(text, base)
     other = base and second.resized(base, wanted)
     try:
+        if base is not None:
+            _what_failed(text, asked)
         if other is None:
             st.warning(f"{controls.verbatim(second.problem())} {text['instead']}", icon=":material/cloud_off:")
-            st.button(
-                texts.prose("common")["try again"], on_click=second.forget, icon=":material/refresh:", key="again"
-            )
+            _again(second.forget)
             asked, other = second.RANDOM, models.variant(first, second.RANDOM)
         theirs, vits = comparisons.recording(other, photo), (first, other)
         both = first.is_global and other.is_global
@@ -56,6 +60,24 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
         st.stop()
     names = first.card.title, _called(text, first, other, asked)
     return Pair(text, vits, (rec, theirs), names, photo, comparison, controls.theme())
+
+
+def _what_failed(text: texts.Prose, asked: str) -> None:
+    """Why B is not the model that was asked for last, and the way to ask again."""
+    if failed := second.stays_at(asked):
+        title = models.menu()[asked].title if asked in models.menu() else _words(text).get(asked, asked)
+        said = text.joined((failed.why, text["stays"].format(model=title)))
+        st.warning(controls.verbatim(said), icon=":material/cloud_off:")
+        _again(second.try_again)
+
+
+def _again(how: Callable[[], None]) -> None:
+    st.button(texts.prose("common")["try again"], on_click=how, icon=":material/refresh:", key="again")
+
+
+def _words(text: texts.Prose) -> dict[str, str]:
+    """What is no other model, by what the menu calls it."""
+    return {one: text[f"b.{one}"] for one in (second.RANDOM, second.ITSELF, *models.CHECKPOINTS)}
 
 
 def _called(text: texts.Prose, first: Vit, other: Vit, asked: str) -> str:
@@ -102,6 +124,7 @@ def _second(text: texts.Prose, first: Vit) -> str:
         return {one: words[f"b.{one}"] for one in special} | {name: card.title for name, card in cards.items()}
 
     names = called()
+    second.name_the_one_there_is()
     if st.session_state.get("b") in models.CHECKPOINTS and st.session_state["b"] not in special:
         st.session_state["b"] = second.RANDOM
     others = [called(lang) for lang in texts.LANGUAGES]

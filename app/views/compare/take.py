@@ -15,6 +15,7 @@ from app.furniture import controls, copy_link
 from app.state import session
 from app.state.beside import comparisons
 from app.views.compare.pair import Pair
+from vitcore.names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def handout(pair: Pair) -> None:
     )
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(made, pair.me, pair.names, origin, sample, texts.table()), "compare.html", "text/html",
+        text["take get"], partial(made, pair.me, pair.names, origin, sample, texts.table()),
+        file_name("html", "compare", *pair.of("a", "b")), "text/html",
         key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
     if "~" not in pair.vits[1].name:

@@ -58,7 +58,7 @@ fig = figures.distance(
 )
 figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
        touched=findings.touch,
-       distance_px=px, prefix_share=share)  # fmt: skip
+       of=(photo.name if images == 1 else f"{images} photos", vit.called), distance_px=px, prefix_share=share)  # fmt: skip
 named += findings.further(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 findings.links(named, text)
 st.dataframe(

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.furniture import controls
 from app.texts import Prose
+from vitcore.names import file_name
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -63,5 +64,5 @@ def made(experiment: Experiment, results: Results, text: Prose) -> None:
                                        torch=facts["versions"]["torch"], data=facts["data"])  # fmt: skip
         st.caption(controls.verbatim(about))
         st.markdown(text["fair"])
-        st.download_button(text["csv"], text_of(facts, results.rows), f"{experiment.name}.csv", "text/csv",
+        st.download_button(text["csv"], text_of(facts, results.rows), file_name("csv", "experiment", experiment.name), "text/csv",
                            key="experiment_csv", on_click="ignore", icon=":material/download:")  # fmt: skip

@@ -52,12 +52,12 @@ with charts:
     left, right = st.columns(2, gap="large")
     with left:
         fig = figures.few_shot(curves, chance, len(best.accuracy), best.inner, controls.theme())
-        figure(fig, "few_shot", text["alt"], text["how"], text["limits"],
+        figure(fig, "few_shot", text["alt"], text["how"], text["limits"], of=(vit.called,),
                accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
     with right:
         table = best.confusion(labels)
         figure(figures.confusion(table, given.names, controls.theme()), "confusion", text["confusion alt"],
-               text.fill("confusion how", shots=shots), confusion=table)  # fmt: skip
+               text.fill("confusion how", shots=shots), of=(vit.called,), confusion=table)  # fmt: skip
 if worst := findings.mistaken(best, labels, names, text, "" if source == "own" else source):
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):

@@ -52,11 +52,11 @@ with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True)
     how = text["how"].format(zero=text[f"zero {scale}"])
     figure(fig, "filters", text.fill("alt", count=count), how, text["limits"],
-           touched=enlarged.touch,
+           touched=enlarged.touch, of=(vit.called,),
            components=components.vectors, variance=components.variance)  # fmt: skip
 st.caption(text["kinds"])
 figure(figures.scree(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
-       variance=components.variance)  # fmt: skip
+       of=(vit.called,), variance=components.variance)  # fmt: skip
 
 if not rooted:
     st.markdown(f"## {text['rebuild title']}")

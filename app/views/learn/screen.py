@@ -16,6 +16,7 @@ from app.components.figure import explain, npz
 from app.components.listing.listing import listing
 from app.furniture import controls, model_card
 from app.state import runs
+from vitcore.names import file_name
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
                 chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
                 explain(text[one])
     _curves(key, film, step, mode, text)
-    st.download_button(text["numbers"], lambda: npz(_arrays(film, frame)), f"{film.title}-{step}.npz",
+    st.download_button(text["numbers"], lambda: npz(_arrays(film, frame)), file_name("npz", f"film-step-{step}", film.title),
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
     if film.command:
         st.caption(text["made"])

@@ -43,7 +43,11 @@ def layers(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
     controls.scale_strip(SEQUENTIAL, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
     mode = controls.theme()
     downloads(
-        lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], times=outliers.times
+        lambda: figures.norm_strip(outliers, shown, grid, mode),
+        "norm_strip",
+        text["map how"],
+        of=(photo.name, vit.called),
+        times=outliers.times,
     )
 
 
@@ -77,7 +81,14 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
             title, about = text[f"side {key}"], text[f"{of} about"].format(block=block, readout=controls.readout(vit))
             drawn = fitted_to(figures.gathered(amounts, shown, grid, title, top, controls.theme(), about), WIDE_PX)
             arrays: Any = {f"{of}_{key}": amounts}
-            figure(drawn, f"masking_{key}", f"{title}: {about}", **arrays)
+            figure(
+                drawn,
+                f"masking_{key}",
+                f"{title}: {about}",
+                of=(photo.name, vit.called),
+                called=f"{of} {key}",
+                **arrays,
+            )
     explain(text["masking how"], text["masking limits"])
     st.markdown(text["measured"])
     with st.container(horizontal=True):

@@ -29,6 +29,7 @@ left, right = st.columns(2, gap="large")
 with left:
     figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking.WIDE_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
+           of=(photo.name, vit.called),
            norms=outliers.norms, cuts=outliers.cuts, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),

@@ -48,7 +48,7 @@ with left:
     explain(text["how"])
     downloads(
         partial(figures.patches, rec.seen.pixels, grid, gutter, mode), "patches", text["how"],
-        patches=cuts, embeddings=embeddings,
+        of=(photo.name, vit.called), patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)

@@ -42,7 +42,15 @@ def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
     title = text[f"{kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{kind} all"]
     with left:
         fig = figures.cosine_map(values, grid, title, controls.theme(), grid.middle, text[f"{kind} unit"], limit)
-        figure(fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], by_offset=offsets.values)
+        figure(
+            fig,
+            "by_offset",
+            title,
+            text[f"{kind} how"],
+            text[f"{kind} limits"],
+            of=(vit.called,),
+            by_offset=offsets.values,
+        )
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
         st.markdown(text[f"{kind} finding"].format(

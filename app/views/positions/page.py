@@ -36,7 +36,8 @@ with st.container(key="positions"):  # below each other where one would be too n
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
-    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], cosine=cosine[chosen])
+    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], of=(vit.called,),
+           called=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     most, alike = places.nearest(cosine, chosen)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
     st.markdown(
@@ -58,7 +59,7 @@ with left:
     )  # fmt: skip
     controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])
-    downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], cosine=cosine)
+    downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], of=(vit.called,), cosine=cosine)
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=f"{places.correlation_with_distance(noise, grid):.2f}")

@@ -11,6 +11,7 @@ from app import texts
 from app.components.listing.listing import listing
 from app.furniture import copy_link
 from app.state import models, reports, session
+from vitcore.names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int) -> None:
     st.markdown(text["take about"])
     st.download_button(
         text["take get"], partial(made, vit.name, photo.key, seed, sample, origin, texts.table()),
-        f"{reports.stem(photo.name)}-quiz-{seed}.html", "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
+        file_name("html", f"quiz-{seed}", photo.name, vit.called),
+        "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
     )  # fmt: skip
     if st.session_state.get("model") != models.OWN:
         st.caption(text["take shell"])

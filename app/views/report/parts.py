@@ -10,6 +10,7 @@ from app import texts
 from app.components.lecture.lecture import wide
 from app.furniture import controls, copy_link, model_card, outliers
 from app.state import report_zip, reports, session
+from vitcore.names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
         made = reports.handout(vit.name, photo.key, asked, texts.language(), copy_link.address(asked),
                                 copy_link.lacking(text, slug), name, model_card.cautions(vit), vit, rec)  # fmt: skip
     st.download_button(
-        text["handout get"].format(size=size(text, len(made))), lambda: made, f"{reports.stem(photo.name)}-handout.html",
+        text["handout get"].format(size=size(text, len(made))), lambda: made, file_name("html", "handout", photo.name, vit.called),
         "text/html", key="handout_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
     st.iframe(
@@ -98,14 +99,14 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
         with speaking(words):
             return made(*session.again(model, image, fusion), asked, "gif", mode=mode)
 
-    name = f"{reports.stem(photo.name)}-rollout"
+    of = "rollout", photo.name, vit.called
     with st.container(horizontal=True):
         st.download_button(
-            text["animation webp"].format(size=size(text, len(moving))), lambda: moving, f"{name}.webp", "image/webp",
+            text["animation webp"].format(size=size(text, len(moving))), lambda: moving, file_name("webp", *of), "image/webp",
             key="animation_webp", icon=":material/movie:", on_click="ignore",
         )  # fmt: skip
-        st.download_button(text["animation gif"], gif, f"{name}.gif", "image/gif", key="animation_gif", icon=":material/gif_box:",
-                           on_click="ignore")  # fmt: skip
+        st.download_button(text["animation gif"], gif, file_name("gif", *of), "image/gif", key="animation_gif",
+                           icon=":material/gif_box:", on_click="ignore")  # fmt: skip
 
 
 def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
@@ -146,7 +147,8 @@ def _after(text: texts.Prose, one: report_zip.Batch) -> None:
         if one.finished:
             st.markdown(text.fill("ready", count=made))
             st.download_button(
-                text["zip get"].format(size=size(text, one.size)), one.data, "inside-vit.zip", "application/zip",
+                text["zip get"].format(size=size(text, one.size)), one.data,
+                file_name("zip", "inside-vit", f"{made} photos", one.model), "application/zip",
                 key="zip", icon=":material/download:", type="primary", on_click="ignore",
             )  # fmt: skip
         elif one.stopped:

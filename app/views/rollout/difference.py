@@ -50,5 +50,6 @@ def difference(a: Asked, left: Side, right: Side) -> None:
             lambda: figures.relevance(
                 values, photo_shown, grid, title, unit, signed=True, opacity=opacity, mode=mode
             ),
-            "difference", text["difference how"].format(**pair), difference=values,
+            "difference", text["difference how"].format(**pair), of=(a.photo.name, a.vit.called),
+            called=f"{left.method.name} less {right.method.name}", difference=values,
         )  # fmt: skip

@@ -174,5 +174,5 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
             side.shown, photo_shown, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
             opacity=opacity, mode=mode, about=side.title, start=start,
         ),
-        f"{prefix}{name}", how, **{name: side.raw},
+        f"{prefix}{name}", how, of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
     )  # fmt: skip

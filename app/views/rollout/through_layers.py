@@ -42,7 +42,7 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)
     downloads(
         lambda: figures.build_up(maps, photo_shown, grid, title, unit, opacity=opacity, mode=mode),
-        "build_up", how_told, build_up=maps,
+        "build_up", how_told, of=(a.photo.name, a.vit.called), called="rollout build-up", build_up=maps,
     )  # fmt: skip
 
 

@@ -41,6 +41,16 @@ def test_heads_that_look_at_no_patch_are_hollow():
     assert not any("not patches" in note.text for note in figures.distance(px, GRID, 116.5).layout.annotations)
 
 
+def test_the_words_of_the_uniform_line_hide_no_dot():
+    px = np.full((12, 3), 116.5) + np.array([-2, 0, 2])  # of random weights
+    fig = figures.distance(px, GRID, 116.5)
+    (words,), top = (
+        [note for note in fig.layout.annotations if note.text.startswith("uniform")],
+        fig.layout.yaxis.range[1],
+    )
+    assert 118.5 < words.y < 116.5 + 0.1 * top
+
+
 def test_the_uniform_line():
     _, fig = drawn()
     (line,) = fig.layout.shapes

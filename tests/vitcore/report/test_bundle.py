@@ -16,7 +16,8 @@ from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_of
 from vitcore.models import zoo
-from vitcore.report.bundle import Bundle, slug
+from vitcore.names import file_name, slug
+from vitcore.report.bundle import Bundle
 from vitcore.report.contents import Made
 from vitcore.report.settings import Origin, Settings
 from vitcore.report.shelf import Folder, FullError, Zip
@@ -121,6 +122,13 @@ def test_a_folder_s_name_is_safe_everywhere(name):
     assert found and Path(found).name == found and found.strip(". -") == found
     assert re.fullmatch(r"[\w.-]{1,70}", found) and len(found.encode()) <= 130
     assert found.lower().split(".")[0] not in ("con", "nul", "aux", "prn", "com1", "model")
+    assert re.fullmatch(r"rollout[\w.-]{0,100}\.png", file_name("png", "rollout", name, name)), "a file's, too"
+
+
+def test_a_file_is_named_for_what_it_shows_and_of_what():
+    assert file_name("png", "rollout", "red-panda.jpg", "vit_small.dino") == "rollout-red-panda-vit_small.dino.png"
+    assert file_name("csv", "heads", "猫 1.HEIC", "runs/mine@17.5") == "heads-猫-1-runs-mine.csv"
+    assert len(file_name("png", "rollout", 300 * "a", 300 * "b")) <= 110
 
 
 def test_a_full_zip_takes_no_part_of_a_photo(vit, made):

@@ -1,0 +1,31 @@
+"""Names of files that people take along: what is in them, of which photo and model, in what every system can keep."""
+
+import re
+from pathlib import Path
+
+MOST = 44  # characters of a photo's or a model's name
+RESERVED = re.compile(
+    r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
+)  # Windows' names, and a folder of ours
+ENDING = re.compile(
+    r"\.(jpe?g|png|webp|gif|bmp|tiff?|hei[cf]|avif|safetensors|pth?|bin|ckpt|npz|zip)$", re.IGNORECASE
+)  # of photos and of weights; ".dino" is part of a model's name
+WRITTEN = re.compile(r"@[^~]*")  # when a run's model was written, and whose another is
+
+
+def slug(name: str) -> str:
+    """A photo's name as the name of a folder that every system can unpack: letters, digits, dots and dashes."""
+    stem = Path(name).stem if len(Path(name).suffix) <= 6 else name
+    kept = _safe(stem, 60)
+    return f"photo-{kept}".rstrip("-") if not kept or RESERVED.match(kept) else kept
+
+
+def file_name(ending: str, what: str, *of: str) -> str:
+    """ "rollout-red-panda-vit_small.png": what is in a file, and the photo and the models that it is of, without their endings."""
+    names = [_safe(what, MOST), *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MOST) for one in of)]
+    return f"{'-'.join(filter(None, names))}.{ending}"
+
+
+def _safe(text: str, most: int) -> str:
+    kept = re.sub(r"[^\w.-]+", "-", text).strip("-._")[:most].rstrip("-._")
+    return kept.encode("utf-8")[: 2 * most].decode("utf-8", "ignore")
