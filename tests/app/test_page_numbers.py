@@ -286,6 +286,12 @@ def test_the_filters_page_says_how_many_components_are_needed():
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
     assert f"hold {variance[:28].sum():.1%} of the variance among the model's filters, and " in said
+    of_3 = filters.look(session.components(DEFAULT).vectors[2])
+    assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
+    assert said.count("blue in the middle, yellow around it") == 2, (
+        "in the line of the first six, and of the one enlarged"
+    )
+    assert "**2** pink at the top, green at the bottom" in said
     assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
 
 

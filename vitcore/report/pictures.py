@@ -7,7 +7,7 @@ script. What isn't defined for a model is a sentence in place of a picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.filters import Components, look
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
 from vitcore.figures.relevance import build_up_top, build_up_unit
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 ACROSS = 7  # the paper's 28 components in rows of seven
+FIRST = 4  # components that are described in words
 HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
 
@@ -138,11 +140,19 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, in rows of seven", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
-                  share=f"{variance[:count].sum():.1%}"),
+                  share=f"{variance[:count].sum():.1%}") + _looks(side.components),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
         tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
     )  # fmt: skip
+
+
+def _looks(found: Components) -> str:
+    """What the first few look like; nothing where they have no colours to draw."""
+    if found.vectors.shape[-1] != 3:
+        return ""
+    told = (figures.looks_like(**asdict(look(one))) for one in found.vectors[:FIRST])
+    return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
 
 
 def _positions(vit: Vit, side: ModelSide) -> Picture:
