@@ -136,7 +136,7 @@ def test_a_link_brings_back_the_view(visit):
     assert address == page.url and "photo=castle" in address and "patch=77" in address
     again = at_rest(visit(address))
     expect(again.get_by_role("spinbutton", name="Patch", exact=True)).to_have_value("77")
-    expect(again.get_by_role("combobox", name="Photo")).to_have_value("castle")
+    expect(again.get_by_role("combobox", name="Photo")).to_have_value("Neuschwanstein Castle")
 
 
 def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
@@ -158,12 +158,12 @@ def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
     page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
         {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": saved(corners((200, 160)), "JPEG")}
     )
-    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo", timeout=LONG_MS)
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo", timeout=LONG_MS)
     address = copied(at_rest(page))
     expect(page.locator(".st-key-copy_link output")).to_contain_text(TEXT["lacks photo"])
     assert serious(page) == []
     again = at_rest(visit(address))
-    expect(again.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
+    expect(again.get_by_role("combobox", name="Photo")).to_have_value("Red panda")
     page.get_by_test_id("stMain").get_by_role("link", name="Handout").click()
     expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG_MS)
 

@@ -209,7 +209,7 @@ def handout(
     recs = [side.rec for side in comparison.looks]
     maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation, names)
     px = [rec.distance_px for rec in recs]
-    dimmed = say("The photo {name}; what the model does not see is dimmed", name=recs[0].photo.name)
+    dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
     return html.page(
         "compare.html", lang=origin.lang, title=title_of(recs[0], origin), names=names,
         lead=say("seen by {first} and by {second}", first=names[0], second=names[1]),

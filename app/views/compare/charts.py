@@ -9,7 +9,7 @@ import streamlit as st
 from app.components import address
 from app.components.figure import explain, figure
 from app.components.picture.picture import picture
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import session
 from app.views.compare.pair import Pair, sides
 
@@ -141,6 +141,7 @@ def answers(pair: Pair, comparison: Comparison | None) -> None:
     text, (a, b) = pair.text, pair.recs
     agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
     st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs], pair.names)))
+    photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top()])
     for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:

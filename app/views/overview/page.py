@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.components.picture.picture import picture, scale_bar
-from app.furniture import controls, model_card
+from app.furniture import controls, model_card, photo_names
 from app.state import session
 from app.views.overview.door import door
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
@@ -26,6 +26,7 @@ def paint(drawn: dict) -> None:
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     for label, share in drawn["answer"]:
         st.markdown(text["answered"].format(label=controls.verbatim(label), share=share))
+    photo_names.by_imagenet([label for label, _ in drawn["answer"]])
     model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])

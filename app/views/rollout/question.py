@@ -10,7 +10,7 @@ import streamlit as st
 from app import texts
 from app.components import address
 from app.components.lecture.lecture import wide
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import session
 
 if TYPE_CHECKING:
@@ -112,3 +112,4 @@ def _likeliest(rec: Recording, target: int | None) -> None:
                 f"{controls.verbatim(label)} {share:.1%}", key=f"top_{index}", type="primary" if index == target else "secondary",
                 on_click=st.session_state.update, kwargs={"class": called[index]},
             )  # fmt: skip
+    photo_names.by_imagenet([label for label, _ in rec.top()])

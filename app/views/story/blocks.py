@@ -9,7 +9,7 @@ import streamlit as st
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
@@ -165,6 +165,7 @@ def _answer(scene: Scene) -> None:
         from vitcore.figures.story import answer
 
         chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
+        photo_names.by_imagenet([label for label, _ in scene.rec.top()])
         return
     row = vector(
         scene.text["pooled"], "y", scene.rec.logits, unit=scene.say("of many", count=scene.rec.logits.size), sign=""
