@@ -13,6 +13,7 @@ from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
 from app.furniture import controls
 from app.state import insights, session
+from vitcore.models.cards import DEFAULT
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -79,7 +80,9 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
             arrays: Any = {f"{of}_{key}": amounts}
             figure(drawn, f"masking_{key}", f"{title}: {about}", **arrays)
     explain(text["masking how"], text["masking limits"])
-    st.markdown(text["measured"])
+    st.markdown(
+        text.joined([text["measured"], text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]])
+    )
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
