@@ -24,7 +24,7 @@ from vitcore.report import html
 from vitcore.report.contents import now, versions
 from vitcore.report.handout import title_of
 from vitcore.report.settings import Origin
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 Names = tuple[str, str]
 A_AND_B = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
@@ -134,7 +134,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Nam
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
         return say("The two models don't tell the same classes apart, so their answers can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": f"{p:.1%}", "q": f"{q:.1%}", "first": names[0], "second": names[1]}
+    facts = {"one": one, "two": two, "p": percent(p, "%"), "q": percent(q, "%"), "first": names[0], "second": names[1]}
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1

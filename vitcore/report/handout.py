@@ -17,7 +17,7 @@ from vitcore.report.contents import left_out, mask, now, numbers, versions
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 WIDE = {
     "layers": "whole",
@@ -63,7 +63,7 @@ def _lead(vit: Vit, rec: Recording) -> str:
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.1%}") if top else lead
+    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=percent(top[0][1], "%")) if top else lead
 
 
 def _photo(rec: Recording, title: str) -> dict[str, Any]:

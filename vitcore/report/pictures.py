@@ -26,7 +26,7 @@ from vitcore.models.zoo import Vit
 from vitcore.report.contents import last_heads, layers, left_out, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -236,7 +236,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     maps = last_heads(rec, settings)
     drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
     title = say("All heads of the last layer")
-    names = [say("head {head} · up to {most}", head=i, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
+    names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()), "%")) for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
     about += _masked(rec, settings)
     return Picture(

@@ -25,9 +25,8 @@ def _data(dataset: str, text: Prose) -> str:
         before=_gap(before, text), after=_gap(after, text), times=f"{IMAGES_M[large] / IMAGES_M[small]:.0f}",
     )  # fmt: skip
     overtakes = text["finding data overtakes"] if before < 0 < after else ""
-    return text.joined(
-        [said, overtakes, text["finding data few"], _twice(dataset, last, f"{table[last][large]:.2f}", text)]
-    )
+    twice = _twice(dataset, last, f"{table[last][large]:.2f}", text)
+    return "\n\n".join(filter(None, [text.joined([said, overtakes]), text["finding data few"], twice]))
 
 
 def _twice(dataset: str, model: str, here: str, text: Prose) -> str:

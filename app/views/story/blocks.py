@@ -13,6 +13,7 @@ from app.furniture import controls, photo_names
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
+from vitcore.translation import percent
 
 LOOKS = 5  # tokens shown of those that are attended to most
 STREAM = "z_{%s}"
@@ -95,7 +96,7 @@ def _shown(scene: Scene) -> list[dict[str, str]]:
 
     prefix, shown = scene.rec.grid.prefix, []
     for token in _most(scene):
-        weight = f"{100 * float(scene.inside.weights[scene.head, token]):.1f} %"
+        weight = percent(float(scene.inside.weights[scene.head, token]))
         if token < prefix:
             name = named(scene, prefix_names(scene.vit)[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
@@ -117,7 +118,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
         who = in_a_sentence(scene, prefix_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > 3 * even else 2
-    return {"own": 100 * own, "even": 100 * even, "who": who, "most": 100 * float(weights[most])}, right
+    return {"own": percent(own), "even": percent(even), "who": who, "most": percent(float(weights[most]))}, right
 
 
 def _depth(scene: Scene) -> None:
