@@ -1,4 +1,4 @@
-"""What photos are called: in the menus that choose one, in the address, and by ImageNet."""
+"""What photos are called: in the menus that choose one, in links, and by ImageNet."""
 
 from functools import lru_cache
 from typing import Any
@@ -6,33 +6,21 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.lecture.lecture import wide
 from app.state import session
 from vitcore.translation import say, speaking
 
 
-def menu(label: str, ids: list[str], key: str, width_px: int | None = None, **more: Any) -> str:
-    """A menu of photos by their titles.
+def menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+    """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
+    from app.furniture import controls
 
-    The address holds a photo's id, the same in every language (by hand: a bound control would put the title there); a link
-    with a title, as they once were, works too.
-    """
-    given, names = st.query_params.get(key), called(texts.language(), ids)
-    if key not in st.session_state and given is not None:
-        every = [{one: one for one in ids}, *(called(lang, ids) for lang in texts.LANGUAGES)]
-        meant = [one for there in every for one in ids if there[one] == given]
-        if meant:
-            st.session_state[key] = meant[0]
-    if width_px is not None:
-        more["width"] = wide(width_px)
-    more["format_func"] = lambda one: names.get(one, one)
-    chosen = str(st.selectbox(label, ids, key=key, persist_state="session", **more))
-    if chosen == ids[0]:
-        if given is not None:
-            del st.query_params[key]
-    elif chosen != given:
-        st.query_params[key] = chosen
-    return chosen
+    every = [called(lang, ids) for lang in texts.LANGUAGES]
+    return controls.named(label, called(texts.language(), ids), key, every, **more)
+
+
+def in_links(ids: list[str]) -> dict[str, str]:
+    """A photo's id by its title in the visitor's language: a link that is copied holds the id, the same in every language."""
+    return {title: one for one, title in called(texts.language(), ids).items()}
 
 
 def called(lang: str, ids: list[str]) -> dict[str, str]:
@@ -53,5 +41,6 @@ def by_imagenet(labels: list[str]) -> None:
     from vitcore.report.called import by_imagenet as told_of
 
     row = next((row for row in session.samples() if row["id"] == st.session_state.get("photo")), {})
+    place = st.empty()  # there for every photo: controls below it that moved up would drop out of the address
     if told := told_of(row, labels):
-        st.caption(told)
+        place.caption(told)

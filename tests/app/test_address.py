@@ -76,20 +76,18 @@ def test_every_setting_is_in_the_address(slug):
     given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
-    # a camera is not opened by a link, nor a guess made; language and photo write their own; bar and Compare show `model` again
+    # a camera is not opened by a link, nor a guess made; the language writes its own address; bar and Compare show `model` again
     assert {key for key in unbound if not key.startswith("guess_")} <= {
         "camera_on",
         "lang",
-        "photo",
         "animation_plays",
         "bar_model",
         "a_model",
     }
-    assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys() - {"photo"}} == {
+    assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()} == {
         key: value for key, (_, value) in given.items()
     } | AROUND
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
-    assert "cat" in app.at.query_params["photo"]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(visit):
     page.get_by_role("button", name="Espresso").click()
     changed(page, before)
     expect(page.get_by_test_id("stAlert")).to_have_count(0)
-    expect(page).to_have_url(re.compile("photo=espresso"))
+    expect(page).to_have_url(re.compile("photo=Espresso"))
 
 
 def test_a_snapshot_of_the_camera(visit):

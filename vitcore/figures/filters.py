@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import INK, Mode, Part, figure, hover_cells, mosaic, picture
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 
@@ -28,7 +28,7 @@ def filters(
     text = [["" for _ in range(ACROSS)] for _ in range(rows)]
     for i in range(count):
         text[i // ACROSS][i % ACROSS] = say(
-            "component {number}<br>{share:.1%} of variance", number=i + 1, share=variance[i]
+            "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]), "%")
         ) + "".join(f"<br>{told}" for told in looks[i : i + 1])
     about = say(
         "first {count} principal {count:component|components}, {share:.1%} of variance",

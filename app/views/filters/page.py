@@ -42,11 +42,7 @@ with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
     one = controls.slider(text["component"], "component", 1, count, 1)
-    number = {
-        "number": one,
-        "share": f"{components.variance[one - 1]:.1%}",
-        "rank": f"{components.variance[:one].sum():.1%}",
-    }
+    number = in_words.numbers(components.variance, one)
     plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     st.markdown(
         text.joined(
