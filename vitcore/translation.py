@@ -91,6 +91,12 @@ def _plural(language: str) -> Any:
     return Locale.parse(language, sep="-").plural_form
 
 
+def percent(share: float, sign: str = " %", digits: int = 1) -> str:
+    """A share as a person reads it: one that is not 0 does not read 0.0 %, but less than the last digit there is."""
+    written = f"{100 * share:.{digits}f}"
+    return f"< {10**-digits:.{digits}f}{sign}" if share > 0 and not float(written) else written + sign
+
+
 def parts(said: object) -> Any:
     """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
     if isinstance(said, BaseException) and len(said.args) == 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,12 +14,12 @@ from app.components.gallery.gallery import gallery
 from app.components.lecture.lecture import wide
 from app.components.picture.picture import scale_bar
 from app.components.theme.theme import follow
-from app.furniture import missing, model_card
+from app.furniture import missing, model_card, photo_names
 from app.state import models, session
 from app.state.beside import second
 from app.state.memory import budget
 from app.texts import verbatim as verbatim
-from vitcore.translation import say, speaking
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -67,16 +66,18 @@ def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
-    missing.look_for_photo(ids, lambda: {title for lang in texts.LANGUAGES for title in called(lang, ids).values()})
+    missing.look_for_photo(
+        ids, lambda: {title for lang in texts.LANGUAGES for title in photo_names.called(lang, ids).values()}
+    )
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
-    chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
+    chosen = photo_names.menu(text["photo"], ids, "photo", help=text["photo help"])
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
         photos(chosen, key="gallery")
     with own:
         if own_photo:
-            st.caption(text["own photo"].format(id=session.UPLOAD, name=verbatim(own_photo[1])))
+            st.caption(text["own photo"].format(id=text["your photo"], name=verbatim(own_photo[1])))
         uploader("file")
     with camera:
         if st.toggle(text["use camera"], key="camera_on"):
@@ -84,29 +85,11 @@ def _photo_picker() -> None:
     _say_what_was_wrong("camera")
 
 
-def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
-    """A menu of photos: by what a link calls them in English, by their titles in other languages."""
-    return named(label, called(texts.language(), ids), key, [called(lang, ids) for lang in texts.LANGUAGES], **more)
-
-
-def called(lang: str, ids: list[str]) -> dict[str, str]:
-    """What a menu calls these photos in a language: in English by what a link says, in others by their titles."""
-    own = {session.UPLOAD: texts.prose("common", lang)["your photo"]}
-    titles = own | ({row["id"]: row["title"] for row in _sample_tiles(lang)} if lang != texts.DEFAULT else {})
-    return {one: titles.get(one, one) for one in ids}
-
-
 def photos(chosen: str, *, key: str) -> None:
     """The sample photos, small; a click chooses one."""
-    rows = _sample_tiles(texts.language())
+    rows = photo_names.tiles(texts.language())
     images = [session.thumbnail(row["id"]) for row in rows]
     gallery(rows, images, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
-
-
-@lru_cache(maxsize=len(texts.LANGUAGES))
-def _sample_tiles(lang: str) -> list[dict[str, str]]:
-    with speaking(texts.table(lang)):
-        return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in session.samples()]
 
 
 def uploader(key: str) -> None:

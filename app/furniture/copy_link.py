@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import texts
 from app.components.link.link import link
+from app.furniture import photo_names
 from app.state import models, session
 from vitcore.models.cards import DEFAULT
 
@@ -72,6 +73,7 @@ def share(slug: str) -> None:
             text["address"],
             note,
             slug,
+            photo_names.in_links([*(row["id"] for row in session.samples()), session.UPLOAD]),
             key="copy_link",
         )
         if slug not in ("report", "train", "learn"):

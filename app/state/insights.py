@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
+
+@budget.kept
+def looks(model: str, count: int) -> list[dict[str, Any]]:
+    """What the first components of a model's filters look like: the fields of `analysis.filters.Look`."""
+    from dataclasses import asdict
+
+    from vitcore.analysis.filters import look
+
+    found = session.components(model)
+    assert found is not None, "only asked for models that have filters"
+    return [asdict(look(one)) for one in found.vectors[:count]]
+
+
 # The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.attention_as_bytes`.
 
 MOST_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only

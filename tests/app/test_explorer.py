@@ -135,7 +135,9 @@ def test_cards_say_what_the_recording_says(files, rec):
         )
         for card, head in zip(data["cards"][str(block)], described, strict=True):
             assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
-            assert card["words"] == list(head.words) and card["shares"] == [round(100 * head.shares[0])]
+            assert card["words"] == list(head.words) and card["shares"] == [round(100 * head.shares[0]) or 0.5], (
+                "0.5: less than a whole percent"
+            )
 
 
 def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, photo):

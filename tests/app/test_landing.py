@@ -72,7 +72,10 @@ def test_what_is_first_is_small():
 
 
 def test_any_other_photo_is_computed(shipped):
+    panda = "“lesser panda” is ImageNet's name for what this photo shows: Red panda."
+    assert panda in App("overview").fine().sentences("caption")
     app = App("overview", photo="cat").fine()
+    assert panda not in app.sentences("caption")
     told = app.component("gathered_first")
     other = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
     assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)

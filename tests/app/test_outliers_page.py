@@ -37,6 +37,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     seen = outliers_of(own)
     told = " ".join(app.sentences("markdown"))
     assert "**1 of 64 patches is an outlier** (patch 62), from layer 0 on" in told and "1 of 1 lies at the rim" in told
+    assert TEXT["measured elsewhere"] in told and TEXT["measured here"] not in told
     assert f"After layer 2, 1 of 64 patches has a norm above {seen.cuts[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
     assert (

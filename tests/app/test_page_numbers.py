@@ -286,12 +286,20 @@ def test_the_filters_page_says_how_many_components_are_needed():
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
     assert f"hold {variance[:28].sum():.1%} of the variance among the model's filters, and " in said
+    of_3 = filters.look(session.components(DEFAULT).vectors[2])
+    assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
+    assert said.count("blue in the middle, yellow around it") == 2, (
+        "in the line of the first six, and of the one enlarged"
+    )
+    assert "**2** pink at the top, green at the bottom" in said
     assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
 
 
 def test_photos_have_their_names_in_every_language():
-    assert App("overview", lang="zh-CN", photo="cat").fine().values()["photo"] == "cat"
-    assert "红" not in "".join(App("overview").controls["photo"].options)
+    for name in ("cat", "Chelsea the cat", "猫咪 Chelsea"):  # as links hold it, and as addresses do
+        app = App("overview", lang="zh-CN", photo=name).fine()
+        assert app.values()["photo"] == "cat" and app.component("copy_link")["ids"]["猫咪 Chelsea"] == "cat"
+    assert "Astronaut Eileen Collins" in App("overview").controls["photo"].options
     assert "小熊猫" in App("overview", lang="zh-CN").fine().controls["photo"].options
 
 

@@ -136,6 +136,12 @@ def test_a_form_follows_the_number_as_it_is_written():
         assert translation.say("{n} {n:head|heads}", n=1) == "1 head"
 
 
+def test_what_is_not_nothing_does_not_read_0():
+    shares = (0.342, 0.0006, 0.0004, 1e-9, 0.0)
+    assert [translation.percent(share) for share in shares] == ["34.2 %", "0.1 %", "< 0.1 %", "< 0.1 %", "0.0 %"]
+    assert translation.percent(0.001, "%", 0) == "< 1%"
+
+
 def everything(lang: str) -> dict[str, str]:
     """Every text of a language by where it is."""
     found = {f"{name}: {key}": text for name in PAGES for key, text in page(name, lang).items()}

@@ -60,7 +60,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     photo = Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300, 3), np.uint8))
     bring(page, "mine.jpg", "image/jpeg", saved(photo, "JPEG"))
     mine = changed(page, before)
-    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
     touch(page, 2, 5)
     expect(number(page, "Patch")).to_have_value("37")
     expect(page.get_by_role("heading", name="Patch 37: row 2, column 5")).to_be_visible()
@@ -75,7 +75,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     for slug in ("rollout", "", "patches"):  # the photo stays from page to page
         page.get_by_test_id("stSidebarNav").get_by_role("link", name=TITLES[slug], exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(TITLES[slug])
-        expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+        expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
     expect(number(page, "Patch")).to_have_value("37")
 
 
@@ -92,12 +92,12 @@ def test_what_cannot_be_shown_is_said_and_the_picture_stays(visit):
         expect(alert).to_have_count(1)
         expect(alert).to_contain_text(said)
         assert np.array_equal(drawn(at_rest(page)), before)
-        expect(page.get_by_role("combobox", name="Photo")).to_have_value("red-panda")
+        expect(page.get_by_role("combobox", name="Photo")).to_have_value("Red panda")
     page.get_by_role("tab", name="Gallery").click()
     page.get_by_role("button", name="Espresso").click()
     changed(page, before)
     expect(page.get_by_test_id("stAlert")).to_have_count(0)
-    expect(page).to_have_url(re.compile("photo=espresso"))
+    expect(page).to_have_url(re.compile("photo=Espresso"))
 
 
 def test_a_snapshot_of_the_camera(visit):
@@ -109,7 +109,7 @@ def test_a_snapshot_of_the_camera(visit):
     page.get_by_role("button", name="Take Photo").click()
     expect(page.get_by_role("button", name="Clear photo")).to_be_visible()
     changed(page, before)
-    expect(page.get_by_role("combobox", name="Photo")).to_have_value("your-photo")
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
 
 
 def test_the_keyboard_is_enough(visit):
@@ -179,7 +179,7 @@ def test_heads_a_patch_and_the_link(visit):
         assert slider(theirs, label).input_value() == slider(page, label).input_value()
     expect(number(theirs, "Patch")).to_have_value("73")
     expect(theirs.get_by_role("radio", name="max", exact=True)).to_be_checked()
-    expect(theirs.get_by_role("combobox", name="Photo")).to_have_value("espresso")
+    expect(theirs.get_by_role("combobox", name="Photo")).to_have_value("Espresso")
 
 
 def test_light_and_dark(visit):

@@ -106,7 +106,7 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     expect(box.get_by_role("combobox", name="Model")).to_be_visible()
     box.get_by_role("button", name="Espresso").click()
     changed(page, before)
-    expect(page).to_have_url(re.compile("photo=espresso"))
+    expect(page).to_have_url(re.compile("photo=Espresso"))
     expect(page.get_by_role("button", name=re.compile("Espresso ·"))).to_be_visible()
     assert too_wide(page) <= 1
 

@@ -76,7 +76,7 @@ def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
     bar.get_by_role("button", name=re.compile("Red panda")).click()
     page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="Espresso").click()
     expect(page.locator("[data-testid=stPopoverBody]")).to_have_count(0)
-    expect(page).to_have_url(re.compile("photo=espresso"))
+    expect(page).to_have_url(re.compile("photo=Espresso"))
     changed(page, before)
     bar.get_by_role("button", name=re.compile("Espresso")).click()
     expect(page.locator("[data-testid=stPopoverBody]")).to_be_visible()

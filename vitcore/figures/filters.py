@@ -1,19 +1,23 @@
-"""Principal components of the embedding filters drawn (arXiv 2010.11929 Fig. 7 left), and their scree."""
+"""Principal components of the embedding filters drawn (arXiv 2010.11929 Fig. 7 left), what each looks like, and their scree."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import INK, Mode, Part, figure, hover_cells, mosaic, picture
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 
 
 def filters(
     tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None, touch: bool = False,
+    looks: Sequence[str] = (),
 ) -> go.Figure:  # fmt: skip
-    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains.
+    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains, and its `looks`.
 
     With `touch` each is a point whose custom data is its number, counted from 1.
     """
@@ -24,8 +28,8 @@ def filters(
     text = [["" for _ in range(ACROSS)] for _ in range(rows)]
     for i in range(count):
         text[i // ACROSS][i % ACROSS] = say(
-            "component {number}<br>{share:.1%} of variance", number=i + 1, share=variance[i]
-        )
+            "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]), "%")
+        ) + "".join(f"<br>{told}" for told in looks[i : i + 1])
     about = say(
         "first {count} principal {count:component|components}, {share:.1%} of variance",
         count=count,
@@ -33,6 +37,51 @@ def filters(
     )
     parts = [picture(drawn, size, smooth=False), _points(text, count, size) if touch else hover_cells(text, size)]
     return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
+
+
+def looks_like(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
+    """What a filter looks like, in words: the fields of an `analysis.filters.Look`."""
+    if colours is None:
+        return say("no clear pattern")
+    one, other = map(_colour, sorted(colours, key="dark".__eq__) if pattern in UNORDERED else colours)
+    words = {
+        "even": say("{one} against {other}, even throughout", one=one, other=other),
+        "left right": say("{one} at the left, {other} at the right", one=one, other=other),
+        "top bottom": say("{one} at the top, {other} at the bottom", one=one, other=other),
+        "upper left": say("{one} at the upper left, {other} at the lower right", one=one, other=other),
+        "lower left": say("{one} at the lower left, {other} at the upper right", one=one, other=other),
+        "spot": say("a spot in the middle, {one} (or {other})", one=one, other=other),
+        "spot and rim": say("{one} in the middle, {other} around it", one=one, other=other),
+        "none": say("{one} against {other}, no clear pattern", one=one, other=other),
+    }
+    return words[pattern] if pattern in words else _waves(pattern, one, other, f"{round(2 * (cycles or 0)) / 2:g}")
+
+
+UNORDERED = {
+    "even",
+    "none",
+    "checks",
+    *(f"{lie} {kind}" for lie in ("upright", "level", "slanted") for kind in ("stripes", "bands")),
+}
+
+
+def _waves(pattern: str, one: str, other: str, cycles: str) -> str:
+    kinds = {
+        "upright stripes": say("upright stripes"), "level stripes": say("level stripes"), "slanted stripes": say("slanted stripes"),
+        "upright bands": say("upright bands"), "level bands": say("level bands"), "slanted bands": say("slanted bands"),
+        "checks": say("checks"),
+    }  # fmt: skip
+    return say(
+        "{kind}, {one} and {other}, about {cycles} cycles from side to side",
+        kind=kinds[pattern], one=one, other=other, cycles=cycles,
+    )  # fmt: skip
+
+
+def _colour(name: str) -> str:
+    return {
+        "light": say("light"), "dark": say("dark"), "red": say("red"), "orange": say("orange"), "yellow": say("yellow"),
+        "green": say("green"), "turquoise": say("turquoise"), "blue": say("blue"), "violet": say("violet"), "pink": say("pink"),
+    }[name]  # fmt: skip
 
 
 def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Part:

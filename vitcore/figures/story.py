@@ -27,7 +27,7 @@ from vitcore.figures.theme import (
     rgb,
 )
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
@@ -209,11 +209,15 @@ def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count
     said = []
     for place, i in enumerate(top):
         written = f"{logits[i]:.2f}".replace("-", "−")
-        words = say("{label}: logit {logit} → {share:.1f} %", label=labels[i], logit=written, share=float(p[i]))
+        words = say(
+            "{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100)
+        )
         said.append(note(words, 0, place - 0.33, 15, color=INK[mode]["text"]))
     rest = 100 - float(p[top].sum())
     about = say(
-        "the other {count} {count:class has|classes share} {share:.1f} %", count=len(logits) - len(top), share=rest
+        "the other {count} {count:class has|classes share} {share}",
+        count=len(logits) - len(top),
+        share=percent(rest / 100),
     )
     bars, title = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode), say("Softmax makes shares of logits")
     return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **rows(len(top)))

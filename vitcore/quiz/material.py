@@ -1,9 +1,7 @@
 """What a quiz is drawn from: one recording, a few other photos' maps and answers, and what the weights say."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
 
@@ -19,6 +17,8 @@ from vitcore.forward.recording import Recording, as_photo, record
 from vitcore.images import Photo, sharp
 from vitcore.models import zoo
 from vitcore.models.zoo import Vit
+from vitcore.report.called import digest as digest_of
+from vitcore.report.called import title_of
 from vitcore.translation import say
 
 OTHERS = 3  # photos beside the one that is asked about
@@ -109,17 +109,6 @@ def others(seed: int, digest: str) -> list[tuple[str, str]]:
     chosen: list[tuple[str, str]] = []
     for place in generator(seed, "others").permutation(len(rows)):
         row = rows[place]
-        if len(chosen) < OTHERS and _digest(row["id"]) != digest:
+        if len(chosen) < OTHERS and digest_of(row["id"]) != digest:
             chosen.append((row["id"], say(row["title"])))
     return chosen
-
-
-def title_of(photo: Photo) -> str:
-    """What a photo is called: its title in the gallery, else its file's name."""
-    return next((say(row["title"]) for row in samples() if _digest(row["id"]) == photo.digest), photo.name)
-
-
-@lru_cache(maxsize=64)
-def _digest(name: str) -> str:
-    """Of a photo of the gallery, as `open_photo` gives it."""
-    return hashlib.sha256((SAMPLES / f"{name}.jpg").read_bytes()).hexdigest()[:16]

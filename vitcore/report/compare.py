@@ -24,9 +24,10 @@ from vitcore.report import html
 from vitcore.report.contents import now, versions
 from vitcore.report.handout import title_of
 from vitcore.report.settings import Origin
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 Names = tuple[str, str]
+A_AND_B = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
 ALIKE = 0.0005  # of the width: layers that differ by less reach equally far
 SOURCES = (
     "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
@@ -83,7 +84,7 @@ def on(grid: Any) -> str:
     return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
-def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, names: Names) -> str:
+def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, names: Names = A_AND_B) -> str:
     """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
     place = int(np.abs(difference).argmax())
     most = float(difference.flat[place])
@@ -101,7 +102,7 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, na
     )
 
 
-def of_tokens(comparison: Comparison, names: Names) -> str:
+def of_tokens(comparison: Comparison, names: Names = A_AND_B) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
     pairs = [pair for pair in comparison.block_by_block if pair[2] == pair[2]]
     if not pairs:
@@ -119,13 +120,13 @@ def of_tokens(comparison: Comparison, names: Names) -> str:
     )
 
 
-def of_answers(comparison: Comparison, names: Names) -> str:
+def of_answers(comparison: Comparison, names: Names = A_AND_B) -> str:
     """Whether both give the same answer."""
     tops = [side.rec.top(1) for side in comparison.looks]
     return told_answers(comparison.answers, tops, names)
 
 
-def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Names) -> str:
+def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Names = A_AND_B) -> str:
     """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
     if agreement is None:
         mute = [name for name, top in zip(names, tops, strict=True) if not top]
@@ -133,7 +134,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Nam
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
         return say("The two models don't tell the same classes apart, so their answers can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": f"{p:.1%}", "q": f"{q:.1%}", "first": names[0], "second": names[1]}
+    facts = {"one": one, "two": two, "p": percent(p, "%"), "q": percent(q, "%"), "first": names[0], "second": names[1]}
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1
@@ -145,7 +146,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Nam
     )  # fmt: skip
 
 
-def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names) -> str:
+def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names = A_AND_B) -> str:
     """How far heads look, as shares of the width that each model sees, in the first layer and over all."""
     share = [one / vit.grid.image_px[1] for one, vit in zip(px, vits, strict=True)]
     facts = {
@@ -207,17 +208,18 @@ def handout(
     names = names or (vits[0].name, vits[1].name)
     light, dark = (figures_of(comparison, vits, names, mode) for mode in ("light", "dark"))
     recs = [side.rec for side in comparison.looks]
-    maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation, names)
+    maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
     px = [rec.distance_px for rec in recs]
-    dimmed = say("The photo {name}; what the model does not see is dimmed", name=recs[0].photo.name)
+    dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
     return html.page(
-        "compare.html", lang=origin.lang, title=title_of(recs[0], origin), names=names,
-        lead=say("seen by {first} and by {second}", first=names[0], second=names[1]),
+        "compare.html", lang=origin.lang, title=title_of(recs[0], origin),
+        names=[f"{letter} · {name}" for letter, name in zip(A_AND_B, names, strict=True)],
+        lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
         photo=html.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
         drawn={name: _drawing(light[name], dark[name]) for name in light},
         tops=[rec.top() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
-        said={"maps": maps, "tokens": of_tokens(comparison, names), "answers": of_answers(comparison, names),
-              "distances": of_distances(px, vits, names)},
+        said={"maps": maps, "tokens": of_tokens(comparison), "answers": of_answers(comparison),
+              "distances": of_distances(px, vits)},
         models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
         credits=[(say("File"), recs[0].photo.name), (say("Author"), origin.credit.get("author", "")),
                  (say("Licence"), origin.credit.get("licence", "")), (say("Source"), origin.credit.get("source", ""))],

@@ -12,11 +12,12 @@ from vitcore.forward.recording import Recording
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
 from vitcore.report import html
+from vitcore.report.called import by_imagenet, row_of
 from vitcore.report.contents import left_out, mask, now, numbers, versions
 from vitcore.report.model import ModelSide, look_at
 from vitcore.report.pictures import Picture, asked, of_model, of_photo
 from vitcore.report.settings import USUAL, Origin, Settings, command
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 WIDE = {
     "layers": "whole",
@@ -42,7 +43,7 @@ def handout(
     shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
     return html.page(
         "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
-        photo=_photo(rec), model_input=_input(rec), top=rec.top(), answer=_answer(rec),
+        photo=_photo(rec, title_of(rec, origin)), model_input=_input(rec), top=rec.top(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
@@ -62,11 +63,11 @@ def _lead(vit: Vit, rec: Recording) -> str:
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=f"{top[0][1]:.1%}") if top else lead
+    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=percent(top[0][1], "%")) if top else lead
 
 
-def _photo(rec: Recording) -> dict[str, Any]:
-    alt = say("The photo {name}; what the model does not see is dimmed", name=rec.photo.name)
+def _photo(rec: Recording, title: str) -> dict[str, Any]:
+    alt = say("The photo {name}; what the model does not see is dimmed", name=title)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
     drawn = html.image(outlined(rec.photo, rec.seen), alt, True, 800, "fitted")
@@ -85,7 +86,9 @@ def _answer(rec: Recording) -> str:
             "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
             count=len(rec.logits),
         )
-    return say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
+    over = say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
+    named = by_imagenet(row_of(rec.photo), [label for label, _ in rec.top()])
+    return f"{over}. {named}" if named else over
 
 
 def _shown(one: Picture) -> dict[str, Any]:
@@ -159,7 +162,8 @@ def _credits(rec: Recording, origin: Origin) -> list[tuple[str, ...]]:
     credit = origin.credit
     licence = credit.get("licence_url", "")
     return [
-        (say("Title"), credit.get("title", "")), (say("File"), rec.photo.name), (say("Author"), credit.get("author", "")),
+        (say("Title"), say(credit["title"]) if credit.get("title") else ""),
+        (say("File"), rec.photo.name), (say("Author"), credit.get("author", "")),
         (say("Licence"), credit.get("licence", ""), licence if licence.startswith("https://") else ""),
         (say("Source"), credit.get("source", "")), (say("Changes"), credit.get("changes", "")),
         (say("File, SHA-256 (first 16 digits)"), rec.photo.digest),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.theme import data_address
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 HERE = Path(__file__).parent
 
@@ -51,7 +51,7 @@ def templates() -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-    made.globals |= {"say": say, "style": (HERE / "handout.css").read_text(encoding="utf-8")}
+    made.globals |= {"say": say, "percent": percent, "style": (HERE / "handout.css").read_text(encoding="utf-8")}
     return made
 
 

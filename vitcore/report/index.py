@@ -14,7 +14,7 @@ from vitcore.figures import print_figure
 from vitcore.report import html
 from vitcore.report.contents import Made, mean_distance_px
 from vitcore.report.pictures import Picture
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
@@ -43,7 +43,7 @@ def thumbnail(rollout: Picture) -> html.Embedded:
 
 
 def _card(one: Made) -> dict[str, Any]:
-    answer = say("{label}, {share}", label=one.top[0], share=f"{one.top[1]:.1%}") if one.top else one.name
+    answer = say("{label}, {share}", label=one.top[0], share=percent(one.top[1], "%")) if one.top else one.name
     return {"folder": one.folder, "small": one.small, "title": one.title, "answer": answer}
 
 

@@ -7,7 +7,7 @@ script. What isn't defined for a model is a sentence in place of a picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.filters import Components, look
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
 from vitcore.figures.patches import split_picture
 from vitcore.figures.relevance import build_up_top, build_up_unit
@@ -25,13 +26,14 @@ from vitcore.models.zoo import Vit
 from vitcore.report.contents import last_heads, layers, left_out, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from PIL import Image
 
 ACROSS = 7  # the paper's 28 components in rows of seven
+FIRST = 4  # components that are described in words
 HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
 
@@ -138,11 +140,19 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, in rows of seven", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
-                  share=f"{variance[:count].sum():.1%}"),
+                  share=f"{variance[:count].sum():.1%}") + _looks(side.components),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
         tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
     )  # fmt: skip
+
+
+def _looks(found: Components) -> str:
+    """What the first few look like; nothing where they have no colours to draw."""
+    if found.vectors.shape[-1] != 3:
+        return ""
+    told = (figures.looks_like(**asdict(look(one))) for one in found.vectors[:FIRST])
+    return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
 
 
 def _positions(vit: Vit, side: ModelSide) -> Picture:
@@ -226,7 +236,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     maps = last_heads(rec, settings)
     drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
     title = say("All heads of the last layer")
-    names = [say("head {head} · up to {most}", head=i, most=f"{m.max():.1%}") for i, m in enumerate(maps)]
+    names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()), "%")) for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
     about += _masked(rec, settings)
     return Picture(

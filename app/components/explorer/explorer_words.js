@@ -95,7 +95,8 @@ function say(s) {
 function headline(s, head) {
   const { words, rules, names, share_names: shared, most_bits: most } = s.data
   const word = head.words.map(w => fillIn(words["word " + w], { token: names[head.sink] ?? "" })).join(", ")
-  const shares = head.shares.map((share, i) => " · " + fillIn(words.share, { token: shared[i], share: share + " %" })).join("")
+  const each = head.shares.map((share, i) => fillIn(words.share, { token: shared[i], share: (share > 0 && share < 1 ? "< 1" : share) + " %" })).join(", ")
+  const shares = each && " · " + fillIn(words.shares, { shares: each })
   const why = head.words.map(w => rules[w].join(": ")).join("\n")
   const measured = fillIn(words.measured, { bits: Math.round((100 * head.bits) / most) + " %", reach: head.reach + " %", offset: head.offset + " %" })
   return { word, facts: fillIn(words.facts, { bits: head.bits.toFixed(1), most: most.toFixed(1), px: head.px }) + shares, rule: `${why}\n${measured}` }

@@ -13,8 +13,9 @@ export default function ({ data, parentElement }) {
     output.dataset.of = of
   }
   button.onclick = async () => {
-    const done = await copied(window.location.href)
-    field.value = window.location.href
+    const address = plain(new URL(window.location.href), data.ids)
+    const done = await copied(address)
+    field.value = address
     field.hidden = done
     if (!done) { field.focus(); field.select() }
     output.toggleAttribute("data-brief", done && !data.note)
@@ -23,6 +24,15 @@ export default function ({ data, parentElement }) {
     if (done && !data.note) timers.set(output, setTimeout(() => { output.textContent = "" }, 5000))
   }
   return () => clearTimeout(timers.get(output))
+}
+
+// The same link in every language: a photo by its id.
+function plain(url, ids) {
+  for (const key of ["photo", "scene"]) {
+    const id = ids[url.searchParams.get(key)]
+    if (id) url.searchParams.set(key, id)
+  }
+  return url.href
 }
 
 async function copied(text) {

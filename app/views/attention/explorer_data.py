@@ -17,6 +17,7 @@ from app.components.lecture.lecture import wide
 from app.furniture import controls, outliers
 from app.state import insights, models, session
 from app.views.attention import places
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.analysis.heads import Head
@@ -32,7 +33,7 @@ WORDS = (
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "point", "value", "pinned", "under", "cards",
-    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "measured",
+    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "shares", "measured",
 )  # fmt: skip
 TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
@@ -187,6 +188,11 @@ def _has(vit: Vit) -> list[str]:
     return [f"{name} token" for name in prefix_names(vit) if not name.startswith("register")]
 
 
+def _whole(share: float) -> float:
+    """Percent without digits; what is more than 0 and less than half a percent stays below 1."""
+    return round(100 * share) or (0.5 if share > 0 else 0)
+
+
 def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
 
@@ -198,7 +204,7 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
     return {
         "bits": round(head.entropy_bits, 1), "px": round(head.distance_px), "reach": round(100 * reach),
-        "offset": round(100 * head.by_offset), "shares": [round(100 * share) for share in shares], "words": head.words,
+        "offset": round(100 * head.by_offset), "shares": [_whole(share) for share in shares], "words": head.words,
         "sink": head.sink,
     }  # fmt: skip
 
@@ -230,7 +236,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     top = float((shown if of_one else grid.to_map(lit)).max())
     model, key = vit.name, photo.key
     names = _prefix_names(vit, text)
-    about = " · ".join(f"{name} {share:.1%}" for name, share in zip(names, lit, strict=False))
+    about = " · ".join(f"{name} {percent(float(share), '%')}" for name, share in zip(names, lit, strict=False))
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
     unit, title = (
         text["rollout weight" if state["rolled"] else "weight"],

@@ -9,7 +9,7 @@ import streamlit as st
 from app.components import address
 from app.components.figure import explain, figure
 from app.components.picture.picture import picture
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import session
 from app.views.compare.pair import Pair, sides
 
@@ -27,7 +27,7 @@ def distance(pair: Pair, comparison: Comparison) -> None:
     text = pair.text
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec in pair.recs]
-    st.markdown(controls.verbatim(compare.of_distances(px, pair.vits, pair.names)))
+    st.markdown(controls.verbatim(compare.of_distances(px, pair.vits)))
     drawn = compare.distances(px, pair.vits, pair.mode, cls)
     for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
         with place:
@@ -55,12 +55,12 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
         figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], of=pair.of("a", "b"),
                cka=comparison.cka)  # fmt: skip
     with right:
-        st.markdown(controls.verbatim(compare.of_tokens(comparison, pair.names)))
+        st.markdown(controls.verbatim(compare.of_tokens(comparison)))
         st.caption(compare.on(comparison.cka_grid))
         rows = comparison.block_by_block
         st.dataframe(
-            {text["layer of"].format(model=f"A · {pair.names[0]}"): [i for i, *_ in rows],
-             text["layer of"].format(model=f"B · {pair.names[1]}"): [j for _, j, _ in rows],
+            {text["layer of"].format(model="A"): [i for i, *_ in rows],
+             text["layer of"].format(model="B"): [j for _, j, _ in rows],
              "CKA": [round(value, 3) for *_, value in rows]},
             hide_index=True, alt=text["table"],
         )  # fmt: skip
@@ -78,11 +78,7 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
     count = min([SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
         needed = [of_filters.needed(part.variance, 0.9) for part in parts if part]
-        st.markdown(
-            controls.verbatim(
-                text.fill("needed", first=pair.names[0], second=pair.names[1], one=needed[0], two=needed[1])
-            )
-        )
+        st.markdown(controls.verbatim(text.fill("needed", one=needed[0], two=needed[1])))
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
             shared, chance = subspace_overlap(one, two), count / one[0].size
@@ -116,8 +112,7 @@ def positions(pair: Pair, comparison: Comparison | None) -> None:
             correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
-        facts = {"first": pair.names[0], "second": pair.names[1]} | numbers
-        st.markdown(controls.verbatim(text["follows"].format(**facts)))
+        st.markdown(controls.verbatim(text["follows"].format(**numbers)))
     chosen = _position(pair) if same and all(cosine is not None for cosine in cosines) else None
     for (place, key, name), vit, cosine in zip(sides(pair), pair.vits, cosines, strict=True):
         with place:
@@ -148,7 +143,8 @@ def answers(pair: Pair, comparison: Comparison | None) -> None:
 
     text, (a, b) = pair.text, pair.recs
     agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
-    st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs], pair.names)))
+    st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs])))
+    photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top()])
     for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:

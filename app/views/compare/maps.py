@@ -102,10 +102,8 @@ def _shown(
     with one:
         _difference(pair, comparison, maps, (kind, of), cell, opacity)
     with two:
-        st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation, pair.names)))
-        first, second = map(controls.verbatim, pair.names)
-        differs = text["how difference"].format(first=first, second=second)
-        explain(f"{text[f'how {kind}']} {differs}", text[f"limits {kind}"])
+        st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation)))
+        explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
         downloads(make, f"{kind}_difference", text["difference"], of=pair.of("a", "b"), difference=maps.difference)
 

@@ -5,10 +5,10 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure, plot
+from app.components.figure import downloads, explain, figure, plot
 from app.furniture import controls, model_card
 from app.state import session
-from app.views.filters import enlarged
+from app.views.filters import enlarged, in_words
 
 text = texts.prose("filters")
 st.markdown(text["intro"])
@@ -31,29 +31,34 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
-tiles = filters.as_picture(components.vectors[:count], scale)
+tiles, looks = filters.as_picture(components.vectors[:count], scale), []
 half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9))
 st.markdown(text["needed"].format(most=nine, all=most, half=half))
 if tiles.shape[-1] == 3:
     st.markdown(text.fill("looks", count=count, **asdict(filters.kinds(components.vectors[:count]))))
+    looks = in_words.looks(vit.name, count)
 large, small = st.columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
     one = controls.slider(text["component"], "component", 1, count, 1)
-    number = {
-        "number": one,
-        "share": f"{components.variance[one - 1]:.1%}",
-        "rank": f"{components.variance[:one].sum():.1%}",
-    }
+    number = in_words.numbers(components.variance, one)
     plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
-    st.markdown(text["one"].format(**number))
+    st.markdown(
+        text.joined(
+            [text["one"].format(**number), *(text["looks like"].format(look=look) for look in looks[one - 1 : one])]
+        )
+    )
 with large:
-    fig = figures.filters(tiles, components.variance, mode, subject, touch=True)
+    fig = figures.filters(tiles, components.variance, mode, subject, touch=True, looks=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
-    figure(fig, "filters", text.fill("alt", count=count), how, text["limits"],
-           touched=enlarged.touch, of=(vit.called,),
-           components=components.vectors, variance=components.variance)  # fmt: skip
+    plot(fig, "filters", text.fill("alt", count=count), touched=enlarged.touch)
+    if looks:
+        in_words.line(text, vit.name, looks)
+    explain(how, text["limits"])
+    downloads(
+        lambda: fig, "filters", how, of=(vit.called,), components=components.vectors, variance=components.variance
+    )
 st.caption(text["kinds"])
 figure(figures.scree(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
        of=(vit.called,), variance=components.variance)  # fmt: skip

@@ -13,6 +13,8 @@ from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
 from app.furniture import controls
 from app.state import insights, session
+from vitcore.models.cards import DEFAULT
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -72,7 +74,8 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     before, after = (_map(one, of, block) for one in (rec, insights.masked(vit, rec)))
     rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
     taken, alike = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
-    st.markdown(text.fill(f"{of} taken", share=f"{taken:.1%}", block=block, alike=f"{alike:.2f}", readout=controls.readout(vit),
+    st.markdown(text.fill(f"{of} taken", share=percent(float(taken), "%"), block=block,
+                          alike=f"{alike:.2f}", readout=controls.readout(vit),
                           count=len(outliers.patches)))  # fmt: skip
     top = scale_top(after)
     shown = np.asarray(session.shown(*me, photo, rec)[0])
@@ -90,7 +93,9 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
                 **arrays,
             )
     explain(text["masking how"], text["masking limits"])
-    st.markdown(text["measured"])
+    st.markdown(
+        text.joined([text["measured"], text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]])
+    )
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",

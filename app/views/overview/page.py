@@ -4,12 +4,12 @@ import streamlit as st
 
 from app import texts
 from app.components.picture.picture import picture, scale_bar
-from app.furniture import controls, model_card
+from app.furniture import controls, model_card, photo_names
 from app.state import session
 from app.views.overview.door import door
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
 from vitcore.models.cards import DEFAULT
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 text, mode = texts.prose("overview"), controls.theme()
 
@@ -25,7 +25,8 @@ def paint(drawn: dict) -> None:
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     for label, share in drawn["answer"]:
-        st.markdown(text["answered"].format(label=controls.verbatim(label), share=share))
+        st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share, "%")))
+    photo_names.by_imagenet([label for label, _ in drawn["answer"]])
     model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))
     model_card.looked(drawn["model"])

@@ -24,7 +24,20 @@ def _data(dataset: str, text: Prose) -> str:
         first=first, first_value=f"{table[first][small]:.2f}", last=last, last_value=f"{table[last][large]:.2f}",
         before=_gap(before, text), after=_gap(after, text), times=f"{IMAGES_M[large] / IMAGES_M[small]:.0f}",
     )  # fmt: skip
-    return f"{said} {text['finding data overtakes']}" if before < 0 < after else said
+    overtakes = text["finding data overtakes"] if before < 0 < after else ""
+    twice = _twice(dataset, last, f"{table[last][large]:.2f}", text)
+    return "\n\n".join(filter(None, [text.joined([said, overtakes]), text["finding data few"], twice]))
+
+
+def _twice(dataset: str, model: str, here: str, text: Prose) -> str:
+    """That Table 2 has another number for the same model, where it has."""
+    from vitcore.paper.tables import PRETRAINING, rows
+
+    asked = (dataset, model, PRETRAINING[-1])
+    other = next(
+        (row["accuracy"] for row in rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here
+    )
+    return "" if float(other) == float(here) else text["finding data twice"].format(model=model, value=other)
 
 
 def _best(table: dict[str, dict[str, float]], data: str) -> str:

@@ -30,7 +30,7 @@ cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.na
 cropped = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
-    chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140)
+    chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = controls.number(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None
@@ -53,6 +53,7 @@ with left:
 with right:
     row, col = grid.row_col(chosen)
     st.markdown("## " + text["chosen"].format(patch=chosen, row=row, col=col))
+    st.caption(text["from 0"])
     one = figures.one_patch(cuts[chosen], embeddings[chosen], grid, chosen, mode)
     plot(one, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]

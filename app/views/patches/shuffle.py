@@ -11,6 +11,7 @@ from app.components.figure import plot
 from app.furniture import controls
 from app.state import shuffles
 from app.texts import Prose
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
     answers = shuffles.answers(vit.name, photo.key, seed, rec)
     before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
-    facts = {"label": controls.verbatim(answers[0][0][0]), "before": f"{before:.1%}", "after": f"{after:.1%}"}
+    facts = {"label": controls.verbatim(answers[0][0][0]), "before": percent(before, "%"), "after": percent(after, "%")}
     with st.container(border=True):
         st.markdown(f"## {text['shuffle title']}")
         st.markdown(text["shuffle"].format(**facts))
@@ -46,7 +47,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
                 st.caption(text["shuffle moved"])
             if bare is not None:
                 much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
-                st.markdown(text[much].format(**facts, bare=f"{bare:.1%}"))
+                st.markdown(text[much].format(**facts, bare=percent(bare, "%")))
             st.caption(text[_why(answers)])
 
 

@@ -10,8 +10,9 @@ import streamlit as st
 from app import texts
 from app.components import address
 from app.components.lecture.lecture import wide
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import session
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -109,6 +110,8 @@ def _likeliest(rec: Recording, target: int | None) -> None:
     with st.container(horizontal=True, gap="small", key="likeliest"):
         for index, (label, share) in zip((-rec.logits).argsort(), rec.top(), strict=False):
             st.button(
-                f"{controls.verbatim(label)} {share:.1%}", key=f"top_{index}", type="primary" if index == target else "secondary",
-                on_click=st.session_state.update, kwargs={"class": called[index]},
+                f"{controls.verbatim(label)} {percent(share, '%')}", key=f"top_{index}",
+                type="primary" if index == target else "secondary", on_click=st.session_state.update,
+                kwargs={"class": called[index]},
             )  # fmt: skip
+    photo_names.by_imagenet([label for label, _ in rec.top()])

@@ -9,10 +9,11 @@ import streamlit as st
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
-from app.furniture import controls
+from app.furniture import controls, photo_names
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
+from vitcore.translation import percent
 
 LOOKS = 5  # tokens shown of those that are attended to most
 STREAM = "z_{%s}"
@@ -95,7 +96,7 @@ def _shown(scene: Scene) -> list[dict[str, str]]:
 
     prefix, shown = scene.rec.grid.prefix, []
     for token in _most(scene):
-        weight = f"{100 * float(scene.inside.weights[scene.head, token]):.1f} %"
+        weight = percent(float(scene.inside.weights[scene.head, token]))
         if token < prefix:
             name = named(scene, prefix_names(scene.vit)[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
@@ -117,7 +118,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
         who = in_a_sentence(scene, prefix_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > 3 * even else 2
-    return {"own": 100 * own, "even": 100 * even, "who": who, "most": 100 * float(weights[most])}, right
+    return {"own": percent(own), "even": percent(even), "who": who, "most": percent(float(weights[most]))}, right
 
 
 def _depth(scene: Scene) -> None:
@@ -165,6 +166,7 @@ def _answer(scene: Scene) -> None:
         from vitcore.figures.story import answer
 
         chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
+        photo_names.by_imagenet([label for label, _ in scene.rec.top()])
         return
     row = vector(
         scene.text["pooled"], "y", scene.rec.logits, unit=scene.say("of many", count=scene.rec.logits.size), sign=""

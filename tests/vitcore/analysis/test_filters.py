@@ -5,7 +5,7 @@ import pytest
 import scipy.fft
 from sklearn.decomposition import PCA
 
-from vitcore.analysis.filters import as_picture, colour_share, components, kinds, low_share, rebuild
+from vitcore.analysis.filters import as_picture, colour_share, components, kinds, look, low_share, rebuild
 from vitcore.models import zoo
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
@@ -104,6 +104,35 @@ def test_of_the_shipped_model_by_a_cosine_transform(shipped):
     wave = np.hypot(*np.indices(power.shape[1:]))
     low = (power * (wave <= 4)).sum((1, 2)) / power.sum((1, 2))
     assert abs(int((low > 0.5).sum()) - kinds(vectors).smooth) <= 3
+
+
+def test_planted_filters_are_told_in_words():
+    y, x = np.mgrid[:16, :16] / 16 - 15 / 32
+    grey, orange = np.array([1.0, 1, 1]), np.array([1.0, 0.1, -1])
+    wave = np.cos(2 * np.pi * 4 * x)
+    planted = {
+        ("even", "orange", "blue", None): (x * 0 + 1, orange),
+        ("left right", "dark", "light", None): (x, grey),
+        ("top bottom", "orange", "blue", None): (-y, orange),
+        ("upper left", "light", "dark", None): (-x - y, grey),
+        ("spot and rim", "blue", "orange", None): (0.3 - np.exp(-20 * (x**2 + y**2)), orange),
+        ("upright stripes", "light", "dark", 4.0): (wave, grey),
+        ("level stripes", "light", "dark", 4.0): (wave.T * np.exp(-8 * (x**2 + y**2)), grey),
+        ("checks", "light", "dark", 4.0): (wave * wave.T, grey),
+    }
+    noise = 0.1 * np.random.default_rng(0).normal(size=(16, 16, 3))
+    for expected, (pattern, colour) in planted.items():
+        found = look(pattern[..., None] * colour + noise * np.abs(pattern).mean())
+        assert (found.pattern, found.cycles) == (expected[0], expected[3]) and found.share > 0.9
+        ordered = found.pattern in ("left right", "top bottom", "upper left", "spot and rim")
+        assert found.colours == expected[1:3] if ordered else {*found.colours} == {*expected[1:3]}
+
+
+def test_noise_is_told_no_pattern():
+    rng = np.random.default_rng(0)
+    for side in (4, 8, 16):
+        assert {look(rng.normal(size=(side, side, 3))).pattern for _ in range(20)} == {"none"}
+        assert {look(rng.normal(size=(side, side, 1)) * np.ones(3)).pattern for _ in range(20)} == {"none"}
 
 
 # Pictures

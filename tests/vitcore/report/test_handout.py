@@ -98,7 +98,8 @@ def test_all_pictures_are_in_it_and_say_what_they_show(page, shipped):
     assert len(page.all("img")) == len(drawn) + 1
     assert all(np.asarray(image.convert("L")).std() > 1 for image in drawn), "an empty picture"
     for title in ("The photo as patches", "RGB embedding filters", "Position-embedding similarity", "Attention rollout",
-                  "Mean attention distance", "All heads of the last layer", "How to read this."):  # fmt: skip
+                  "Mean attention distance", "All heads of the last layer", "How to read this.",
+                  "; 1: pink in the middle, green around it; 2: pink at the top, green at the bottom"):  # fmt: skip
         assert title in page.text
 
 

@@ -5,16 +5,15 @@ from typing import Any
 import plotly.graph_objects as go
 
 from vitcore.figures.theme import INK, Mode, Part, figure, note
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 
 def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str | None = None) -> go.Figure:
     """(label, probability) pairs as bars, 0 to 100 %, the likeliest on top."""
     said = [
-        note(f"{name} <b>{100 * p:.1f} %</b>", 0, i - 0.34, 14, color=INK[mode]["text"])
-        for i, (name, p) in enumerate(top)
+        note(f"{name} <b>{percent(p)}</b>", 0, i - 0.34, 14, color=INK[mode]["text"]) for i, (name, p) in enumerate(top)
     ]
-    bars = shares([100 * p for _, p in top], 0.28, "%{x:.1f} %", mode)
+    bars = shares([100 * p for _, p in top], 0.28, "%{x:.2f} %", mode)
     title = title or say("Top 5 of the model's classes")
     return figure([bars], title, mode, 60 + 46 * len(top), annotations=said, **rows(len(top)))
 

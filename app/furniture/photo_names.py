@@ -1,0 +1,46 @@
+"""What photos are called: in the menus that choose one, in links, and by ImageNet."""
+
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from app import texts
+from app.state import session
+from vitcore.translation import say, speaking
+
+
+def menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+    """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
+    from app.furniture import controls
+
+    every = [called(lang, ids) for lang in texts.LANGUAGES]
+    return controls.named(label, called(texts.language(), ids), key, every, **more)
+
+
+def in_links(ids: list[str]) -> dict[str, str]:
+    """A photo's id by its title in the visitor's language: a link that is copied holds the id, the same in every language."""
+    return {title: one for one, title in called(texts.language(), ids).items()}
+
+
+def called(lang: str, ids: list[str]) -> dict[str, str]:
+    """What a person reads of these photos in a language."""
+    own = {session.UPLOAD: texts.prose("common", lang)["your photo"]}
+    titles = own | {row["id"]: row["title"] for row in tiles(lang)}
+    return {one: titles.get(one, one) for one in ids}
+
+
+@lru_cache(maxsize=len(texts.LANGUAGES))
+def tiles(lang: str) -> list[dict[str, str]]:
+    with speaking(texts.table(lang)):
+        return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in session.samples()]
+
+
+def by_imagenet(labels: list[str]) -> None:
+    """Below answers: that one of them is what the gallery calls otherwise."""
+    from vitcore.report.called import by_imagenet as told_of
+
+    row = next((row for row in session.samples() if row["id"] == st.session_state.get("photo")), {})
+    place = st.empty()  # there for every photo: controls below it that moved up would drop out of the address
+    if told := told_of(row, labels):
+        place.caption(told)
