@@ -263,7 +263,8 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     best, order = int(rec.logits.argmax()), patches.shuffled(rec.grid.patches, 0)
     mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_place(shipped, rec.seen.pixels)
-    before, after, alone = (f"{probabilities(logits)[best]:.1%}" for logits in (rec.logits, mixed, bare))
+    shares = [probabilities(logits)[best] for logits in (rec.logits, mixed, bare)]
+    before, after, alone = (f"{share:.1%}" if share >= 0.0005 else "< 0.1%" for share in shares)
     app = App("patches", shuffle="true", patch="40").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said and f"it is {alone}" in said
