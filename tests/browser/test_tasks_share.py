@@ -100,7 +100,7 @@ def test_where_two_methods_differ_most(visit, vit, rec):
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout"))
-    page.get_by_role("button", name=re.compile(rf"^{second} [\d.]+%$")).click()
+    page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+%$")).click()
     expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
     expect(page.get_by_text("They differ most at")).to_have_text(

@@ -27,7 +27,7 @@ else:
             controls.not_defined(one, text["what"])
 if st.session_state.get("picture", "rollout") not in shown:
     st.session_state["picture"] = next(iter(shown))
-st.markdown("&emsp;".join(f"**{key}**: {controls.verbatim(name)}" for key, name in zip("AB", two.names, strict=True)))
+st.markdown("&emsp;".join(f"**{key}** {controls.verbatim(name)}" for key, name in zip("AB", two.names, strict=True)))
 take.numbers(two)
 picture = controls.choice(text, "picture", list(shown), width="stretch")
 shown[picture](two, two.comparison)
