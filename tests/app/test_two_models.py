@@ -44,7 +44,7 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
     assert any(f"Rank correlation over 256 places: {shown[0]}." in said for said in app.sentences("markdown"))
     called = [
-        said for said in app.sentences("markdown") if said.startswith("**A**: Inside ViT Ti/8 · 128 px&emsp;**B**: ")
+        said for said in app.sentences("markdown") if said.startswith("**A** Inside ViT Ti/8 · 128 px&emsp;**B** ")
     ]
     assert len(called) == 1 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
     assert any("Patch by patch" in said for said in app.sentences("caption"))
