@@ -96,8 +96,8 @@ def resize(page: Page, width: int, height: int) -> Page:
 
 
 def in_both(page: Page) -> Iterator[str]:
-    """The page in light, then, with the screen, in dark, as a page that is open follows it."""
-    for theme in ("light", "dark"):
+    """The page as it is, light or dark, then in the other, as a page that is open follows its screen."""
+    for theme in sorted(("light", "dark"), key=lambda theme: theme != page.evaluate("document.documentElement.dataset.mode")):
         page.emulate_media(color_scheme=theme)
         page.wait_for_function("theme => document.documentElement.dataset.mode === theme", arg=theme)
         at_rest(page)
@@ -123,7 +123,7 @@ def serious(
 ) -> list[tuple[str, str, str]]:
     """axe-core's serious and critical violations, and those of the rules `also`: rule, selector, element.
 
-    In dark, to which `in_both` comes after light, only the rules of COLOURS are asked: the page is otherwise as it was.
+    In dark only the rules of COLOURS are asked: with `in_both` the page is, or was, the same in light.
     """
     if not page.evaluate("'axe' in window"):  # once a page: to read it takes as long as to run it
         page.evaluate(Axe().axe_script)
