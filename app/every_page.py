@@ -52,6 +52,7 @@ def draw() -> None:
             lecture.bar(around, page, list(pages.values()), row.looks)
             if not lecture.on():
                 copy_link.share(row.slug)
+                lecture.enter(around)
         lecture.keys(around, row.slug)
         if row.looks:
             missing.photo(controls.uploader)

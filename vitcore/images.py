@@ -18,7 +18,7 @@ from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from vitcore.errors import first_line
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
@@ -286,14 +286,15 @@ def seen_part(photo: Image.Image, crop: Crop) -> str:
     left, top, right, bottom = crop.box
     across, down = round(right - left), round(bottom - top)
     part = "all" if (across, down) == photo.size else "middle"
-    facts = {"wide": wide, "high": high, "across": across, "down": down, "broad": broad, "tall": tall}
+    facts = {"wide": wide, "high": high, "across": across, "down": down, "broad": broad, "tall": tall,
+             "cut": percent(1 - across * down / (wide * high), digits=0)}  # fmt: skip
     told = {
         ("all", True): say("The photo has {wide} × {high} pixels, and the model sees it just so.", **facts),
         ("all", False): say("The photo has {wide} × {high} pixels; the model sees all of it, scaled to {broad} × {tall}.", **facts),
         ("middle", True): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}. "
-                              "What lies outside is cut off.", **facts),
+                              "What lies outside is cut off: {cut} of it.", **facts),
         ("middle", False): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}, scaled to "
-                               "{broad} × {tall}. What lies outside is cut off.", **facts),
+                               "{broad} × {tall}. What lies outside is cut off: {cut} of it.", **facts),
     }[part, (across, down) == (broad, tall)]  # fmt: skip
     squeezed = abs(broad * (bottom - top) / (tall * (right - left)) - 1) > SQUEEZED
     return f"{told} {say('Its proportions are changed.')}" if squeezed else told

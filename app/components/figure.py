@@ -78,13 +78,13 @@ def downloads(
 ) -> None:
     """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for.
 
-    The files are named for what they show (`called`, else `key`) and for the photo and the models that they are `of`.
+    Files are named for what they show (`called`, else `key`) and for the photo and the models that they are `of`; pictures say so.
     """
-    what = (called or key).replace("_", "-")
+    what, told = (called or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(of), note]))
     text, words = texts.prose("common"), texts.table()  # a file is made later, when no visitor's language is known
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
-            _take(text["picture as"], kind, partial(_printed, make, kind, note, words), mime, key, (what, *of))
+            _take(text["picture as"], kind, partial(_printed, make, kind, told, words), mime, key, (what, *of))
         _take(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (what, *of))
         _take(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (what, *of))
 

@@ -24,6 +24,12 @@ def toggle(text: texts.Prose, page: str) -> None:
     dress(on(), controls.theme(), page, key="dress", leaves="lecture", far=_downloads())
 
 
+def enter(text: texts.Prose) -> None:
+    """The same as a button beside the title, where people look for it; its words are for who can't see what it shows."""
+    st.button(text["lecture"], icon=":material/present_to_all:", key="to_lecture", type="tertiary", help=text["lecture"],
+              on_click=st.session_state.update, kwargs={"lecture": True})  # fmt: skip
+
+
 def _downloads() -> dict[str, str]:
     """How much the models of the menu that are not here have to be downloaded, by what menus call them."""
     size = say("{size:.0f} MB download")

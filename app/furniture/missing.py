@@ -11,18 +11,21 @@ from app.state import models, session
 from vitcore.models.cards import CARDS, DEFAULT
 from vitcore.translation import say
 
+ASKED = "photo_missing"  # in the address as long as it is said: a reload, and who is sent the address, are told again
+
 
 def look_for_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) -> None:
     """Note it where the photo that is asked for is none of `ids`, nor called so in some language.
 
     `titles` in every language are made only for a link that names none of `ids`: this runs whenever a page does.
     """
-    wanted = st.session_state.get("photo", st.query_params.get("photo"))
+    wanted = st.session_state.get("photo", st.query_params.get("photo", st.query_params.get(ASKED)))
     if wanted is None or wanted in ids or wanted in titles():
         return
     # neither a link nor a reload carries somebody's upload
     st.session_state["_photo_missing"] = session.samples()[0]["id"]
-    st.session_state["_photo_asked"] = "" if wanted == session.UPLOAD else str(wanted)
+    own = {session.UPLOAD, *(texts.prose("common", lang)["your photo"] for lang in texts.LANGUAGES)}
+    st.session_state["_photo_asked"] = "" if wanted in own else str(wanted)
 
 
 def photo(uploader: Callable[[str], None]) -> None:
@@ -30,8 +33,10 @@ def photo(uploader: Callable[[str], None]) -> None:
     shown = st.session_state.get("_photo_missing")
     if shown is None or st.session_state.get("photo") != shown:
         st.session_state["_photo_missing"] = None
+        st.query_params.pop(ASKED, None)
         return
     text, asked = texts.prose("common"), st.session_state.get("_photo_asked")
+    st.query_params[ASKED] = asked[:60] if asked else session.UPLOAD
     title = next(say(row["title"]) for row in session.samples() if row["id"] == shown)
     said = text["missing photo named"].format(name=texts.verbatim(asked[:60]), photo=title) if asked else ""
     with st.container(border=True, key="missing_photo"):

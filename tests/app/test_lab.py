@@ -194,12 +194,12 @@ def test_the_layer_rollout_begins_at_is_said(first):
     """In the headings, in the words below the build-up and in what its pictures are called; nothing where it begins at 0."""
     app = App("rollout", compare="false")
     said = [*app.fine().sentences("markdown"), *app.component("build_up")["captions"]]
-    assert "## What the class token gathered" in said and not any("from layer 4" in one.lower() for one in said)
+    assert "## What the class token gathered" in said and not any("layers 4" in one.lower() for one in said)
     app.set(first=4).fine()
     said = app.sentences("markdown")
     assert (
-        "## What the class token gathered, from layer 4 on" in said
-        and "## The build-up, layer by layer, from layer 4 on" in said
+        "## What the class token gathered, layers 4–11" in said
+        and "## The build-up, layer by layer, layers 4–11" in said
     )
     assert any("Rollout begins at layer 4 here" in one for one in [*said, *app.sentences("caption")])
     captions = app.component("build_up")["captions"]
@@ -208,7 +208,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert captions[7].startswith(f"From layer 4 to layer 7: {share:.0%} gathered from patches")
     app.set(method="Gradient rollout").fine()
     headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
-    assert headings and all(one.endswith(", from layer 4 on") for one in headings)
+    assert headings and all(one.endswith(", layers 4–11") for one in headings)
     assert "## The build-up, layer by layer" in app.sentences("markdown"), "the plain rollout, from layer 0"
 
 

@@ -97,7 +97,9 @@ def resize(page: Page, width: int, height: int) -> Page:
 
 def in_both(page: Page) -> Iterator[str]:
     """The page as it is, light or dark, then in the other, as a page that is open follows its screen."""
-    for theme in sorted(("light", "dark"), key=lambda theme: theme != page.evaluate("document.documentElement.dataset.mode")):
+    for theme in sorted(
+        ("light", "dark"), key=lambda theme: theme != page.evaluate("document.documentElement.dataset.mode")
+    ):
         page.emulate_media(color_scheme=theme)
         page.wait_for_function("theme => document.documentElement.dataset.mode === theme", arg=theme)
         at_rest(page)

@@ -42,6 +42,12 @@ class Mirror:
     elsewhere: float
 
 
+def corners(cosine: NDArray, grid: Grid) -> tuple[float, float, float]:
+    """The cosines of top left with bottom right and of top right with bottom left, and the mean over all pairs of positions."""
+    n, last = len(cosine), grid.cols - 1
+    return float(cosine[0, -1]), float(cosine[last, n - 1 - last]), float((cosine.sum() - n) / (n * (n - 1)))
+
+
 def mirrors(cosine: NDArray, grid: Grid) -> list[Mirror]:
     """The mirror patterns there are, of positions at least half the picture from their image: the clearest first."""
     row, col = np.divmod(np.arange(grid.patches), grid.cols)

@@ -4,7 +4,7 @@ The handout is one HTML file as `handout.py` makes them: pictures embedded, word
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ def figures_of(
             mask, photo, grid, say("Attention rollout"), most, mode, about=name
         )
     recs = [side.rec for side in comparison.looks]
-    px = [rec.distance_px for rec in recs]
-    drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode), strict=True)
+    px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
+    drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
     drawn["difference"] = figures.relevance(
         comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
         say("percentage points"), signed=True, mode=mode,
@@ -59,14 +59,20 @@ def figures_of(
     return drawn
 
 
-def distances(px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop") -> list[go.Figure]:
-    """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees."""
+def distances(
+    px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop",
+    shares: Sequence[NDArray | None] = (None, None),
+) -> list[go.Figure]:  # fmt: skip
+    """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees.
+
+    With `shares` (L, H), which each head gives to tokens that are not patches, those that give half or more are hollow.
+    """
     wide = [vit.grid.image_px[1] for vit in vits]
     even = [uniform_distance_px(vit.grid) for vit in vits]
     reach = max(max(float(one.max()), flat) / side for one, flat, side in zip(px, even, wide, strict=True))
     return [
-        figures.distance(one, vit.grid, flat, cls, mode=mode, most_px=reach * side)
-        for one, vit, flat, side in zip(px, vits, even, wide, strict=True)
+        figures.distance(one, vit.grid, flat, cls, mode=mode, most_px=reach * side, share=share)
+        for one, vit, flat, side, share in zip(px, vits, even, wide, shares, strict=True)
     ]
 
 
@@ -115,7 +121,7 @@ def of_tokens(comparison: Comparison, names: Names = A_AND_B) -> str:
              "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
     return say(
         "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
-        "{j} of {second}; lowest, {least}, in layers {k} and {m}.",
+        "{j} of {second}; lowest, {least}, in layer {k} of {first} and layer {m} of {second}.",
         **facts,
     )
 

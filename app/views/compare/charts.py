@@ -28,7 +28,7 @@ def distance(pair: Pair, comparison: Comparison) -> None:
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec in pair.recs]
     st.markdown(controls.verbatim(compare.of_distances(px, pair.vits)))
-    drawn = compare.distances(px, pair.vits, pair.mode, cls)
+    drawn = compare.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec in pair.recs])
     for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
         with place:
             arrays: Any = {f"distance_px_{key}": array}
@@ -46,6 +46,7 @@ def distance(pair: Pair, comparison: Comparison) -> None:
 def tokens(pair: Pair, comparison: Comparison) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
     from vitcore import figures
+    from vitcore.forward.outliers import outliers_of
     from vitcore.report import compare
 
     text = pair.text
@@ -56,6 +57,12 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
                cka=comparison.cka)  # fmt: skip
     with right:
         st.markdown(controls.verbatim(compare.of_tokens(comparison)))
+        for letter, rec in zip("AB", pair.recs, strict=True):
+            found = outliers_of(rec)
+            if len(found.patches):
+                st.markdown(
+                    text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
+                )
         st.caption(compare.on(comparison.cka_grid))
         rows = comparison.block_by_block
         st.dataframe(

@@ -26,6 +26,9 @@ def paint(drawn: dict) -> None:
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     for label, share in drawn["answer"]:
         st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share, "%")))
+    patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
+    row, col = divmod(patch, drawn["cols"])
+    st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=f"{drawn['values'][patch]:.2g}"))
     photo_names.by_imagenet([label for label, _ in drawn["answer"]])
     model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))

@@ -16,7 +16,7 @@ text = texts.prose("positions")
 st.markdown(text["intro"])
 vit, photo, rec = controls.current()
 model_card.taught(vit)
-if vit.card.interpolated or vit.card.teacher:
+if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     st.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
@@ -49,6 +49,13 @@ with right:
     for mirror in mirrors:
         said = text[f"mirror {mirror.way}"]
         st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
+    down, up, mean = places.corners(cosine, grid)
+    alike = min(down, up) - mean > places.MIRROR
+    st.markdown(
+        text["corners like" if alike else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
+    )
+    if mirrors or alike:
+        st.caption(text["mirror why"])
     st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
               help=text["correlation help"])  # fmt: skip
 with left:
@@ -64,7 +71,7 @@ with left:
         noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=f"{places.correlation_with_distance(noise, grid):.2f}")
         plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
-        explain(text["untrained how"])
+        explain(text["untrained how interpolated" if by_hand else "untrained how"])
 
 st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])

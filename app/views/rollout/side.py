@@ -79,8 +79,7 @@ def side(
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
         _draw(a, done, prefix)
-        if not method.asks_class:
-            _most(a, done)
+        _most(a, done)
     with unusual:
         settings.otherwise(text, prefix, values, called)
     with below:
@@ -90,10 +89,12 @@ def side(
 
 def _most(a: Asked, side: Side) -> None:
     """Which patch gave most, and a way to where it looks itself; to where the asked patch looks, if one is asked."""
-    patch = int(side.shown.argmax())
+    patch = int(abs(side.shown).argmax())
     row, col = a.rec.grid.row_col(patch)
-    share = f"{side.shown.flat[patch]:.3g}"
-    st.markdown(a.text["most"].format(patch=patch, row=row, col=col, share=share))
+    said = a.text["stands out" if side.method.asks_class else "most"]
+    st.markdown(said.format(patch=patch, row=row, col=col, share=f"{side.shown.flat[patch]:.3g}", unit=side.unit))
+    if side.method.asks_class:
+        return
     there = patch if a.query is None else a.query
     st.page_link("views/attention/page.py", label=a.text["to explorer"].format(patch=there), icon=":material/arrow_forward:",
                  query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
