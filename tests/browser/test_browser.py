@@ -282,7 +282,11 @@ def test_a_nonsense_address_shows_the_page_it_names(visit):
     page = at_rest(visit("rollout?photo=nobody&cls=&query=1e400&first=-7&fusion=sum&ask=true&style=%00"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Rollout lab")
     expect(number(page, "Patch")).to_have_value("136")
-    expect(page).not_to_have_url(re.compile("1e400|nobody|cls|sum|first"))
+    expect(page).not_to_have_url(re.compile("1e400|photo=nobody|cls|sum|first"))
+    at_rest(page).reload()  # what is missing is said again, and to whom the address is sent
+    expect(page.get_by_text("No photo here is called nobody.")).to_be_visible()
+    at_rest(page).get_by_role("button", name="Go on without it").click()
+    expect(page).not_to_have_url(re.compile("nobody"))
 
 
 def test_a_model_that_cannot_be_had(visit):
