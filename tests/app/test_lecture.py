@@ -47,6 +47,13 @@ def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     assert app.controls["lecture"].proto.query_param_key == "lecture"
 
 
+def test_it_begins_at_a_button_beside_the_title():
+    app = App("patches").fine()
+    next(button for button in app.at.button if button.key == "to_lecture").click()
+    app.run().fine()
+    assert dressed(app)["lecture"] and "to_lecture" not in {button.key for button in app.at.button}
+
+
 def test_notes_are_for_the_presenter():
     notes = texts.prose("overview", "en")["notes"]
     app = App("overview").fine()

@@ -12,6 +12,7 @@ from app.state import session
 from app.state.beside import second
 from app.views.compare import ready_pairs, take
 from vitcore.forward.compare import compare, look
+from vitcore.forward.outliers import outliers_of
 from vitcore.images import open_photo
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT
@@ -60,6 +61,13 @@ def test_every_picture_of_both_with_its_number(expected):
     app.set(picture="attention").fine().set(both_layer=3, both_head="1").fine()
     one = session.recording(zoo.load(), open_photo(PHOTO)).head_maps(3)[1]
     np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
+
+
+def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
+    said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
+    found = outliers_of(session.recording(zoo.load(), open_photo(session.SAMPLES / "cat.jpg")))
+    told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
+    assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
 
 def test_another_input_is_resampled_and_said():

@@ -16,7 +16,7 @@ import vitcore
 from vitcore.forward.compare import attention, beside, compare, look, look_again, shown
 from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
-from vitcore.report.compare import of_distances
+from vitcore.report.compare import distances, of_distances
 from vitcore.shell.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -194,3 +194,13 @@ def test_which_of_two_models_reaches_farther_in_which_layers(one, two, said, mak
     px = [np.array(one, float)[:, None] * [0.9, 1.1], np.array(two, float)[:, None] * [1.8, 2.2]]
     told = of_distances(px, vits, ("A", "B"))
     assert told.endswith(said)
+
+
+def test_heads_that_look_at_no_patches_are_hollow_in_both(make_vit):
+    vits, px = (make_vit(), make_vit(seed=1)), [np.full((3, 3), 9.0)] * 2
+    shares = [np.zeros((3, 3)), np.eye(3) * 0.6]
+    hollow = [
+        sum(np.isfinite(trace.y).sum() for trace in fig.data if "open" in str(trace.marker.symbol))
+        for fig in distances(px, vits, shares=shares)
+    ]
+    assert hollow == [0, 3]

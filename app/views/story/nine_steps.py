@@ -48,7 +48,8 @@ def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:
 def show(scene: Scene, number: int) -> None:
     """A step: its words, equation and question on the left, its picture on the right."""
     step = STEPS[number - 1]
-    left, right = st.columns([2, 3], gap="large")
+    with st.container(key="a_step"):
+        left, right = st.columns([2, 3], gap="large")
     with left:
         st.header(f"{number} · {scene.text[f'{step.key} name']}", anchor=False)
         st.markdown(scene.say(step.words(scene) or step.key))

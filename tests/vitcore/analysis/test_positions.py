@@ -5,7 +5,7 @@ import pytest
 import scipy.ndimage
 import torch
 
-from vitcore.analysis.positions import correlation_with_distance, same_place, similarity, tiles
+from vitcore.analysis.positions import corners, correlation_with_distance, same_place, similarity, tiles
 from vitcore.grid import Grid
 from vitcore.models import zoo
 
@@ -70,6 +70,13 @@ def test_tiles_are_in_reading_order():
 
 
 # Correlation with distance
+
+
+def test_opposite_corners_by_hand():
+    cosine = np.eye(6)  # of 2 rows of 3: patches 0 and 5 are opposite corners, 2 and 3 the other two
+    for one, two, value in ((0, 5, 0.75), (2, 3, 0.5)):
+        cosine[one, two] = cosine[two, one] = value
+    assert corners(cosine, Grid(2, 3, 8)) == (0.75, 0.5, pytest.approx(2 * 1.25 / 30))
 
 
 @pytest.mark.parametrize("grid", [Grid(6, 6, 16), Grid(3, 8, 16), Grid(5, 4, 8, patch_w_px=20)], ids=str)
