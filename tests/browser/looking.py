@@ -152,8 +152,9 @@ def canvas(page: Page) -> Locator:
 
 
 def drawn(page: Page) -> np.ndarray:
-    """That picture's pixels."""
-    address = canvas(page).evaluate("c => c.toDataURL('image/png')")
+    """That picture's pixels, once it is there: the script that draws it may come after everything else is at rest."""
+    canvas(page).wait_for()
+    address = canvas(at_rest(page)).evaluate("c => c.toDataURL('image/png')")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
 
 
