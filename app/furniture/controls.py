@@ -71,7 +71,7 @@ def _photo_picker() -> None:
     )
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
-    chosen = photo_names.menu(text["photo"], ids, "photo", help=text["photo help"])
+    chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
         photos(chosen, key="gallery")
@@ -280,6 +280,12 @@ def named(label: str, names: dict[str, str], key: str, others: list[dict[str, st
             respell(key, meant[0], names[meant[0]])
     shown = _as_wide(more) | {"format_func": lambda name: names.get(name, name)}
     return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
+
+
+def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+    """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
+    every = [photo_names.called(lang, ids) for lang in texts.LANGUAGES]
+    return named(label, photo_names.called(texts.language(), ids), key, every, **more)
 
 
 def _as_wide(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,21 +1,12 @@
 """What photos are called: in the menus that choose one, in links, and by ImageNet."""
 
 from functools import lru_cache
-from typing import Any
 
 import streamlit as st
 
 from app import texts
 from app.state import session
 from vitcore.translation import say, speaking
-
-
-def menu(label: str, ids: list[str], key: str, **more: Any) -> str:
-    """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
-    from app.furniture import controls
-
-    every = [called(lang, ids) for lang in texts.LANGUAGES]
-    return controls.named(label, called(texts.language(), ids), key, every, **more)
 
 
 def in_links(ids: list[str]) -> dict[str, str]:

@@ -44,9 +44,9 @@ with small:
     one = controls.slider(text["component"], "component", 1, count, 1)
     number = in_words.numbers(components.variance, one)
     plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
-    told = [text["one first" if one == 1 else "one"].format(**number)]
-    told += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
-    st.markdown(text.joined(told))
+    about = [text["one first" if one == 1 else "one"].format(**number)]
+    about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
+    st.markdown(text.joined(about))
 with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True, looks=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, photo_names
+from app.furniture import controls
 from app.state import runs
 from app.views.learn import screen
 
@@ -22,7 +22,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     except runs.RunError as error:
         st.error(controls.verbatim(str(error)[0].upper() + str(error)[1:]), icon=":material/broken_image:")
         st.stop()
-    photo = photo_names.menu(text["scene"], list(film.names), "scene", width=220)
+    photo = controls.photo_menu(text["scene"], list(film.names), "scene", width=220)
 if film.task in ("layers", "classify", "masked", "distil", "filmed"):
     st.markdown(text[f"task {film.task}"])
 screen.card(name, film, text)
