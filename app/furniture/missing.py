@@ -25,7 +25,7 @@ def look_for_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) 
     # neither a link nor a reload carries somebody's upload
     st.session_state["_photo_missing"] = session.samples()[0]["id"]
     own = {session.UPLOAD, *(texts.prose("common", lang)["your photo"] for lang in texts.LANGUAGES)}
-    st.session_state["_photo_asked"] = "" if wanted in own else str(wanted)
+    st.session_state["_photo_asked"] = "" if wanted in own else str(wanted)[:60]
 
 
 def photo(uploader: Callable[[str], None]) -> None:
@@ -36,9 +36,9 @@ def photo(uploader: Callable[[str], None]) -> None:
         st.query_params.pop(ASKED, None)
         return
     text, asked = texts.prose("common"), st.session_state.get("_photo_asked")
-    st.query_params[ASKED] = asked[:60] if asked else session.UPLOAD
+    st.query_params[ASKED] = asked or session.UPLOAD
     title = next(say(row["title"]) for row in session.samples() if row["id"] == shown)
-    said = text["missing photo named"].format(name=texts.verbatim(asked[:60]), photo=title) if asked else ""
+    said = text["missing photo named"].format(name=texts.verbatim(asked), photo=title) if asked else ""
     with st.container(border=True, key="missing_photo"):
         st.markdown(f":material/hide_image: {said or text['missing photo'].format(photo=title)}")
         uploader("missing_file")

@@ -200,9 +200,8 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
         panel = App("train", run="mine").fine()
-        assert [button.label for button in panel.at.button if button.key != "to_lecture"] == [] and runs.watch(
-            "mine"
-        ).seconds_left is None
+        assert [button.label for button in panel.at.button if button.key != "to_lecture"] == []
+        assert runs.watch("mine").seconds_left is None
         processes.stop("mine")
         assert killed == []
     assert runs.watch("mine").state == "finished" and runs.watch("mine").steps == 70

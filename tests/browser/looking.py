@@ -163,6 +163,6 @@ def changed(page: Page, before: np.ndarray) -> np.ndarray:
     for _ in range(LONG_MS // 100):
         now = drawn(page)
         if now.shape != before.shape or not np.array_equal(now, before):
-            return drawn(at_rest(page))
+            return now
         page.wait_for_timeout(100)
     raise AssertionError("the picture did not change")

@@ -32,9 +32,8 @@ SQUEEZED = """() => document.querySelectorAll('[data-testid=stBidiComponentIsola
 })"""
 
 
-# What moved without a touch (the browser's layout shift entries), from the moment the page is asked for.
 def shifted(page) -> float:
-    """The layout shift since the last time this was asked."""
+    """What moved without a touch since this, or the page, was asked for last (the browser's layout shift entries)."""
     at_rest(page)
     return page.evaluate("() => { const sum = window.shift; window.shift = 0; return sum }")
 

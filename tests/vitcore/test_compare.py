@@ -192,7 +192,7 @@ def test_which_of_two_models_reaches_farther_in_which_layers(one, two, said, mak
     """Worked out by hand; shares of the width, so that inputs of two sizes can be compared."""
     vits = tuple(make_vit(depth=len(px), img_size=side) for px, side in ((one, 32), (two, 64)))
     px = [np.array(one, float)[:, None] * [0.9, 1.1], np.array(two, float)[:, None] * [1.8, 2.2]]
-    told = of_distances(px, vits, ("A", "B"))
+    told = of_distances(px, vits)
     assert told.endswith(said)
 
 

@@ -90,7 +90,7 @@ def on(grid: Any) -> str:
     return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
-def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, names: Names = A_AND_B) -> str:
+def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) -> str:
     """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
     place = int(np.abs(difference).argmax())
     most = float(difference.flat[place])
@@ -99,7 +99,7 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, na
     row, col = divmod(place, difference.shape[1])
     told = say(
         "They differ most in row {row}, column {col}: there {who} has {points} percentage points more.",
-        row=row, col=col, who=names[most < 0], points=f"{abs(most):.2f}",
+        row=row, col=col, who=A_AND_B[most < 0], points=f"{abs(most):.2f}",
     )  # fmt: skip
     if alike != alike:
         return told
@@ -108,7 +108,7 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float, na
     )
 
 
-def of_tokens(comparison: Comparison, names: Names = A_AND_B) -> str:
+def of_tokens(comparison: Comparison) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
     pairs = [pair for pair in comparison.block_by_block if pair[2] == pair[2]]
     if not pairs:
@@ -117,7 +117,7 @@ def of_tokens(comparison: Comparison, names: Names = A_AND_B) -> str:
     mean = float(np.mean([value for *_, value in pairs]))
     if most[2] - least[2] < 0.005:
         return say("Linear CKA of the tokens at the same depth is {mean} in every layer.", mean=f"{mean:.2f}")
-    facts = {"mean": f"{mean:.2f}", "first": names[0], "second": names[1], "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}",
+    facts = {"mean": f"{mean:.2f}", "first": A_AND_B[0], "second": A_AND_B[1], "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}",
              "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
     return say(
         "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
@@ -126,21 +126,28 @@ def of_tokens(comparison: Comparison, names: Names = A_AND_B) -> str:
     )
 
 
-def of_answers(comparison: Comparison, names: Names = A_AND_B) -> str:
+def of_answers(comparison: Comparison) -> str:
     """Whether both give the same answer."""
     tops = [side.rec.top(1) for side in comparison.looks]
-    return told_answers(comparison.answers, tops, names)
+    return told_answers(comparison.answers, tops)
 
 
-def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Names = A_AND_B) -> str:
+def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
     """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
     if agreement is None:
-        mute = [name for name, top in zip(names, tops, strict=True) if not top]
+        mute = [name for name, top in zip(A_AND_B, tops, strict=True) if not top]
         if mute:
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
         return say("The two models don't tell the same classes apart, so their answers can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": percent(p, "%"), "q": percent(q, "%"), "first": names[0], "second": names[1]}
+    facts = {
+        "one": one,
+        "two": two,
+        "p": percent(p, "%"),
+        "q": percent(q, "%"),
+        "first": A_AND_B[0],
+        "second": A_AND_B[1],
+    }
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1
@@ -152,7 +159,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]], names: Nam
     )  # fmt: skip
 
 
-def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names = A_AND_B) -> str:
+def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
     """How far heads look, as shares of the width that each model sees, in the first layer and over all."""
     share = [one / vit.grid.image_px[1] for one, vit in zip(px, vits, strict=True)]
     facts = {
@@ -163,20 +170,20 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit], names: Names = A_AND_
     told = say(
         "In layer 0 the nearest head of {first} reads {near0} % of the picture's width and its farthest {far0} %; those of "
         "{second} read {near1} and {far1} %. Averaged over all heads and layers it is {mean0} and {mean1} %.",
-        first=names[0], second=names[1], **facts,
+        first=A_AND_B[0], second=A_AND_B[1], **facts,
     )  # fmt: skip
-    return f"{told} {_layer_by_layer([one.mean(1) for one in share], names)}"
+    return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
 
 
-def _layer_by_layer(means: list[NDArray], names: Names) -> str:
+def _layer_by_layer(means: list[NDArray]) -> str:
     """In which layers which model reaches farther, from the mean share of the width in each layer of both."""
     few, many = sorted(len(one) for one in means)
     deeper = int(len(means[1]) > len(means[0]))
     other = means[1 - deeper][[same_depth(block, many, few) for block in range(many)]]
     lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
     places = [np.flatnonzero(lead > ALIKE).tolist(), np.flatnonzero(lead < -ALIKE).tolist()]
-    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=names[deeper])
-    facts = {"how": how, "first": names[0], "second": names[1], "here": _ranges(places[0]), "there": _ranges(places[1]),
+    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=A_AND_B[deeper])
+    facts = {"how": how, "first": A_AND_B[0], "second": A_AND_B[1], "here": _ranges(places[0]), "there": _ranges(places[1]),
              "one": len(places[0]), "two": len(places[1])}  # fmt: skip
     if places[0] and places[1]:
         return say("By the mean of a layer's heads{how}, {first} reaches farther in {one:layer|layers} {here}, {second} in "
@@ -185,7 +192,7 @@ def _layer_by_layer(means: list[NDArray], names: Names) -> str:
         return say("By the mean of a layer's heads{how}, both reach equally far in every layer.", **facts)
     side = int(not places[0])
     return say("By the mean of a layer's heads{how}, {who} reaches farther in {count:layer|layers} {where}, the other in none.",
-               how=how, who=names[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
+               how=how, who=A_AND_B[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -10,7 +10,7 @@ from app.components import address
 from app.components.figure import explain, figure
 from app.components.picture.picture import picture
 from app.furniture import controls, photo_names
-from app.state import session
+from app.state import insights, session
 from app.views.compare.pair import Pair, sides
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ def distance(pair: Pair, comparison: Comparison) -> None:
 def tokens(pair: Pair, comparison: Comparison) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
     from vitcore import figures
-    from vitcore.forward.outliers import outliers_of
     from vitcore.report import compare
 
     text = pair.text
@@ -57,8 +56,8 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
                cka=comparison.cka)  # fmt: skip
     with right:
         st.markdown(controls.verbatim(compare.of_tokens(comparison)))
-        for letter, rec in zip("AB", pair.recs, strict=True):
-            found = outliers_of(rec)
+        for letter, vit, rec in zip("AB", pair.vits, pair.recs, strict=True):
+            found = insights.outliers(vit.name, pair.photo.key, rec)
             if len(found.patches):
                 st.markdown(
                     text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))

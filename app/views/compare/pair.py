@@ -48,7 +48,7 @@ class Pair:
 def _called(vit: Vit) -> str:
     """A model by its name, and how it was varied."""
     base, _, how = vit.name.partition("~")
-    return f"{vit.card.called or base} {how.partition('.')[0]}"
+    return f"{vit.card.called or base} {how.partition('.')[0]}".strip()
 
 
 def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:

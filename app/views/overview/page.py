@@ -28,7 +28,7 @@ def paint(drawn: dict) -> None:
         st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share, "%")))
     patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
     row, col = divmod(patch, drawn["cols"])
-    st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=f"{drawn['values'][patch]:.2g}"))
+    st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=f"{drawn['values'][patch]:.3g}"))
     photo_names.by_imagenet([label for label, _ in drawn["answer"]])
     model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))

@@ -51,9 +51,14 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
             st.caption(text[_why(answers)])
 
 
+def slot_of(order: NDArray | None, patch: int) -> int:
+    """Where a patch stands in an order, of which slot i shows patch `order[i]`; without one, where it is."""
+    return patch if order is None else int((order == patch).argmax())
+
+
 def now(order: NDArray, patch: int, grid: Grid, text: Prose) -> str:
-    """Where a patch is now: slot i shows patch `order[i]`."""
-    slot = int((order == patch).argmax())
+    """Where a patch is now."""
+    slot = slot_of(order, patch)
     row, col = grid.row_col(slot)
     return text["now there" if slot == patch else "now at"].format(
         patch=patch, slot=slot, row=row, col=col, place=grid.prefix + slot, before=grid.prefix + patch

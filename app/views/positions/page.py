@@ -50,11 +50,11 @@ with right:
         said = text[f"mirror {mirror.way}"]
         st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
     down, up, mean = places.corners(cosine, grid)
-    alike = min(down, up) - mean > places.MIRROR
+    like = min(down, up) - mean > places.MIRROR
     st.markdown(
-        text["corners like" if alike else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
+        text["corners like" if like else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
     )
-    if mirrors or alike:
+    if mirrors or like:
         st.caption(text["mirror why"])
     st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
               help=text["correlation help"])  # fmt: skip

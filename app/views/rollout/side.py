@@ -88,7 +88,7 @@ def side(
 
 
 def _most(a: Asked, side: Side) -> None:
-    """Which patch gave most, and a way to where it looks itself; to where the asked patch looks, if one is asked."""
+    """Which patch gave most or stands out most; of what follows attention, a way to where it, or the asked patch, looks itself."""
     patch = int(abs(side.shown).argmax())
     row, col = a.rec.grid.row_col(patch)
     said = a.text["stands out" if side.method.asks_class else "most"]
