@@ -15,10 +15,28 @@ from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from streamlit.delta_generator import DeltaGenerator
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
 ROOM = 0.52  # of a screen's height, below a page's title, words and controls
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
+
+
+def aside(*said: str, key: str = "aside") -> DeltaGenerator:
+    """What is said before a page's picture, and what else is put there; where a screen is short, it stands below the picture.
+
+    A phone and a lecture show the title, the controls and `lead`, then this, then the rest; this is not shown before the page
+    is complete: `lecture.css`.
+    """
+    place = st.container(key=key)
+    for one in said:
+        place.markdown(one)
+    return place
+
+
+def lead() -> DeltaGenerator:
+    """Where a page's picture is drawn, above what is said before it (`aside`) where a screen is short."""
+    return st.container(key="lead")
 
 
 def figure(

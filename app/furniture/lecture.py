@@ -98,7 +98,7 @@ def _choose_model() -> None:
 
 
 def keys(text: texts.Prose, page: str) -> None:
-    """Which keys there are, below the title of the page on which a lecture begins."""
+    """Which keys there are, on the page on which a lecture begins."""
     begins = (
         st.session_state.setdefault("_lecture_begins", page) if on() else st.session_state.pop("_lecture_begins", None)
     )

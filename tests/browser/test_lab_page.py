@@ -136,6 +136,7 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
     boxes = [picture(page, key).bounding_box() for key in ("gathered", "b_gathered", "differ")]
     assert [box["x"] for box in boxes] == [boxes[0]["x"]] * 3 and all(box["width"] > 300 for box in boxes)
     assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+    assert boxes[0]["y"] < 844, "the picture before the words about it"
     assert too_wide(page) <= 1
     wide = at_rest(visit("rollout"))
     one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))

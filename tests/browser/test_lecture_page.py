@@ -64,7 +64,8 @@ def test_a_link_opens_a_lecture_with_full_contrast(visit, theme, paper, ink):
 
 def test_the_whole_picture_is_on_the_screen(visit):
     page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
-    assert canvas(page).bounding_box()["height"] < 1080
+    box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
+    assert box["y"] + box["height"] < 1080 < words["y"], "title, picture, then what is said of it"
 
 
 def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):

@@ -1,5 +1,5 @@
-// Light or dark and lecture mode, as attributes of the page that lecture.css dresses; Escape leaves it, Page Up and Down turn the
-// page. Tells Python the size of type and phone.
+// Light or dark, lecture mode and the page, as attributes of the document that lecture.css dresses; Escape leaves the lecture, Page Up
+// and Down turn the page. Tells Python the size of type and phone.
 
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
@@ -29,8 +29,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const another = page !== undefined && page !== data.page
   if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  if (page !== data.page) arrives()
   ;({ page, lecture, far } = data)
-  root.dataset.mode = data.mode
+  Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   s.measure = () => {
     const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
@@ -55,6 +56,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.delete(parentElement)
     root.removeAttribute("data-lecture")
   }
+}
+
+// Whether the page comes in for the first time: what stands below something that is not there yet is shown after it.
+function arrives() {
+  const app = document.querySelector("[data-testid=stApp]")
+  const runs = () => !["notRunning", undefined].includes(app?.dataset.testScriptState)
+  if (!runs()) return
+  root.dataset.arriving = ""
+  const state = new MutationObserver(() => {
+    if (runs()) return
+    state.disconnect()
+    delete root.dataset.arriving
+  })
+  state.observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] })
 }
 
 // Whether the page is being scrolled down: the bar of a lecture gives way.

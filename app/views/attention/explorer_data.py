@@ -12,7 +12,7 @@ from app import texts
 from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
-from app.components.figure import downloads, explain
+from app.components.figure import downloads, explain, lead
 from app.components.lecture.lecture import wide
 from app.furniture import controls, outliers
 from app.state import insights, models, session
@@ -49,7 +49,8 @@ def explore(model: str, text: texts.Prose) -> None:
     rec = session.recording(vit, photo, state["block"])
     state["key"] = insights.key_of(rec, state["mask"])
     rec = insights.masked(vit, rec) if state["mask"] else rec
-    explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
+    with lead():
+        explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
     _take(vit, photo, rec, state, text)
     st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None

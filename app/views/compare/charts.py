@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.components import address
-from app.components.figure import explain, figure
+from app.components.figure import explain, figure, lead
 from app.components.picture.picture import picture
 from app.furniture import controls, photo_names
 from app.state import insights, session
@@ -49,7 +49,7 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
     from vitcore.report import compare
 
     text = pair.text
-    left, right = st.columns([3, 2], gap="large")
+    left, right = lead().columns([3, 2], gap="large")
     with left:
         fig = figures.cka(comparison.cka, pair.names, pair.mode)
         figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], of=pair.of("a", "b"),

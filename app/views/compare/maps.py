@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.components import address
-from app.components.figure import downloads, explain
+from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
 from app.furniture import controls
 from app.state.beside import comparisons
@@ -84,7 +84,7 @@ def _shown(
     from vitcore.report import compare
 
     text = pair.text
-    st.caption(compare.on(comparison.grid))
+    aside(key="aside_grid").caption(compare.on(comparison.grid))
     most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
     more = text["or more"] if most < max(one.max() for one in maps.both) else ""
     under = address(comparisons.photograph(*pair.me, False, comparison), "image/jpeg", "compared")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from app import texts
+from app.components.figure import lead
 from app.furniture import controls
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def _called(vit: Vit) -> str:
 
 def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:
     """Two columns, each with its model's name above: the place, "a" or "b", and the name."""
-    places = st.columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
+    places = lead().columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
     for place, key, name in zip(places, "ab", pair.names, strict=True):
         place.markdown(f"## {key.upper()} · {controls.verbatim(name)}")
         yield place, key, name

@@ -3,19 +3,20 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure
+from app.components.figure import aside, figure, lead
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.distance import findings
 from app.views.distance.averaged import averaged
 
 text = texts.prose("distance")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.session_state["block"], st.session_state["one_head"] = block, head = touched
     st.switch_page("views/attention/page.py", query_params={"block": str(block), "one_head": str(head)})
-model_card.taught(vit)
+with first:
+    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import distance  # noqa: E402
@@ -26,9 +27,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     over = controls.choice(text, "over", ["photo", "samples", "folder"])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
 if vit.structure.axes:
-    st.caption(text["axial"])
+    first.caption(text["axial"])
 if not grid.prefix:
-    st.caption(text["no class"])
+    first.caption(text["no class"])
 files = None
 if over == "folder":
     files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
@@ -46,7 +47,8 @@ else:
 dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
-named = findings.first_layer(dropped, renormalised, cls, grid, text)
+with aside(key="aside_found"):
+    named = findings.first_layer(dropped, renormalised, cls, grid, text)
 fig = figures.distance(
     px,
     grid,
@@ -56,9 +58,10 @@ fig = figures.distance(
     mode,
     share=share if grid.prefix else None,
 )
-figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
-       touched=findings.touch,
-       of=(photo.name if images == 1 else f"{images} photos", vit.called), distance_px=px, prefix_share=share)  # fmt: skip
+with lead():
+    figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
+           touched=findings.touch,
+           of=(photo.name if images == 1 else f"{images} photos", vit.called), distance_px=px, prefix_share=share)  # fmt: skip
 named += findings.further(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 findings.links(named, text)
 st.dataframe(

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, plot
+from app.components.figure import aside, explain, lead, plot
 from app.furniture import controls
 from app.views.experiments import beside, run_of_a_dot, verdict
 from vitcore.experiments import rows
@@ -11,7 +11,7 @@ from vitcore.translation import say
 
 run_of_a_dot.go()
 text = texts.prose("experiments")
-st.markdown(text["intro"])
+aside(text["intro"])
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
 from vitcore.experiments.drawing import chart  # noqa: E402
@@ -35,8 +35,10 @@ results = by_origin[kind]
 if isinstance(results, str):
     st.warning(controls.verbatim(results), icon=":material/history:")
     st.stop()
-verdict.show(chosen, results, text)
-ours, theirs = st.columns([3, 2], gap="large") if chosen.table else (st.container(), st.container())
+with aside(key="aside_verdict"):
+    verdict.show(chosen, results, text)
+place = lead()
+ours, theirs = place.columns([3, 2], gap="large") if chosen.table else (place, st.container())
 with ours:
     measure = chosen.measure
     titles = {name: say(MEASURES[name]) for name in chosen.measures if name != chosen.x_measure}

@@ -4,13 +4,13 @@ import numpy as np
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure
+from app.components.figure import aside, figure, lead
 from app.furniture import controls
 from app.state import features, session
 from app.views.fewshot import findings, photos
 
 text = texts.prose("fewshot")
-st.markdown(text["intro"])
+aside(text["intro"])
 vit = session.vit(lambda done, total: None)
 source = controls.choice(text, "examples", ["pieces", "digits", "own"])
 given = (
@@ -19,7 +19,7 @@ given = (
 if given is not None and source != "own":
     given = photos.some_classes(text, given, source)
     if source == "pieces":
-        st.caption(text["same photo"])
+        aside(key="aside_same").caption(text["same photo"])
 if given is None:
     st.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
@@ -31,7 +31,7 @@ labels, most = np.array(given.labels), given.fewest - 1
 shots = controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
 vectors = {"model": photos.looked_at(vit, given, text), "pixels": features.pixels(given.photos)}
-said, charts = st.container(), st.container()
+said, charts = aside(key="aside_found"), lead()
 beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
 if beside:
     vectors["random"] = photos.looked_at(vit, given, text, trained=False)

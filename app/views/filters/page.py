@@ -5,15 +5,16 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import texts
-from app.components.figure import downloads, explain, figure, plot
+from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.filters import enlarged, in_words
 
 text = texts.prose("filters")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 vit, photo, rec = controls.current()
-model_card.taught(vit)
+with first:
+    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402
@@ -33,11 +34,11 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 subject = text["root"] if rooted else text["subject"]
 tiles, looks = filters.as_picture(components.vectors[:count], scale), []
 half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9))
-st.markdown(text["needed"].format(most=nine, all=most, half=half))
+found = aside(text["needed"].format(most=nine, all=most, half=half), key="aside_found")
 if tiles.shape[-1] == 3:
-    st.markdown(text.fill("looks", count=count, **asdict(filters.kinds(components.vectors[:count]))))
+    found.markdown(text.fill("looks", count=count, **asdict(filters.kinds(components.vectors[:count]))))
     looks = in_words.looks(vit.name, count)
-large, small = st.columns([3, 1], gap="large")
+large, small = lead().columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked

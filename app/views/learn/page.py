@@ -3,12 +3,13 @@
 import streamlit as st
 
 from app import texts
+from app.components.figure import aside, lead
 from app.furniture import controls
 from app.state import runs
 from app.views.learn import screen
 
 text = texts.prose("learn")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 titles = runs.films()
 if not titles:
     st.info(text["none"], icon=":material/movie:")
@@ -24,7 +25,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         st.stop()
     photo = controls.photo_menu(text["scene"], list(film.names), "scene", width=220)
 if film.task in ("layers", "classify", "masked", "distil", "filmed"):
-    st.markdown(text[f"task {film.task}"])
-screen.card(name, film, text)
+    first.markdown(text[f"task {film.task}"])
+with first:
+    screen.card(name, film, text)
 run = runs.watch(name.removeprefix("runs/")) if name.startswith("runs/") else None
-screen.show(name, film.names.index(photo), bool(run and run.live), text)
+with lead():
+    screen.show(name, film.names.index(photo), bool(run and run.live), text)

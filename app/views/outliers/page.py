@@ -3,15 +3,16 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import figure
+from app.components.figure import aside, figure, lead
 from app.furniture import controls, model_card
 from app.state import insights, session
 from app.views.outliers import findings, masking
 
 text = texts.prose("outliers")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
-model_card.taught(vit)
+with first:
+    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402
@@ -20,12 +21,14 @@ from vitcore.forward.block_numbers import prefix_names  # noqa: E402
 mode, names = controls.theme(), prefix_names(vit)
 outliers = insights.outliers(vit.name, photo.key, rec)
 shown = session.shown(vit.name, photo.key, photo, rec)[0]
-findings.first(outliers, rec.grid, text)
-findings.others(outliers, names, text)
+with first:
+    findings.first(outliers, rec.grid, text)
+    findings.others(outliers, names, text)
 block = controls.layer(text["block"], "block", vit, vit.blocks - 1, width=420)
-findings.of_layer(outliers, block, text)
+with aside(key="aside_layer"):
+    findings.of_layer(outliers, block, text)
 
-left, right = st.columns(2, gap="large")
+left, right = lead().columns(2, gap="large")
 with left:
     figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking.WIDE_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, plot
+from app.components.figure import aside, explain, lead, plot
 from app.furniture import controls
 from app.views.paper import findings, model_of_a_dot
 
 text = texts.prose("paper")
-st.markdown(text["intro"])
+aside(text["intro"])
 part = controls.choice(
     text, "part", ["data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves"]
 )
@@ -42,15 +42,17 @@ st.subheader(text[f"title {part}"], anchor=False)
 if part in DRAWN:
     names = {name: charts.named(name) for name in DATASETS[part]}
     dataset = controls.named(text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet"))
-    st.markdown(findings.of(part, dataset, text))
+    aside(findings.of(part, dataset, text), key="aside_found")
     touch = None if part == "art" else model_of_a_dot.keep
-    plot(DRAWN[part](dataset, mode), f"paper_{part}", text[f"alt {part}"], touch)
+    with lead():
+        plot(DRAWN[part](dataset, mode), f"paper_{part}", text[f"alt {part}"], touch)
     explain(text[f"how {part}"], text[f"limits {part}"])
     if part != "art":
         model_of_a_dot.show(text)
 elif part in ALONE:
-    st.markdown(findings.of(part, "", text))
-    plot(ALONE[part](mode), f"paper_{part}", text[f"alt {part}"])
+    aside(findings.of(part, "", text), key="aside_found")
+    with lead():
+        plot(ALONE[part](mode), f"paper_{part}", text[f"alt {part}"])
     explain(text[f"how {part}"], text[f"limits {part}"])
 elif part == "curves":
     for number in ("4", "8", "9", "12", "13"):

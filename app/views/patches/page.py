@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components import address
-from app.components.figure import downloads, explain, plot
+from app.components.figure import aside, downloads, explain, lead, plot
 from app.components.listing.listing import listing
 from app.components.picture.picture import picture
 from app.furniture import controls
@@ -14,7 +14,7 @@ from app.state import session
 from app.views.patches import same, shuffle
 
 text = texts.prose("patches")
-st.markdown(text["intro"])
+aside(text["intro"])
 vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
@@ -37,7 +37,7 @@ order = patches.shuffled(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle.question(vit, photo, rec, seed, text)
 
-left, right = st.columns([3, 2], gap="large")
+left, right = lead().columns([3, 2], gap="large")
 with left:
     area = f"{grid.step_px[0]}·{grid.step_px[1]}"
     st.markdown("## " + text["count"].format(high=high, wide=wide, area=area, count=grid.patches))

@@ -6,18 +6,19 @@ import streamlit as st
 
 from app import texts
 from app.components import address
-from app.components.figure import downloads, explain, figure, plot
+from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.positions import by_offset, other_resolution
 
 text = texts.prose("positions")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 vit, photo, rec = controls.current()
-model_card.taught(vit)
+with first:
+    model_card.taught(vit)
 if by_hand := bool(vit.card.interpolated or vit.card.teacher):
-    st.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
+    first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import positions as places  # noqa: E402
@@ -32,7 +33,7 @@ if cosine is None:
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
-with st.container(key="positions"):  # below each other where one would be too narrow to read: `lecture.css`
+with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `lecture.css`
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)

@@ -3,27 +3,29 @@
 import streamlit as st
 
 from app import texts
+from app.components.figure import aside, lead
 from app.furniture import controls, model_card
 from app.views.rollout import difference, question, side, through_layers
 
 text = texts.prose("rollout")
-st.markdown(text["intro"])
+first = aside(text["intro"])
 vit, photo, rec = controls.current()
-model_card.looked(vit.name)
+with first:
+    model_card.looked(vit.name)
 if vit.structure.axes:
-    st.caption(text["axial"])
+    first.caption(text["axial"])
 if not vit.is_global:
     controls.not_defined(vit, text["what"])
 asked, compare = question.asked(text, vit, photo, rec)
 
 unusual = st.container()
 if compare:
-    one, two = st.columns(2, gap="large")
+    one, two = lead().columns(2, gap="large")
     left, right = side.side(asked, "", one, unusual, text["left"]), side.side(asked, "b_", two, unusual, text["right"])
     if left and right:
         difference.difference(asked, left, right)
 else:
-    one, two = st.columns([3, 2], gap="large")
+    one, two = lead().columns([3, 2], gap="large")
     left = side.side(asked, "", one, unusual, beside=two)
 
 if not vit.is_global:

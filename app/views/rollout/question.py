@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.components import address
+from app.components.figure import aside
 from app.components.lecture.lecture import wide
 from app.furniture import controls, photo_names
 from app.state import session
@@ -114,4 +115,5 @@ def _likeliest(rec: Recording, target: int | None) -> None:
                 type="primary" if index == target else "secondary", on_click=st.session_state.update,
                 kwargs={"class": called[index]},
             )  # fmt: skip
-    photo_names.by_imagenet([label for label, _ in rec.top()])
+    with aside(key="aside_name"):
+        photo_names.by_imagenet([label for label, _ in rec.top()])
