@@ -329,6 +329,7 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests
         with subtests.test(width):
             page.set_viewport_size({"width": width, "height": 844})
             right = bar.evaluate("e => e.getBoundingClientRect().right")
+            assert bar.locator(".st-key-block").bounding_box()["width"] == width - 32, "room for twelve layers"
             for button in bar.locator(".st-key-direction button").all():
                 box = button.bounding_box()
                 assert box["x"] + box["width"] <= right - 44, "the last 44 px fade out"
@@ -336,7 +337,7 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests
                     "e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1"
                 )
     edge = bar.bounding_box()
-    page.mouse.click(edge["x"] + edge["width"] - 40, edge["y"] + 20)  # the sign of more
+    page.mouse.click(edge["x"] + edge["width"] - 40, edge["y"] + edge["height"] - 30)  # the sign of more
     page.wait_for_function("document.querySelector('.st-key-explorer_controls').scrollLeft > 150")
     last = bar.get_by_test_id("stPopover").locator("button")
     last.scroll_into_view_if_needed()
