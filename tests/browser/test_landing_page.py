@@ -108,6 +108,14 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     expect(page).to_have_url(re.compile("photo=Espresso"))
     expect(page.get_by_role("button", name=re.compile("Espresso ·"))).to_be_visible()
     assert too_wide(page) <= 1
+    menu = page.get_by_test_id("stSidebar")
+    at_rest(page).get_by_test_id("stExpandSidebarButton").click()
+    menu.get_by_role("tab", name="Upload").click()
+    at_rest(page)
+    menu.locator("input[type=file]").first.set_input_files(
+        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
+    )
+    expect(menu).to_have_attribute("data-collapsed", "true")  # it covers what was brought
 
 
 def test_the_bar_is_seen_where_there_is_room_or_no_sidebar(visit):

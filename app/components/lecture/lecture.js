@@ -8,7 +8,7 @@ const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
-let page, lecture // what was shown last
+let page, lecture, photo // what was shown last
 let far = {} // what is said of options in menus, by what they are called
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -30,7 +30,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const another = page !== undefined && page !== data.page
   if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
   if (page !== data.page) arrives()
-  ;({ page, lecture, far } = data)
+  if (photo !== undefined && photo !== data.photo) closeDrawer()
+  ;({ page, lecture, photo, far } = data)
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   s.measure = () => {
@@ -81,10 +82,14 @@ function down({ target }) {
   above = top
 }
 
-// On a narrow screen the open menu covers the page that was chosen from it.
+// On a narrow screen the open menu covers the page that was chosen from it, and the photo.
 function putAway({ target }) {
-  if (window.innerWidth > DRAWER_PX || !target.closest?.("[data-testid=stSidebarNavLink]")) return
-  document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click()
+  if (target.closest?.("[data-testid=stSidebarNavLink]")) closeDrawer()
+}
+
+function closeDrawer() {
+  if (window.innerWidth > DRAWER_PX) return
+  document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click()
 }
 
 // Only Streamlit's menu sets its theme without a new visit; in a lecture nobody sees it open.
