@@ -31,8 +31,12 @@ def test_into_a_lecture_and_out_again(visit):
     canvas(page).click()  # the focus is in a component
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, e.scrollHeight)")
     expect(page.locator(".st-key-bar")).not_to_be_in_viewport()  # it covers nothing that is read
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")
+    page.locator(".st-key-bar").get_by_role("link", name="Embedding filters").hover()
+    expect(page.get_by_role("tooltip")).to_be_visible()
     page.keyboard.press("PageDown")  # as a presenter's clicker
     expect(page.get_by_role("heading", level=1)).to_have_text("Embedding filters")
+    expect(at_rest(page).get_by_role("tooltip")).to_have_count(0)  # of what the pointer lay on before
     expect(page.get_by_text("Escape leaves the lecture")).to_have_count(0)  # said once
     assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "a page begins at its top"
     page.keyboard.press("PageUp")

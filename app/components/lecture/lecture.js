@@ -23,6 +23,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
     document.addEventListener("click", onward, { signal: s.end.signal })
     document.addEventListener("click", intoView, { signal: s.end.signal, capture: true }) // before it is open
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
@@ -90,6 +91,14 @@ function putAway({ target }) {
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
   document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click()
+}
+
+// What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
+// once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.
+function hush({ type, key, target, movementX, movementY }) {
+  if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
+  const asked = target.closest?.("[data-testid=stTooltipIcon]") && !target.closest("a, [data-testid^=stBaseButton]")
+  root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
 }
 
 // Only Streamlit's menu sets its theme without a new visit; in a lecture nobody sees it open.
