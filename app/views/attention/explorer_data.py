@@ -52,7 +52,10 @@ def explore(model: str, text: texts.Prose) -> None:
     with lead():
         explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
     explain(text["how"], text["limits"])
-    _take(vit, photo, rec, state, text)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _take(vit, photo, rec, state, text)
+        st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
+                     query_params={"picture": "attention", "both_layer": str(state["block"])})  # fmt: skip
     st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
     answered()
 
