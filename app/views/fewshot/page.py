@@ -5,6 +5,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, figure, lead
+from app.components.lecture.lecture import wide
 from app.furniture import controls
 from app.state import features, session
 from app.views.fewshot import findings, photos
@@ -62,6 +63,6 @@ if worst := findings.mistaken(best, labels, names, text, "" if source == "own" e
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):
         for i, told in worst:
-            st.image(given.photos[i], told, width=150)
+            st.image(given.photos[i], told, width=wide(150))
 else:
     st.success(text["none mistaken"], icon=":material/check:")

@@ -13,6 +13,7 @@ import streamlit as st
 from app import texts
 from app.components.chart.chart import chart, steady
 from app.components.figure import explain, npz
+from app.components.lecture.lecture import wide
 from app.components.listing.listing import listing
 from app.furniture import controls, model_card
 from app.state import runs
@@ -68,7 +69,9 @@ def play_button(steps: list[int]) -> None:
 
     text = texts.prose("learn")
     label, icon = (text["pause"], ":material/pause:") if playing() else (text["play"], ":material/play_arrow:")
-    if st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=120, disabled=len(steps) < 2):
+    if st.button(
+        label, icon=icon, key="play", on_click=toggle, type="primary", width=wide(120), disabled=len(steps) < 2
+    ):
         st.rerun()
 
 
