@@ -135,6 +135,7 @@ def test_cards_say_what_the_recording_says(files, rec):
         )
         for card, head in zip(data["cards"][str(block)], described, strict=True):
             assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
+            assert card["spread"] == round(2**head.entropy_bits)
             assert card["words"] == list(head.words) and card["shares"] == [round(100 * head.shares[0]) or 0.5], (
                 "0.5: less than a whole percent"
             )
@@ -199,7 +200,7 @@ def test_every_word_is_there_in_every_language(lang, files):
     )
     if lang != "en":
         english = given(App("attention"))["words"]
-        assert [word for word in data["words"] if data["words"][word] == english[word]] in ([], ["share"])
+        assert [word for word in data["words"] if data["words"][word] == english[word]] == []
 
 
 def test_thumbnails_of_a_large_grid_are_means():

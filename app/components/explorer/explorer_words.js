@@ -93,13 +93,13 @@ function say(s) {
 
 // A head in words: what it is called, its numbers, and the rule that gave the name.
 function headline(s, head) {
-  const { words, rules, names, share_names: shared, most_bits: most } = s.data
+  const { words, rules, names, grid, share_names: shared, most_bits: most } = s.data
   const word = head.words.map(w => fillIn(words["word " + w], { token: names[head.sink] ?? "" })).join(", ")
-  const each = head.shares.map((share, i) => fillIn(words.share, { token: shared[i], share: (share > 0 && share < 1 ? "< 1" : share) + " %" })).join(", ")
-  const shares = each && " · " + fillIn(words.shares, { shares: each })
+  const spread = fillIn(words.facts, { spread: head.spread, tokens: grid.prefix + grid.rows * grid.cols })
+  const shares = head.shares.map((share, i) => fillIn(words.share, { token: shared[i], share: (share > 0 && share < 1 ? "< 1" : share) + " %" }))
   const why = head.words.map(w => rules[w].join(": ")).join("\n")
-  const measured = fillIn(words.measured, { bits: Math.round((100 * head.bits) / most) + " %", reach: head.reach + " %", offset: head.offset + " %" })
-  return { word, facts: fillIn(words.facts, { bits: head.bits.toFixed(1), most: most.toFixed(1), px: head.px }) + shares, rule: `${why}\n${measured}` }
+  const measured = fillIn(words.measured, { bits: head.bits.toFixed(1), most: most.toFixed(1), part: Math.round((100 * head.bits) / most) + " %", reach: head.reach + " %", offset: head.offset + " %" })
+  return { word, facts: [spread, fillIn(words.far, { px: head.px }), ...shares].join("\n"), rule: `${why}\n${measured}` }
 }
 
 // What a choice changes: names, cards, pressed buttons, the layer strip.

@@ -33,7 +33,7 @@ WORDS = (
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "point", "value", "pinned", "under", "cards",
-    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "share", "shares", "measured",
+    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "far", "share", "measured",
 )  # fmt: skip
 TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
@@ -125,7 +125,8 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     whole = len(rec.maps) == vit.blocks
     return {
         "state": chosen, "heads": vit.heads, "names": names, "spoken": _in_a_sentence(vit, text),
-        "share_names": [*(text[name] for name in has), text["registers"]], "span": SPAN, "class": "class token" in has,
+        "share_names": [text["the token"].format(name=text[name]) for name in (*has, "registers")],
+        "span": SPAN, "class": "class token" in has,
         "style": state["style"], "log": state["log"],
         "shared": state["shared"], "maps": maps, "photo": shown,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
@@ -207,7 +208,8 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     reach = head.renormalised_px / max(uniform_distance_px(grid), 1e-9)
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
     return {
-        "bits": round(head.entropy_bits, 1), "px": round(head.distance_px), "reach": round(100 * reach),
+        "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
+        "px": round(head.distance_px), "reach": round(100 * reach),
         "offset": round(100 * head.by_offset), "shares": [_whole(share) for share in shares], "words": head.words,
         "sink": head.sink,
     }  # fmt: skip
@@ -224,7 +226,7 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
         "local": f"{heads.LOCAL:.0%}", "local_px": f"{heads.LOCAL * px:.0f}", "global": f"{heads.GLOBAL:.0%}",
         "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": f"{heads.POSITIONAL:.0%}",
     }  # fmt: skip
-    order = ("sink", "even", "local", "global", "mixed", "positional")
+    order = ("sink", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
 
 
