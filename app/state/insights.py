@@ -87,10 +87,8 @@ def heads_in_words(model: str, key: str, blocks: tuple[int, ...], _rec: Recordin
     """Every head's numbers and words, by block."""
     from vitcore.analysis.heads import describe
 
-    return {
-        block: describe(_rec.maps[block], _rec.distance_px[block], _rec.distance_renormalised_px[block], _rec.grid)
-        for block in blocks
-    }
+    tokens, px, left_px = outliers(model, key, _rec).tokens, _rec.distance_px, _rec.distance_renormalised_px
+    return {b: describe(_rec.maps[b], px[b], left_px[b], _rec.grid, tokens) for b in blocks}
 
 
 def atlas_shape(rec: Recording) -> tuple[int, int]:

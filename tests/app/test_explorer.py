@@ -9,6 +9,7 @@ from visitor import App
 from app.state import insights, session
 from vitcore.analysis import attention_as_bytes, heads
 from vitcore.analysis.rollout import rollout
+from vitcore.forward.outliers import outliers_of
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 
@@ -129,9 +130,10 @@ def test_rollout_equals_the_recordings(files, rec):
 
 def test_cards_say_what_the_recording_says(files, rec):
     data = given(App("attention", photo="astronaut"))
+    out = outliers_of(rec).tokens
     for block in range(12):
         described = heads.describe(
-            rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid
+            rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid, out
         )
         for card, head in zip(data["cards"][str(block)], described, strict=True):
             assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)

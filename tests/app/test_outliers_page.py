@@ -68,6 +68,12 @@ def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, o
     assert words["asks row"] == "What {token} attends to, outliers masked"
     cards = app.component("explorer")["cards"]["1"]
     assert [card["px"] for card in cards] == [round(float(px)) for px in masked.distance_px[1]]
+    assert [card["outlying"] for card in cards] == [None] * planted.heads
+    assert not [said for said in app.sentences("markdown") if said.startswith("**Outlier tokens draw")]
+    shares = own.maps[1][:, 3:, 3 + 62].astype(float).mean(1)
+    unmasked = App("attention", model="planted", block="1").fine()
+    said = f"head {shares.argmax()} of layer 1 gives {shares.max():.0%}".replace("%", " %")
+    assert any(said in one for one in unmasked.sentences("markdown")) == (shares.max() >= 0.1)
 
 
 def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer):

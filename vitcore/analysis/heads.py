@@ -9,13 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.distance import mean_distance_px, uniform_distance_px
+from vitcore.analysis.outliers import mask_keys
 from vitcore.grid import Grid
 
-Word = Literal["sink", "even", "local", "global", "mixed", "positional"]
-SINK = 0.5  # of the attention goes to one prefix token
+Word = Literal["sink", "outliers", "even", "local", "global", "mixed", "positional"]
+SINK = 0.5  # of the attention goes to one prefix token, or to the outlier tokens together
+MUCH = 0.1  # of the attention on outlier tokens, from which on it is worth a word
 EVEN = 0.95  # of the entropy of attending to all tokens alike
-LOCAL, GLOBAL = 0.5, 0.9  # of the distance of attending to all patches alike, prefix tokens left out
+LOCAL, GLOBAL = 0.5, 0.9  # of the distance of attending to all patches alike, prefix and outlier tokens left out
 POSITIONAL = 0.5  # of the variance of attention between patches is explained by their offset alone
 
 
@@ -25,8 +27,9 @@ class Head:
 
     entropy_bits: float
     distance_px: float  # as the paper: prefix tokens dropped
-    renormalised_px: float  # divided by what is left
+    reach_px: float  # prefix and outlier tokens dropped, and divided by what is left
     shares: tuple[float, ...]  # on each prefix token
+    outlying: float  # share on outlier tokens
     by_offset: float
     words: tuple[Word, ...]
     sink: int | None
@@ -68,30 +71,37 @@ def _offsets(grid: Grid) -> NDArray[np.int64]:
     return (down * (2 * grid.cols - 1) + right).ravel()
 
 
-def describe(weights: NDArray, distance_px: NDArray, renormalised_px: NDArray, grid: Grid) -> list[Head]:
-    """Every head of a block: its weights (H, T, T), and its distances (H,), which the recording has already."""
+def describe(
+    weights: NDArray, distance_px: NDArray, renormalised_px: NDArray, grid: Grid, outliers: NDArray[np.bool_]
+) -> list[Head]:
+    """Every head of a block: its weights (H, T, T), its distances (H,), which the recording has already; `outliers` (T,) are
+    the photo's outlier tokens."""
+    if outliers.any():
+        renormalised_px = mean_distance_px(mask_keys(weights, outliers), grid, "renormalise")
+    outlying = weights[:, grid.prefix :, outliers].astype(np.float64).sum(-1).mean(-1)
     rows = zip(
-        entropy_bits(weights, grid), distance_px, renormalised_px, prefix_shares(weights, grid),
+        entropy_bits(weights, grid), distance_px, renormalised_px, prefix_shares(weights, grid), outlying,
         explained_by_offset(weights, grid), strict=True,
     )  # fmt: skip
     described = []
-    for bits, px, left_px, shares, offset in rows:
-        words, sink = name(float(bits), float(left_px), shares, float(offset), grid)
-        described.append(
-            Head(float(bits), float(px), float(left_px), tuple(map(float, shares)), float(offset), words, sink)
-        )
+    for bits, px, reach_px, shares, out, offset in rows:
+        words, sink = name(float(bits), float(reach_px), shares, float(offset), grid, float(out))
+        numbers = float(bits), float(px), float(reach_px), tuple(map(float, shares)), float(out), float(offset)
+        described.append(Head(*numbers, words, sink))
     return described
 
 
 def name(
-    bits: float, renormalised_px: float, shares: NDArray, by_offset: float, grid: Grid
+    bits: float, reach_px: float, shares: NDArray, by_offset: float, grid: Grid, outlying: float = 0.0
 ) -> tuple[tuple[Word, ...], int | None]:
-    """The words for a head, the first that fits of sink, even, local, global, mixed, then "positional"; and its sink."""
+    """The words for a head, the first that fits of sink, outliers, even, local, global, mixed, then "positional"; and its sink."""
     sink = int(np.argmax(shares)) if len(shares) and max(shares) >= SINK else None
-    reach = renormalised_px / max(uniform_distance_px(grid), 1e-12)
+    reach = reach_px / max(uniform_distance_px(grid), 1e-12)
     first: Word = "mixed"
     if sink is not None:
         first = "sink"
+    elif outlying >= SINK:
+        first = "outliers"
     elif bits >= EVEN * np.log2(grid.tokens):
         first = "even"
     elif reach <= LOCAL:

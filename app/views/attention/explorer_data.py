@@ -33,7 +33,8 @@ WORDS = (
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "point", "value", "pinned", "under", "cards",
-    "word sink", "word even", "word local", "word global", "word mixed", "word positional", "facts", "far", "share", "measured",
+    "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
+    "facts", "far", "share", "outlier tokens", "measured",
 )  # fmt: skip
 TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
@@ -51,6 +52,8 @@ def explore(model: str, text: texts.Prose) -> None:
     rec = insights.masked(vit, rec) if state["mask"] else rec
     with lead():
         explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
+    if not state["mask"]:
+        _outliers(vit, photo, rec, state["block"], text)
     explain(text["how"], text["limits"])
     with st.container(horizontal=True, vertical_alignment="center"):
         _take(vit, photo, rec, state, text)
@@ -204,15 +207,31 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     `named` tokens have a share each, the registers after them one together.
     """
     from vitcore.analysis.distance import uniform_distance_px
+    from vitcore.analysis.heads import MUCH
 
-    reach = head.renormalised_px / max(uniform_distance_px(grid), 1e-9)
+    reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
     return {
         "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
         "px": round(head.distance_px), "reach": round(100 * reach),
         "offset": round(100 * head.by_offset), "shares": [_whole(share) for share in shares], "words": head.words,
-        "sink": head.sink,
+        "sink": head.sink, "outlying": _whole(head.outlying) if head.outlying >= MUCH else None,
     }  # fmt: skip
+
+
+def _outliers(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
+    """Which head of a layer gives most of its attention to outlier tokens, where that is much; and the way to their page."""
+    from vitcore.analysis.heads import MUCH
+
+    me = (vit.name, photo.key)
+    shares = [head.outlying for head in insights.heads_in_words(*me, tuple(rec.maps), rec)[block]]
+    if max(shares) < MUCH:
+        return
+    count = len(insights.outliers(*me, rec).patches)
+    head = shares.index(max(shares))
+    st.markdown(text.fill("outliers", count=count, block=block, head=head, share=percent(shares[head], digits=0)))
+    st.page_link("views/outliers/page.py", label=text["to outliers"], query_params={"block": str(block)},
+                 icon=":material/arrow_forward:")  # fmt: skip
 
 
 def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
@@ -226,7 +245,7 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
         "local": f"{heads.LOCAL:.0%}", "local_px": f"{heads.LOCAL * px:.0f}", "global": f"{heads.GLOBAL:.0%}",
         "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": f"{heads.POSITIONAL:.0%}",
     }  # fmt: skip
-    order = ("sink", "even", "local", "global", "mixed", "positional", "spread")
+    order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
 
 

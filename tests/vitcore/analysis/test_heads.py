@@ -48,10 +48,13 @@ def far() -> np.ndarray:
     return w
 
 
-def described(w: np.ndarray) -> heads.Head:
+NONE = np.zeros(GRID.tokens, bool)  # no outlier tokens
+
+
+def described(w: np.ndarray, outliers: np.ndarray = NONE) -> heads.Head:
     stack = w[None].astype(np.float16)
     px, left = (mean_distance_px(stack, GRID, mode) for mode in ("drop", "renormalise"))
-    (found,) = heads.describe(stack, px, left, GRID)
+    (found,) = heads.describe(stack, px, left, GRID, outliers)
     return found
 
 
@@ -114,24 +117,36 @@ def test_words_of_known_heads(weights, words, sink):
     assert (found.words, found.sink) == (words, sink), found
 
 
+def test_outlier_tokens_are_a_sink_and_left_out_of_how_far_a_head_looks():
+    """The corner far from most patches gets much attention: that alone makes no head global."""
+    corner = NONE.copy()
+    corner[-1] = True
+    resting = 0.6 * at(GRID.tokens - 1) + 0.4 * itself()
+    assert described(resting).words[0] == "mixed"
+    found = described(resting, corner)
+    assert found.words[0] == "outliers" and found.outlying == pytest.approx(0.6, abs=0.02) and found.reach_px < 4
+    assert described(0.4 * at(GRID.tokens - 1) + 0.6 * itself(), corner).words[0] == "local"
+
+
 def test_words_change_at_their_thresholds():
     far_px, most = uniform_distance_px(GRID), np.log2(GRID.tokens)
 
-    def word(bits=1.0, reach=0.7, shares=(0.1, 0.1), offset=0.0):
-        return heads.name(bits, reach * far_px, np.array(shares), offset, GRID)[0]
+    def word(bits=1.0, reach=0.7, shares=(0.1, 0.1), offset=0.0, outlying=0.0):
+        return heads.name(bits, reach * far_px, np.array(shares), offset, GRID, outlying)[0]
 
     assert word() == ("mixed",)
     assert word(reach=0.5) == ("local",) and word(reach=0.501) == ("mixed",)
     assert word(reach=0.9) == ("global",) and word(reach=0.899) == ("mixed",)
     assert word(bits=0.951 * most) == ("even",) and word(bits=0.949 * most) == ("mixed",)
     assert word(shares=(0.2, 0.5), reach=0.1) == ("sink",) and word(shares=(0.49, 0.49)) == ("mixed",)
+    assert word(outlying=0.5, reach=0.95) == ("outliers",) and word(outlying=0.49, reach=0.95) == ("global",)
     assert word(offset=0.5) == ("mixed", "positional") and word(offset=0.49) == ("mixed",)
 
 
 def test_without_prefix_tokens_there_is_no_sink():
     grid = Grid(4, 4, 8, prefix=0)
     w = np.full((1, 16, 16), 1 / 16)
-    (found,) = heads.describe(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid)
+    (found,) = heads.describe(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool))
     assert found.shares == () and found.sink is None and found.words == ("even",)
 
 
