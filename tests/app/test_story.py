@@ -90,7 +90,7 @@ def test_every_step_of_the_model_that_ships(lang):
         assert app.at.get("latex"), "no equation"
         assert app.component("steps")["step"] == number
         assert len(app.pictures()) >= 2, "the stepper and a picture"
-        (answer,) = [e for e in app.at.expander if e.label == text["show answer"]]
+        (answer,) = [e for e in app.at.expander if e.label == texts.prose("common", lang)["show answer"]]
         assert answer.markdown[0].value
         assert "{" not in "".join(re.sub(r"\$.*?\$", "", said) for said in app.sentences("markdown")), (
             "a number is missing"
@@ -119,10 +119,12 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in said(app)
     coincidence = "8 · 8 · 3 = 192 follows from the patch; D = 192 was chosen"
     assert coincidence in said(app) and coincidence in said(App("story", step="3").fine())
-    told = said(app.set(step=5).fine())
-    assert "taught to be like the teacher's, interpolated" in told and "not computed from rows" not in told
+    asked = next(one for one in app.set(step=5).fine().sentences("markdown") if "Predict first" in one)
+    assert asked.endswith("the one most similar to that of patch 136?"), (
+        "and nothing of rows and columns, which is the answer"
+    )
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
-    assert answer.endswith("It copied this order from its teacher.")
+    assert "like those of its teacher, interpolated" in answer and answer.endswith("puts in rows and columns by hand.")
     assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(
         app.set(step=6).fine()
     )
@@ -246,7 +248,9 @@ def test_a_guess_is_told_right_from_wrong():
     app = App("story", step="2").fine()
     assert verdict(app).startswith("Four times")
     assert verdict(app.set(guess_patches=1).fine()).startswith("**You were right.** Four times")
-    assert verdict(app.set(guess_patches=0).fine()).startswith("**Not quite.** Four times")
+    assert verdict(app.set(guess_patches=0).fine()).startswith(
+        "**You guessed “twice as many”; right is “four times as many”.** Four times"
+    )
 
 
 # Moving

@@ -12,7 +12,7 @@ def test_a_class_is_asked_by_keyboard(visit):
     told, heading = page.locator("[data-testid=stAlert]"), page.get_by_role("heading", level=3)
     expect(told).to_have_count(0)
     page.keyboard.press("s")
-    expect(told).to_contain_text(re.compile("It is [A-D]"))
+    expect(told).to_contain_text(re.compile("The answer is [A-D]"))
     at_rest(page).keyboard.press("PageDown")  # as a presenter's clicker
     expect(heading).to_contain_text("3 ·")
     expect(told).to_have_count(0)

@@ -45,10 +45,10 @@ def by_keys(page: Page, lang: str) -> Iterator[int]:
     text = texts.prose("story", lang)
     at(at_rest(page), 1, text)
     for step, name in enumerate(STEPS, 1):
-        answer = page.get_by_test_id("stExpander").filter(has_text=text["show answer"])
+        answer = page.get_by_test_id("stExpander").filter(has_text=texts.prose("common", lang)["show answer"])
         hidden = answer.get_by_test_id("stMarkdown").first
         expect(hidden).not_to_be_visible()
-        tab_to(page, text["show answer"], "SUMMARY")
+        tab_to(page, texts.prose("common", lang)["show answer"], "SUMMARY")
         page.keyboard.press("Enter")
         expect(hidden).to_be_visible()
         assert len(hidden.inner_text()) > 20, name
@@ -103,7 +103,7 @@ def test_a_guess_by_keys(visit):
         page.keyboard.press("Space")
     expect(radio).to_be_checked()
     at(page, 2, text)
-    tab_to(page, text["show answer"], "SUMMARY")
+    tab_to(page, texts.prose("common", "en")["show answer"], "SUMMARY")
     page.keyboard.press("Enter")
     expect(page.get_by_text("You were right.")).to_be_visible()
 

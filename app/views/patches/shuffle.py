@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.components.figure import plot
-from app.furniture import controls
+from app.furniture import controls, guess
 from app.state import shuffles
 from app.texts import Prose
 from vitcore.translation import percent
@@ -35,13 +35,8 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
         st.markdown(f"## {text['shuffle title']}")
         st.markdown(text["shuffle"].format(**facts))
         options = [text["guess stays"], text["guess changes"]]
-        guess = st.pills(
-            text["guess"], range(2), format_func=lambda i: options[i], key="guess_shuffle", label_visibility="collapsed"
-        )
-        with st.expander(text["show answer"], key="answer_shuffle"):
-            verdict = "" if guess is None else text["guessed right" if stays == (guess == 0) else "guessed otherwise"]
-            said = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
-            st.markdown(f"{verdict} {said}".strip())
+        said = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
+        with guess.answer("shuffle", options, 0 if stays else 1, said):
             _charts(answers, text)
             if len(answers) == 3:
                 st.caption(text["shuffle moved"])

@@ -110,14 +110,15 @@ def _shown(picture: Picture) -> Shown:
 
 def _tell(text: texts.Prose, question: Question, answered: int | None) -> None:
     """Whether it was right, why, and the page that shows it."""
-    why = controls.verbatim(question.why)
-    said = text["it is"].format(letter=question.letter, why=why)
+    from vitcore.quiz.question import LETTERS
+
+    facts = {"letter": question.letter, "why": controls.verbatim(question.why)}
     if answered == question.right:
-        st.success(f"{text['right']} {said}", icon=":material/check_circle:")
-    elif answered == SHOWN:
-        st.info(said, icon=":material/lightbulb:")
+        st.success(text["it is right"].format(**facts), icon=":material/check_circle:")
+    elif answered is None or answered == SHOWN:
+        st.info(text["it is"].format(**facts), icon=":material/lightbulb:")
     else:
-        st.warning(f"{text['wrong']} {said}", icon=":material/cancel:")
+        st.warning(text["it is wrong"].format(**facts, chosen=LETTERS[answered]), icon=":material/cancel:")
     there = texts.prose("menu")[question.page]
     st.page_link(f"views/{question.page}/page.py", label=text["see"].format(page=there), icon=":material/arrow_forward:",
                  query_params=dict(question.address))  # fmt: skip

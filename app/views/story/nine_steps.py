@@ -9,7 +9,7 @@ import streamlit as st
 from app.components.choices import choose
 from app.components.lecture.lecture import wide
 from app.components.steps.steps import steps
-from app.furniture import controls
+from app.furniture import controls, guess
 from app.views.story import blocks, pixels, tokens
 from app.views.story.step import Scene, Step
 
@@ -78,12 +78,7 @@ def _question(scene: Scene, step: Step) -> None:
     with st.container(border=True):
         st.markdown(f"**{text['predict']}** {scene.say(step.words(scene, 'question') or '', **facts)}")
         options = scene.say(step.words(scene, "options") or "", **facts).split(" | ")
-        guess = st.pills(
-            text["guess"], range(len(options)), format_func=lambda i: options[i], key=f"guess_{step.key}",
-            label_visibility="collapsed",
-        )  # fmt: skip
-        with st.expander(text["show answer"], key=f"answer_{step.key}"):
-            verdict = "" if guess is None else text["guessed right" if guess == right else "guessed otherwise"]
-            st.markdown(f"{verdict} {scene.say(step.words(scene, 'answer') or '', **facts)}".strip())
+        said = scene.say(step.words(scene, "answer") or "", **facts)
+        with guess.answer(step.key, options, right, said):
             if step.shown_after:
                 step.shown_after(scene)
