@@ -194,7 +194,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     for row, values in zip(rows, vectors, strict=True):
         if values is not None:
             np.testing.assert_allclose(row["values"], values[:24], rtol=2e-3, atol=1e-3)
-            assert row["size"] == f"‖·‖ {np.linalg.norm(values.astype(float)):.3g}"
+            assert row["size"] == f"length {np.linalg.norm(values.astype(float)):.3g}"
     most = np.argsort(-x.weights[1])[:5]
     assert [look["weight"] for look in rows[5]["looks"]] == [f"{100 * x.weights[1, t]:.1f} %" for t in most]
     values = app.component("story_attended")["values"]

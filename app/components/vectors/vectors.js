@@ -17,7 +17,8 @@ function row(r) {
   const what = element("span", "what", r.name)
   if (r.formula) what.append(formula(r.formula))
   const size = element("span", "size")
-  if (r.size) size.append(element("strong", "", r.size), r.unit || "")
+  if (r.size) size.append(element("strong", "", r.size))
+  size.append(r.unit || "")
   li.append(rail, what, r.looks ? looks(r.looks) : bars(r), size)
   return li
 }

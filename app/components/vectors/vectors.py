@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import texts
 from app.components import source
 
 _VECTORS = st.components.v2.component(
@@ -38,7 +39,7 @@ def vector(
     length = float((values.astype(float) ** 2).sum() ** 0.5)
     row = {
         "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,
-        "alt": f"{name}: {written}", "size": f"‖·‖ {length:.3g}", "unit": unit,
+        "alt": f"{name}: {written}", "size": texts.prose("common")["length"].format(length=f"{length:.3g}"), "unit": unit,
     }  # fmt: skip
     return row if sign is None else row | {"sign": sign}
 
