@@ -287,7 +287,7 @@ def seen_part(photo: Image.Image, crop: Crop) -> str:
     across, down = round(right - left), round(bottom - top)
     part = "all" if (across, down) == photo.size else "middle"
     facts = {"wide": wide, "high": high, "across": across, "down": down, "broad": broad, "tall": tall,
-             "cut": percent(1 - across * down / (wide * high), digits=0)}  # fmt: skip
+             "cut": percent(1 - across * down / (wide * high), 0)}  # fmt: skip
     told = {
         ("all", True): say("The photo has {wide} × {high} pixels, and the model sees it just so.", **facts),
         ("all", False): say("The photo has {wide} × {high} pixels; the model sees all of it, scaled to {broad} × {tall}.", **facts),

@@ -91,10 +91,10 @@ def _plural(language: str) -> Any:
     return Locale.parse(language, sep="-").plural_form
 
 
-def percent(share: float, sign: str = " %", digits: int = 1) -> str:
+def percent(share: float, digits: int = 1) -> str:
     """A share as a person reads it: one that is not 0 does not read 0.0 %, but less than the last digit there is."""
     written = f"{100 * share:.{digits}f}"
-    return f"< {10**-digits:.{digits}f}{sign}" if share > 0 and not float(written) else written + sign
+    return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
 
 
 def parts(said: object) -> Any:

@@ -11,6 +11,7 @@ from vitcore.analysis import training
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.figures.training import Line
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,7 +61,7 @@ def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         if name in film.arrays:
             most = training.scale(film.arrays[name][:, photo])
             mask = film.at(name, frame)[photo]
-            told = text["share"].format(most=mask.max(), even=1 / grid.patches)
+            told = text["share"].format(most=percent(mask.max()), even=percent(1 / grid.patches))
             drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told)
     if answers := film.top(frame, photo):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
@@ -79,7 +80,7 @@ def _masked(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     )  # fmt: skip
     return {
         "given": figures.masked(
-            given, grid, text["given title"].format(share=share), mode, hatched=fate == training.MASKED
+            given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training.MASKED
         ),
         "predicted": figures.masked(guess, grid, text["predicted title"].format(off=off), mode),
         "truth": figures.masked(true, grid, text["truth title"], mode),

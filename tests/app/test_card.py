@@ -140,7 +140,7 @@ def test_it_is_measured_watched_and_kept(lines):
     until(lambda: measuring.under_way() is None)
     app.run().fine()
     (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
-    assert "answers 8 images a second** at best, 2 in a batch: 40% of the 20 that" in said
+    assert "answers 8 images a second** at best, 2 in a batch: 40 % of the 20 that" in said
     assert "1.6× as many as one at a time" in said and "The largest batch that fits into 0.5 GB holds 9." in said
     assert "30 MB beside the program for one image, weights included, and 42 MB for 2" in said
     app.chart("Images a second over the batch size, and the limit of this device")
@@ -182,5 +182,5 @@ def test_in_public_it_is_off(monkeypatch, lines):
 def test_sentences_follow_the_numbers():
     one = profile(TWO, Speed(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
     said = speed_findings.of(one, "one", WORDS)
-    assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5% more" in said
+    assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5 % more" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said

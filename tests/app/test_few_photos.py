@@ -27,13 +27,13 @@ def said(of: Draws, names: list[str]) -> str:
 def test_two_classes_are_named_and_more_are_counted():
     one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
     told = said(one, ["Cat", "Macaw"])
-    assert "gets 88% of the other 4 photos right**, telling “Cat” from “Macaw” (" in told and "classes" not in told
+    assert "gets 88 % of the other 4 photos right**, telling “Cat” from “Macaw” (" in told and "classes" not in told
     assert "of 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
     ((place, caption),) = findings.mistaken(one, LABELS, ["Cat", "Macaw"], WORDS)
-    assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50% of the draws that ask about it")
+    assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50 % of the draws that ask about it")
     ((_, caption),) = findings.mistaken(one, LABELS, ["Cat", "Macaw", "Crab"], WORDS)
     assert caption == (
-        "This photo of “Cat”, taken for another class in 50% of the draws that ask about it, most often for “Macaw”"
+        "This photo of “Cat”, taken for another class in 50 % of the draws that ask about it, most often for “Macaw”"
     )
     for kind, begins in (("pieces", "This piece of “Cat”, taken"), ("digits", "This digit Cat, taken")):
         assert findings.mistaken(one, LABELS, ["Cat", "Macaw"], WORDS, kind)[0][1].startswith(begins)
@@ -44,7 +44,7 @@ def test_one_number_is_no_range():
     assert "(the same whichever photos were drawn)" in said(right, ["Cat", "Macaw"])
     assert findings.mistaken(right, LABELS, ["Cat", "Macaw"], WORDS) == []
     mixed = draws([-1, 0, 1, -1, 1, 1], [-1, 0, 0, -1, 1, 1])
-    assert "(76% to 99%, by which photos were drawn)" in said(mixed, ["Cat", "Macaw"])
+    assert "(76 % to 99 %, by which photos were drawn)" in said(mixed, ["Cat", "Macaw"])
     nearly = Draws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
     assert "(the same in 95 % of the draws)" in said(nearly, ["Cat", "Macaw"])
 

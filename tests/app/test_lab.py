@@ -93,7 +93,7 @@ def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     (top, _), (second, share_of_second), *_ = first.top()
     assert any(f"What spoke for {top}" in said for said in app.sentences("markdown"))
     button = next(b for b in app.at.button if b.label.startswith(second))
-    assert share_of_second < 0.0005 and button.label == f"{second} < 0.1%", "little, and not nothing"
+    assert share_of_second < 0.0005 and button.label == f"{second} < 0.1 %", "little, and not nothing"
     button.click()
     app.run().fine()
     assert app.values()["class"] == second
@@ -186,7 +186,7 @@ def test_the_build_up_has_the_settings_of_the_left_rollout(first):
     on_patches = rows[:, 1:].sum(1)
     told = app.component("build_up")
     assert told["names"] == [f"layer {i}" for i in range(12)]
-    assert [re.findall(r"(\d+)%", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in on_patches]
+    assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in on_patches]
     assert "patch 40" in told["label"]
 
 
@@ -205,7 +205,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     captions = app.component("build_up")["captions"]
     assert captions[3] == "Layer 3 is left out: rollout begins at layer 4, so nothing has been gathered yet."
     share = build_up(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
-    assert captions[7].startswith(f"From layer 4 to layer 7: {share:.0%} gathered from patches")
+    assert captions[7].startswith(f"From layer 4 to layer 7: {100 * share:.0f} % gathered from patches")
     app.set(method="Gradient rollout").fine()
     headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
     assert headings and all(one.endswith(", layers 4–11") for one in headings)

@@ -76,7 +76,7 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     app = App("learn").fine()
     assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
-    assert given["title"] == "What it is given: 75% corrupted"
+    assert given["title"] == "What it is given: 75 % corrupted"
     assert re.fullmatch(r"What it predicts: off by \d+ of 255", predicted["title"])
     assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
     app.set(frame=0).fine()

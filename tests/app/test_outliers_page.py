@@ -47,11 +47,11 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
-    assert f"In layer 2 the patches give {share:.1%} of their attention to the outlier token." in told
+    assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token." in told
     app.set(block=0, of="rollout").fine()
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
     gone = own.rollout().flat[62]
-    assert any(f"{gone:.1%} is with the outlier token" in said for said in app.sentences("markdown"))
+    assert any(f"{100 * gone:.1f} % is with the outlier token" in said for said in app.sentences("markdown"))
 
 
 def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, offer):
@@ -72,7 +72,7 @@ def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, o
     assert not [said for said in app.sentences("markdown") if said.startswith("**Outlier tokens draw")]
     shares = own.maps[1][:, 3:, 3 + 62].astype(float).mean(1)
     unmasked = App("attention", model="planted", block="1").fine()
-    said = f"head {shares.argmax()} of layer 1 gives {shares.max():.0%}".replace("%", " %")
+    said = f"head {shares.argmax()} of layer 1 gives {100 * shares.max():.0f} %"
     assert any(said in one for one in unmasked.sentences("markdown")) == (shares.max() >= 0.1)
 
 

@@ -209,7 +209,7 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
     assert f"even attention reads {even:.1f} px" in said
     drawn = rec.distance_px
     counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px among the patches"
-    assert f"Renormalised, {counted}, 50% of even attention." in said
+    assert f"Renormalised, {counted}, 50 % of even attention." in said
     assert f"With the class token dropped and not renormalised, {(drawn <= even / 2).sum()} read no more" in said
     far_block, far_head = np.argwhere(drawn == drawn.max())[0]
     assert (
@@ -264,7 +264,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_place(shipped, rec.seen.pixels)
     shares = [probabilities(logits)[best] for logits in (rec.logits, mixed, bare)]
-    before, after, alone = (f"{share:.1%}" if share >= 0.0005 else "< 0.1%" for share in shares)
+    before, after, alone = (f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %" for share in shares)
     app = App("patches", shuffle="true", patch="40").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said and f"it is {alone}" in said
@@ -281,12 +281,12 @@ def test_the_filters_page_says_how_many_components_are_needed():
     app = App("filters", component="3").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
-    assert f"Component 3: **{variance[2]:.1%} of the variance**" in said
+    assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.kinds(session.components(DEFAULT).vectors[:28])
     assert (
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
-    assert f"hold {variance[:28].sum():.1%} of the variance among the model's filters, and " in said
+    assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
     of_3 = filters.look(session.components(DEFAULT).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
     assert said.count("blue in the middle, yellow around it") == 2, (

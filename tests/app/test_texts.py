@@ -139,7 +139,7 @@ def test_a_form_follows_the_number_as_it_is_written():
 def test_what_is_not_nothing_does_not_read_0():
     shares = (0.342, 0.0006, 0.0004, 1e-9, 0.0)
     assert [translation.percent(share) for share in shares] == ["34.2 %", "0.1 %", "< 0.1 %", "< 0.1 %", "0.0 %"]
-    assert translation.percent(0.001, "%", 0) == "< 1%"
+    assert translation.percent(0.001, 0) == "< 1 %"
 
 
 def everything(lang: str) -> dict[str, str]:

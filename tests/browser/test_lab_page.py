@@ -62,7 +62,7 @@ def test_two_methods_a_class_and_the_link(visit):
 def test_a_likely_class_at_a_touch(visit):
     page = at_rest(visit("rollout"))
     button = page.locator(".st-key-likeliest button").nth(1)
-    label = re.sub(r" (< )?[\d.]+%$", "", button.inner_text())
+    label = re.sub(r" (< )?[\d.]+ %$", "", button.inner_text())
     button.click()
     expect(page.get_by_role("heading", name=f"What spoke for {label}")).to_be_visible()
     expect(page).to_have_url(re.compile("class="))

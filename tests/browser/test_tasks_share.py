@@ -100,7 +100,7 @@ def test_where_two_methods_differ_most(visit, vit, rec):
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout"))
-    page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+%$")).click()
+    page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
     expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
     expect(page.get_by_text("They differ most at")).to_have_text(
@@ -164,7 +164,7 @@ def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_pat
         handout.goto((tmp_path / "part-1" / "handout.html").as_uri())
         expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
         label, share = vitcore.record(vit, saved(crops["part-1"], "PNG")).top(1)[0]
-        expect(handout.get_by_text(f"Its answer: {label}, {share:.1%}")).to_be_visible()
+        expect(handout.get_by_text(f"Its answer: {label}, {100 * share:.1f} %")).to_be_visible()
         assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
     finally:
         context.close()

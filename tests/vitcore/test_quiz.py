@@ -22,7 +22,7 @@ from vitcore.quiz import answers, drawing, handout, heads, maps, marks, material
 from vitcore.quiz.colour_difference import APART, apart
 from vitcore.quiz.question import UNLIKE, Choice, Picture, difference, judged
 from vitcore.shell import cli
-from vitcore.translation import speaking
+from vitcore.translation import percent, speaking
 
 PHOTO = SAMPLES / "cat.jpg"
 MODELS = {
@@ -125,7 +125,7 @@ def of_component(truth, question) -> int:
     share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
     places = [number_in(r"component (\d+)", choice.told) - 1 for choice in question.choices]
     assert all(
-        f"{share[at] / share.sum():.1%}" in choice.told for at, choice in zip(places, question.choices, strict=True)
+        percent(share[at] / share.sum()) in choice.told for at, choice in zip(places, question.choices, strict=True)
     )
     return best([share[at] for at in places])
 

@@ -21,7 +21,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
@@ -79,7 +79,9 @@ def rollout(
     size = (float(grid.cols), float(grid.rows))
     about = say("what the class token gathered") if about is None else about
     told = say("row {row}, column {col}: {value}")
-    text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.3%}") for c in range(grid.cols)] for r in range(grid.rows)]
+    text = [
+        [told.format(row=r, col=c, value=percent(mask[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)
+    ]
     photo = fitted(pixels)
     if style == "paper":
         parts = [picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
 from vitcore.grid import SINK, Grid
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
 
@@ -39,7 +39,7 @@ def _told(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
     told = say("layer {layer}, head {head}", layer=block, head=head) + f"<br>{px[block, head]:.1f} px"
     if share is None:
         return told
-    return told + "<br>" + say("{share} on tokens that are not patches", share=f"{share[block, head]:.0%}")
+    return told + "<br>" + say("{share} on tokens that are not patches", share=percent(share[block, head], 0))
 
 
 def _way(cls: str) -> str:

@@ -28,12 +28,12 @@ def filters(
     text = [["" for _ in range(ACROSS)] for _ in range(rows)]
     for i in range(count):
         text[i // ACROSS][i % ACROSS] = say(
-            "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]), "%")
+            "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]))
         ) + "".join(f"<br>{told}" for told in looks[i : i + 1])
     about = say(
-        "first {count} principal {count:component|components}, {share:.1%} of variance",
+        "first {count} principal {count:component|components}, {share} of variance",
         count=count,
-        share=variance[:count].sum(),
+        share=percent(variance[:count].sum()),
     )
     parts = [picture(drawn, size, smooth=False), _points(text, count, size) if touch else hover_cells(text, size)]
     return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)

@@ -19,7 +19,7 @@ from vitcore.figures.theme import (
     scale_bar,
 )
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
 HATCH = (132, 176)  # the two greys of a masked patch
@@ -79,7 +79,9 @@ def gathered(
     """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film."""
     size = (float(grid.cols), float(grid.rows))
     told = say("row {row}, column {col}: {value}")
-    text = [[told.format(row=r, col=c, value=f"{mask[r, c]:.2%}") for c in range(grid.cols)] for r in range(grid.rows)]
+    text = [
+        [told.format(row=r, col=c, value=percent(mask[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)
+    ]
     parts = [
         picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
         hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, say("% of the total, or more")),

@@ -47,11 +47,11 @@ def _likeliest(
     order = [int(one) for one in np.argsort(-p, kind="stable")]
     first = order[:4] if also is None or also in order[:4] else [*order[:3], also]
     classes = [first[i] for i in rng.permutation(len(first))]
-    choices = [Choice(labels[one], float(p[one] / p.max()), percent(float(p[one]), "%")) for one in classes]
+    choices = [Choice(labels[one], float(p[one] / p.max()), percent(float(p[one]))) for one in classes]
     return judged(
         kind, sentence, choices,
         say("It gives “{label}” a probability of {share}, more than any other of its {count} classes.", label=labels[order[0]],
-            share=percent(float(p[order[0]]), "%"), count=len(labels)),
+            share=percent(float(p[order[0]])), count=len(labels)),
         least=least, page=page, address=address, pictures=[Picture(m.own.picture, say("The photo"))],
     )  # fmt: skip
 
@@ -71,13 +71,13 @@ def settles(m: Material, rng: Generator) -> Question | None:
     layers = sorted(layers)
     choices = [
         Choice(say("after layer {block}", block=one), -abs(one + 1 - depth),
-               f"{m.vit.labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()), '%')}")
+               f"{m.vit.labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
         for one in layers
     ]  # fmt: skip
     before = int(p[depth - 1].argmax())
     told: dict[str, object] = {
-        "label": m.vit.labels[final], "share": percent(float(p[depth, final]), "%"), "other": m.vit.labels[before],
-        "block": depth - 1, "less": percent(float(p[depth - 1, before]), "%"),
+        "label": m.vit.labels[final], "share": percent(float(p[depth, final])), "other": m.vit.labels[before],
+        "block": depth - 1, "less": percent(float(p[depth - 1, before])),
     }  # fmt: skip
     return judged(
         "settles",
@@ -104,12 +104,12 @@ def photo_for_class(m: Material, rng: Generator) -> Question | None:
         return None
     target = asked[int(rng.integers(len(asked)))]
     choices = [
-        Choice("", float(row[target]), percent(float(row[target]), "%"), Picture(one.picture, one.title))
+        Choice("", float(row[target]), percent(float(row[target])), Picture(one.picture, one.title))
         for one, row in zip(photos, p, strict=True)
     ]
     return judged(
         "photo_for_class", say("For which photo does the model find “{label}” the most likely?", label=labels[target]), choices,
         say("It gives “{label}” a probability of {share} there, and at most {rest} for the other photos.", label=labels[target],
-            share=percent(float(p[:, target].max()), "%"), rest=percent(float(np.sort(p[:, target])[-2]), "%")),
+            share=percent(float(p[:, target].max())), rest=percent(float(np.sort(p[:, target])[-2]))),
         least=PROBABILITY, page="overview",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 REACH = 0.1  # of the distance of even attention, by which a head is ahead
 SHARE = 0.1  # of a head's attention, by which one is ahead
@@ -140,7 +140,7 @@ def sink(m: Material, rng: Generator) -> Question | None:
     places = [places[i] for i in rng.permutation(len(places))]
     choices = [
         Choice(say("layer {block}, head {head}", block=block, head=head), float(shares[block, head]),
-               say("{share} of its attention", share=f"{shares[block, head]:.0%}"))
+               say("{share} of its attention", share=percent(shares[block, head], 0)))
         for block, head in places
     ]  # fmt: skip
     sentence = (
@@ -151,7 +151,7 @@ def sink(m: Material, rng: Generator) -> Question | None:
     return judged(
         "sink", sentence, choices,
         say("In this head, patches give on average {share} of their attention to what is not a patch.",
-            share=f"{shares[most]:.0%}"),
+            share=percent(shares[most], 0)),
         least=SHARE, page="attention", address={"block": most[0], "one_head": most[1]},
     )  # fmt: skip
 

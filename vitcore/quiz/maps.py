@@ -8,7 +8,7 @@ from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material, Other, reads
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 COMMON = 0.1  # of two maps, at least, that they do not share
 WEIGHT = 0.25  # of the largest weight, by which it is ahead
@@ -56,7 +56,7 @@ def attended(m: Material, rng: Generator) -> Question | None:
         places = [places[i] for i in rng.permutation(4)]
         choices = [
             Choice(letter, float(weights[place] / weights[most]),
-                   say("patch {patch}: {share} of its attention", patch=place, share=f"{weights[place]:.2%}"))
+                   say("patch {patch}: {share} of its attention", patch=place, share=percent(weights[place], 2)))
             for letter, place in zip(LETTERS, places, strict=True)
         ]  # fmt: skip
         question = judged(
@@ -64,7 +64,7 @@ def attended(m: Material, rng: Generator) -> Question | None:
             say("In the last layer, on average over its heads: to which of the four patches does {who} attend most?", who=m.who),
             choices,
             say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
-                share=f"{weights[most]:.2%}"),
+                share=percent(weights[most], 2)),
             least=WEIGHT, page="attention", address=_last(m), pictures=[four(m, places, grid)],
         )  # fmt: skip
         if question:
@@ -126,7 +126,7 @@ def _read(photo: Other) -> NDArray:
 
 def _second(choices: list[Choice]) -> str:
     """The second largest number of choices, in percent."""
-    return f"{sorted((choice.number for choice in choices), reverse=True)[1]:.0%}" if len(choices) > 1 else ""
+    return percent(sorted((choice.number for choice in choices), reverse=True)[1], 0) if len(choices) > 1 else ""
 
 
 def _last(m: Material) -> dict[str, int]:

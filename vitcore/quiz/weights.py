@@ -8,7 +8,7 @@ from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 MOST_COMPONENTS = 28  # the paper's number
 VARIANCE = 0.02  # of it, by which the first component is ahead
@@ -26,7 +26,7 @@ def component(m: Material, rng: Generator) -> Question | None:
     drawn = as_picture(m.components.vectors[:MOST_COMPONENTS])
     choices = [
         Choice("", float(variance[one]), say("component {number}: {share} of the variance", number=1 + one,
-                                             share=f"{variance[one]:.1%}"),
+                                             share=percent(variance[one])),
                Picture(marks.enlarged(drawn[one]), say("A principal component of the filters"), photo=False))
         for one in order
     ]  # fmt: skip
@@ -39,7 +39,7 @@ def component(m: Material, rng: Generator) -> Question | None:
             "most. Which?")
     )  # fmt: skip
     why = say("The first component explains {share} of the variance of all filters, the others {rest}.",
-              share=f"{variance[0]:.1%}", rest=", ".join(f"{variance[one]:.1%}" for one in rest))  # fmt: skip
+              share=percent(variance[0]), rest=", ".join(percent(variance[one]) for one in rest))  # fmt: skip
     return judged("component", sentence, choices, why, least=VARIANCE, page="filters", address={"component": 1})  # fmt: skip
 
 

@@ -143,8 +143,8 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
     facts = {
         "one": one,
         "two": two,
-        "p": percent(p, "%"),
-        "q": percent(q, "%"),
+        "p": percent(p),
+        "q": percent(q),
         "first": A_AND_B[0],
         "second": A_AND_B[1],
     }

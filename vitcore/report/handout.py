@@ -63,7 +63,7 @@ def _lead(vit: Vit, rec: Recording) -> str:
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=percent(top[0][1], "%")) if top else lead
+    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=percent(top[0][1])) if top else lead
 
 
 def _photo(rec: Recording, title: str) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def _settings(vit: Vit, rec: Recording, settings: Settings) -> list[tuple[str, s
     given = {
         say("Asked"): asked(vit, settings),
         say("Heads fused by"): {"mean": say("mean"), "max": say("maximum"), "min": say("minimum")}[settings.fusion],
-        say("Weakest weights discarded"): f"{settings.discard:.0%}",
-        say("Residual weight"): f"{settings.residual:.0%}",
+        say("Weakest weights discarded"): percent(settings.discard, 0),
+        say("Residual weight"): percent(settings.residual, 0),
         say("First layer"): str(settings.first_block),
         say("Class token in distances"): say("dropped, not renormalised, as in the paper"),
     }

@@ -43,7 +43,7 @@ def thumbnail(rollout: Picture) -> html.Embedded:
 
 
 def _card(one: Made) -> dict[str, Any]:
-    answer = say("{label}, {share}", label=one.top[0], share=percent(one.top[1], "%")) if one.top else one.name
+    answer = say("{label}, {share}", label=one.top[0], share=percent(one.top[1])) if one.top else one.name
     return {"folder": one.folder, "small": one.small, "title": one.title, "answer": answer}
 
 

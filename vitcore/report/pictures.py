@@ -140,7 +140,7 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, in rows of seven", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
-                  share=f"{variance[:count].sum():.1%}") + _looks(side.components),
+                  share=percent(variance[:count].sum())) + _looks(side.components),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
         tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
@@ -236,7 +236,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     maps = last_heads(rec, settings)
     drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
     title = say("All heads of the last layer")
-    names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()), "%")) for i, m in enumerate(maps)]
+    names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
     about += _masked(rec, settings)
     return Picture(

@@ -229,7 +229,7 @@ def _outliers(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Pr
         return
     count = len(insights.outliers(*me, rec).patches)
     head = shares.index(max(shares))
-    st.markdown(text.fill("outliers", count=count, block=block, head=head, share=percent(shares[head], digits=0)))
+    st.markdown(text.fill("outliers", count=count, block=block, head=head, share=percent(shares[head], 0)))
     st.page_link("views/outliers/page.py", label=text["to outliers"], query_params={"block": str(block)},
                  icon=":material/arrow_forward:")  # fmt: skip
 
@@ -241,9 +241,9 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
 
     px = uniform_distance_px(grid)
     facts = {
-        "sink": f"{heads.SINK:.0%}", "even": f"{heads.EVEN:.0%}", "bits": f"{math.log2(grid.tokens):.1f}",
-        "local": f"{heads.LOCAL:.0%}", "local_px": f"{heads.LOCAL * px:.0f}", "global": f"{heads.GLOBAL:.0%}",
-        "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": f"{heads.POSITIONAL:.0%}",
+        "sink": percent(heads.SINK, 0), "even": percent(heads.EVEN, 0), "bits": f"{math.log2(grid.tokens):.1f}",
+        "local": percent(heads.LOCAL, 0), "local_px": f"{heads.LOCAL * px:.0f}", "global": percent(heads.GLOBAL, 0),
+        "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": percent(heads.POSITIONAL, 0),
     }  # fmt: skip
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
@@ -261,7 +261,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     top = float((shown if of_one else grid.to_map(lit)).max())
     model, key = vit.name, photo.key
     names = _prefix_names(vit, text)
-    about = " · ".join(f"{name} {percent(float(share), '%')}" for name, share in zip(names, lit, strict=False))
+    about = " · ".join(f"{name} {percent(float(share))}" for name, share in zip(names, lit, strict=False))
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
     unit, title = (
         text["rollout weight" if state["rolled"] else "weight"],

@@ -16,6 +16,7 @@ from app.state.own.model import OWN
 from app.state.speed import measuring
 from app.texts import Prose
 from app.views.card import speed_findings
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
@@ -122,7 +123,7 @@ def measured(one: measuring.Measuring, training: bool, text: Prose) -> None:
            limit_images_per_s=np.array([profile.limit_images_per_s]))  # fmt: skip
     st.dataframe(
         {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
-         text["of limit"]: [f"{s.images_per_s / profile.limit_images_per_s:.0%}" for s in speeds],
+         text["of limit"]: [percent(s.images_per_s / profile.limit_images_per_s, 0) for s in speeds],
          text["memory"]: ["–" if s.memory_mb is None else f"{s.memory_mb:.0f}" for s in speeds]},
         hide_index=True, alt=text["speed table"],
     )  # fmt: skip

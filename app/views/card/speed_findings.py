@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.texts import Prose, verbatim
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.profiling.speed import Profile
@@ -18,12 +19,12 @@ def of(profile: Profile, title: str, text: Prose) -> str:
     best = max(speeds, key=lambda one: one.images_per_s)
     said = [text.fill(
         "training finding" if profile.training else "finding", model=verbatim(title), rate=f"{best.images_per_s:.3g}",
-        batch=best.batch, share=f"{best.images_per_s / limit:.0%}", limit=f"{limit:.3g}",
+        batch=best.batch, share=percent(best.images_per_s / limit, 0), limit=f"{limit:.3g}",
     )]  # fmt: skip
     if len(speeds) > 1:
         times = best.images_per_s / speeds[0].images_per_s
         key = "batches help" if times >= WORTH_IT else "batches do not help"
-        said.append(text[key].format(times=f"{times:.2g}", more=f"{times - 1:.0%}", batch=best.batch))
+        said.append(text[key].format(times=f"{times:.2g}", more=percent(times - 1, 0), batch=best.batch))
     known = [one for one in speeds if one.memory_mb is not None]
     if len(known) > 1:
         facts = {"low": f"{known[0].memory_mb:,.0f}", "high": f"{known[-1].memory_mb:,.0f}", "batch": known[-1].batch}

@@ -12,6 +12,7 @@ from app.components.picture.picture import picture
 from app.furniture import controls, photo_names
 from app.state import insights, session
 from app.views.compare.pair import Pair, sides
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.forward.compare import Comparison
@@ -88,7 +89,7 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
             shared, chance = subspace_overlap(one, two), count / one[0].size
-            st.markdown(text.fill("overlap", count=count, shared=f"{shared:.0%}", chance=f"{chance:.0%}"))
+            st.markdown(text.fill("overlap", count=count, shared=percent(shared, 0), chance=percent(chance, 0)))
         else:
             st.markdown(text["no overlap"])
     for (place, key, name), part in zip(sides(pair), parts, strict=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.texts import Prose
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,7 @@ def further(
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
-            count=len(sinks), all=share.size, block=sinks[0][0], head=sinks[0][1], share=f"{share[sinks[0]]:.0%}",
+            count=len(sinks), all=share.size, block=sinks[0][0], head=sinks[0][1], share=percent(share[sinks[0]], 0),
             drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
     if spread is not None:
         block, head = distance.most_changed(renormalised, renormalised + spread)
@@ -70,7 +71,7 @@ def _near(dropped: NDArray, renormalised: NDArray, grid: Grid, text: Prose) -> H
     most, last = LOCAL * distance.uniform_distance_px(grid), len(renormalised) - 1
     prefix = " prefix" if grid.prefix else ""
     near, drawn = distance.near_heads(renormalised, most), distance.near_heads(dropped, most)
-    facts = {"px": f"{most:.1f}", "share": f"{LOCAL:.0%}", "dropped": len(drawn)}
+    facts = {"px": f"{most:.1f}", "share": percent(LOCAL, 0), "dropped": len(drawn)}
     if not near:
         st.markdown(text.fill(f"near none{prefix}", **facts))
         return []

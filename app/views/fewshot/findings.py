@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.texts import Prose
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,4 +81,4 @@ def _range(draws: Draws, text: Prose) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}"
+    return percent(share, 0)

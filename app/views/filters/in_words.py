@@ -28,4 +28,4 @@ def line(text: texts.Prose, model: str, told: list[str]) -> None:
 
 def numbers(variance: Any, one: int) -> dict[str, Any]:
     """Of a component, counted from 1: its share of the variance, and with those before it."""
-    return {"number": one, "share": percent(float(variance[one - 1]), "%"), "rank": f"{variance[:one].sum():.1%}"}
+    return {"number": one, "share": percent(float(variance[one - 1])), "rank": percent(variance[:one].sum())}

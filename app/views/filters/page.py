@@ -9,6 +9,7 @@ from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.filters import enlarged, in_words
+from vitcore.translation import percent
 
 text = texts.prose("filters")
 first = aside(text["intro"])
@@ -67,11 +68,11 @@ if not rooted:
     k = controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = vit.patches or rec.grid
     drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), components, k)
-    shares = {"variance": f"{components.variance[:k].sum():.1%}", "kept": f"{drawn.kept:.1%}"}
+    shares = {"variance": percent(components.variance[:k].sum()), "kept": percent(drawn.kept)}
     st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
     before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     rebuilt = patches.join(drawn.patches, grid).clip(0, 255).round().astype("uint8")
-    told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=drawn.kept)
+    told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=shares["kept"])
     after.image(data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
     st.caption(text["rebuild"])

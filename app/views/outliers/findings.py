@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.texts import Prose
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.analysis.outliers import Outliers
@@ -37,7 +38,7 @@ def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     corners, rim = at_the_rim(outliers.patches, grid)
     usual = at_the_rim(range(grid.patches), grid)[1] / grid.patches
     where = "corners" if corners == len(outliers.patches) else "rim"
-    st.markdown(f"{told} {text.fill(where, count=len(outliers.patches), rim=rim, usual=f'{usual:.0%}')}")
+    st.markdown(f"{told} {text.fill(where, count=len(outliers.patches), rim=rim, usual=percent(usual, 0))}")
 
 
 def _listed(patches: list[int], text: Prose) -> str:

@@ -67,14 +67,14 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
         return
     patches, answer = insights.attention_on_outliers(*me, rec)
     most = int(patches.argmax())
-    st.markdown(text.fill("drawn", count=len(outliers.patches), layer=most, share=f"{patches[most]:.0%}",
-                          even=f"{len(outliers.patches) / grid.tokens:.1%}", answer=f"{answer[most]:.0%}",
+    st.markdown(text.fill("drawn", count=len(outliers.patches), layer=most, share=percent(patches[most], 0),
+                          even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
                           readout=controls.readout(vit)))  # fmt: skip
     of = controls.choice(text, "of", ["patches", "answer", "rollout"])
     before, after = (_map(one, of, block) for one in (rec, insights.masked(vit, rec)))
     rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
     taken, alike = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
-    st.markdown(text.fill(f"{of} taken", share=percent(float(taken), "%"), block=block,
+    st.markdown(text.fill(f"{of} taken", share=percent(float(taken)), block=block,
                           alike=f"{alike:.2f}", readout=controls.readout(vit),
                           count=len(outliers.patches)))  # fmt: skip
     top = scale_top(after)

@@ -25,7 +25,7 @@ def paint(drawn: dict) -> None:
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     for label, share in drawn["answer"]:
-        st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share, "%")))
+        st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share)))
     patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
     row, col = divmod(patch, drawn["cols"])
     st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=f"{drawn['values'][patch]:.3g}"))

@@ -30,7 +30,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
     answers = shuffles.answers(vit.name, photo.key, seed, rec)
     before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
-    facts = {"label": controls.verbatim(answers[0][0][0]), "before": percent(before, "%"), "after": percent(after, "%")}
+    facts = {"label": controls.verbatim(answers[0][0][0]), "before": percent(before), "after": percent(after)}
     with st.container(border=True):
         st.markdown(f"## {text['shuffle title']}")
         st.markdown(text["shuffle"].format(**facts))
@@ -42,7 +42,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
                 st.caption(text["shuffle moved"])
             if bare is not None:
                 much = "shuffle bare little" if bare >= before / 2 else "shuffle bare much"
-                st.markdown(text[much].format(**facts, bare=percent(bare, "%")))
+                st.markdown(text[much].format(**facts, bare=percent(bare)))
             st.caption(text[_why(answers)])
 
 

@@ -111,7 +111,7 @@ def _likeliest(rec: Recording, target: int | None) -> None:
     with st.container(horizontal=True, gap="small", key="likeliest"):
         for index, (label, share) in zip((-rec.logits).argsort(), rec.top(), strict=False):
             st.button(
-                f"{controls.verbatim(label)} {percent(share, '%')}", key=f"top_{index}",
+                f"{controls.verbatim(label)} {percent(share)}", key=f"top_{index}",
                 type="primary" if index == target else "secondary", on_click=st.session_state.update,
                 kwargs={"class": called[index]},
             )  # fmt: skip

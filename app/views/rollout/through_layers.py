@@ -14,6 +14,7 @@ from app.state import insights
 from app.texts import Prose
 from app.views.rollout import told
 from app.views.rollout.question import Asked
+from vitcore.translation import percent
 
 BEFORE = {"class": " class", "some": " prefix", "": ""}
 
@@ -51,13 +52,13 @@ def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> 
     if layer < first:
         return text["frame before"].format(layer=layer, first=first)
     key = f"frame{' from' if first else ''}{BEFORE[before]}"
-    return text[key].format(layer=layer, first=first, share=share, rest=1 - share)
+    return text[key].format(layer=layer, first=first, share=percent(share, 0), rest=percent(1 - share, 0))
 
 
 def _not_quite(share: float) -> str:
     """A share in percent; one that is a little less than all of it is not rounded to 100 %."""
-    digits = next((digits for digits in range(1, 5) if f"{share:.{digits}%}" != f"{1:.{digits}%}"), 1)
-    return f"{share:.{digits}%}"
+    digits = next((digits for digits in range(1, 5) if percent(share, digits) != percent(1, digits)), 1)
+    return percent(share, digits)
 
 
 def identity(a: Asked) -> None:

@@ -86,7 +86,7 @@ def rollout_of(**settings):
 def test_rollout_tells_the_pointer_its_numbers():
     hover = next(t for t in rollout_of().data if t.type == "heatmap")
     assert np.array(hover.text).shape == (4, 6)
-    assert hover.text[1][2] == "row 1, column 2: 30.000%" and "1.000%" in hover.text[0][0]
+    assert hover.text[1][2] == "row 1, column 2: 30.000 %" and "1.000 %" in hover.text[0][0]
 
 
 def test_rollout_has_a_scale_with_its_unit():

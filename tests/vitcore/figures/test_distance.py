@@ -36,7 +36,7 @@ def test_heads_that_look_at_no_patch_are_hollow():
     drawn = {(*place,): t.marker.symbol.endswith("-open") for t in fig.data for place, y in zip(t.customdata, t.y, strict=True)
              if np.isfinite(y)}  # fmt: skip
     assert drawn == {(block, head): bool(share[block, head] >= 0.5) for block in range(3) for head in range(2)}
-    assert any("63%" in told for t in fig.data for told in t.hovertext), "the share on hover"
+    assert any("63 %" in told for t in fig.data for told in t.hovertext), "the share on hover"
     assert any("not patches" in note.text for note in fig.layout.annotations)
     assert not any("not patches" in note.text for note in figures.distance(px, GRID, 116.5).layout.annotations)
 

@@ -35,14 +35,14 @@ def test_rows_of_seven_in_reading_order(count, rows):
 def test_each_tells_the_pointer_its_share():
     fig = figures.filters(tiles(9), np.array([0.4, 0.2] + [0.05] * 8))
     text = next(t for t in fig.data if t.type == "heatmap").text
-    assert "component 1" in text[0][0] and "40.0%" in text[0][0]
+    assert "component 1" in text[0][0] and "40.0 %" in text[0][0]
     assert "component 8" in text[1][0] and text[1][6] == ""
 
 
 def test_it_says_how_much_variance_is_shown():
     fig = figures.filters(tiles(2), np.array([0.5, 0.25, 0.25]), subject="Root convolution")
     said = f"{fig.layout.title.text} {fig.layout.title.subtitle.text}"
-    assert "Root convolution" in said and "75.0%" in said and "first 2" in said
+    assert "Root convolution" in said and "75.0 %" in said and "first 2" in said
 
 
 def test_the_scree_adds_up():

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import CATEGORICAL, INK, SEQUENTIAL, Mode, figure, note, plotly_scale, scale_bar
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 
 class Curve(NamedTuple):
@@ -57,7 +57,7 @@ def confusion(table: NDArray[np.float64], names: list[str], mode: Mode = "light"
     count = len(names)
     told = say("{row} is answered {column}: {value}")
     text = [
-        [told.format(row=names[r], column=names[c], value=f"{table[r, c]:.0%}") for c in range(count)]
+        [told.format(row=names[r], column=names[c], value=percent(table[r, c], 0)) for c in range(count)]
         for r in range(count)
     ]
     cells = {
