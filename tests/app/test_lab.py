@@ -206,7 +206,9 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert captions[3] == "Layer 3 is left out: rollout begins at layer 4, so nothing has been gathered yet."
     share = build_up(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
     assert captions[7].startswith(f"From layer 4 to layer 7: {100 * share:.0f} % gathered from patches")
-    app.set(method="Gradient rollout").fine()
+    assert captions[4].startswith("Layer 4 alone: ")
+    assert "## What the class token gathered, layer 11" in app.set(first=11).fine().sentences("markdown")
+    app.set(first=4, method="Gradient rollout").fine()
     headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
     assert headings and all(one.endswith(", layers 4–11") for one in headings)
     assert "## The build-up, layer by layer" in app.sentences("markdown"), "the plain rollout, from layer 0"

@@ -49,8 +49,9 @@ class Asked:
 
     def since(self, title: str, settings: dict[str, Any]) -> str:
         """A title, saying so where rollout leaves out the first layers; what else is in braces there stays."""
-        first = settings.get("first_block", 0)
-        return self.text["from layer"].format(title=title, first=first, last=self.vit.blocks - 1) if first else title
+        first, last = settings.get("first_block", 0), self.vit.blocks - 1
+        key = "of last layer" if first == last else "from layer"
+        return self.text[key].format(title=title, first=first, last=last) if first else title
 
 
 def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[Asked, bool]:

@@ -51,7 +51,8 @@ def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> 
     """What is said below the picture of a layer; `share` of what was gathered is on the patches."""
     if layer < first:
         return text["frame before"].format(layer=layer, first=first)
-    key = f"frame{' from' if first else ''}{BEFORE[before]}"
+    since = "" if not first else " alone" if layer == first else " from"
+    key = f"frame{since}{BEFORE[before]}"
     return text[key].format(layer=layer, first=first, share=percent(share, 0), rest=percent(1 - share, 0))
 
 
