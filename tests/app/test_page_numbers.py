@@ -208,27 +208,24 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
     )
     assert f"even attention reads {even:.1f} px" in said
     drawn = rec.distance_px
-    counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px among the patches"
-    assert f"Renormalised, {counted}, 50 % of even attention." in said
+    counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px"
+    assert f"Measured among the patches alone (renormalised), {counted}, 50 % of what even attention reads." in said
     assert f"With the class token dropped and not renormalised, {(drawn <= even / 2).sum()} read no more" in said
     far_block, far_head = np.argwhere(drawn == drawn.max())[0]
     assert (
-        f"As drawn (class token dropped), {(drawn > even).sum()} of {px.size} heads read more than even attention "
-        f"({even:.1f} px): layer {far_block}, head {far_head} most, {drawn.max():.1f} px." in said
+        f"**Of all layers**, layer {far_block}, head {far_head} looks farthest: {drawn.max():.1f} px as drawn (class token "
+        f"dropped). {(drawn > even).sum()} of {px.size} heads read more than even attention ({even:.1f} px)." in said
     )
     renormalised = " ".join(App("distance", cls="renormalise").fine().sentences("markdown"))
-    assert f"As drawn (renormalised), {(px > even).sum()} of" in renormalised
-    assert (
-        f"The last near one, renormalised, is layer {block}, head {head}; layers {block + 1} to {last} have none."
-        in said
-    )
+    assert f"{px.max():.1f} px as drawn (renormalised). {(px > even).sum()} of" in renormalised
+    assert f"The last near one is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
     assert 0 < block < last - 1, "else it is said in other words"
 
 
 @pytest.mark.parametrize(
     ("px", "words"),
     [
-        ([[9, 9], [9, 9], [9, 9]], "Renormalised, no head is near: none looks less than"),
+        ([[9, 9], [9, 9], [9, 9]], "(renormalised), no head is near: none looks less than"),
         ([[1, 9], [1, 9], [9, 2]], "They are found up to the last layer: layer 2, head 1."),
         ([[1, 9], [9, 2], [9, 9]], "layer 1, head 1; the last layer, 2, has none."),
         ([[3, 1], [9, 9], [9, 9]], "layer 0, head 1; layers 1 to 2 have none."),

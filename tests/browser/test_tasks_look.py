@@ -46,7 +46,7 @@ def test_a_near_head_and_a_far_head(visit, rec):
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest, {px[far]:.1f} px"
+    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest of this layer, {px[far]:.1f} px"
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 Heads = list[tuple[int, int]]  # layer and head
 
 
-def first_layer(dropped: NDArray, renormalised: NDArray, cls: str, grid: Grid, text: Prose) -> Heads:
-    """What (L, H) distances say of the first layer, to be read before the figure; returns the heads that it names."""
-    return _reach(dropped, renormalised, _told("first layer", cls, grid), 0, grid, text)
+def headline(dropped: NDArray, renormalised: NDArray, cls: str, grid: Grid, text: Prose) -> Heads:
+    """What (L, H) distances say of the first layer and of all, to be read before the figure; returns the heads that it names."""
+    named = _reach(dropped, renormalised, _told("first layer", cls, grid), 0, grid, text)
+    return [*named, _far({"drop": dropped, "renormalise": renormalised}[cls], cls, grid, text)]
 
 
 def further(
@@ -31,7 +32,6 @@ def further(
     if len(dropped) > 1:
         _reach(dropped, renormalised, _told("last layer", cls, grid), len(dropped) - 1, grid, text)
     named, sinks = _near(dropped, renormalised, grid, text), distance.sinks(share)
-    named.append(_far({"drop": dropped, "renormalise": renormalised}[cls], cls, grid, text))
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(

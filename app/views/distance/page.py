@@ -48,7 +48,7 @@ dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
 with aside(key="aside_found"):
-    named = findings.first_layer(dropped, renormalised, cls, grid, text)
+    named = findings.headline(dropped, renormalised, cls, grid, text)
 fig = figures.distance(
     px,
     grid,
