@@ -15,7 +15,7 @@ from app.state import runs
 from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
-from vitcore.translation import say
+from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
@@ -26,36 +26,41 @@ WEAK = 66.0  # % of photos named right at the first guess, below which a warning
 
 
 def show(card: ModelCard, paper: bool = True) -> None:
-    """Everything the model's own card says, in sentences; with how it stands beside the paper's, if that is not told elsewhere."""
+    """Everything the model's own card says: what matters most first, how that was measured folded below it.
+
+    With how it stands beside the paper's, if that is not told elsewhere.
+    """
     text, trained = texts.prose("common"), _trained(card.name)
-    if card.teacher:
-        st.markdown(text["about taught"].format(teacher=card.teacher))
-    if card.looker:
-        st.markdown(text["taught looker"].format(looker=card.looker))
-    if data := trained.get("data") or card.data:
-        st.markdown(text["about data"].format(data=say(data)))
-    sets = _judged(trained)
-    for line, (judged, teacher) in zip(("about good", "about good other"), sets, strict=False):
-        teachers = {"teacher1": teacher["top1"], "teacher5": teacher["top5"]}
-        harder = _harder(sets[:2], text) if line == "about good other" else ""
-        of = say(judged["of"]) if judged.get("of") else ""
-        st.markdown(text.joined((text[line].format(**judged, **teachers), of, harder)))
+    data = trained.get("data") or card.data
+    said = [warning(card), text["about taught"].format(teacher=card.teacher) if card.teacher else "",
+            text["taught looker"].format(looker=card.looker) if card.looker else "",
+            text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
+            text["about data"].format(data=say(data)) if data else "", say(trained.get("limits", "")),
+            "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
+    if texts.language() != texts.DEFAULT and not (card.data and not card.top1):
+        said.append(text["about names"])
+    for sentence in filter(None, said):
+        st.markdown(sentence)
+    if sets := _judged(trained):
+        with st.expander(text["measured title"]):
+            _measurements(card, sets, text)
+    if beside := list(filter(None, paper_models.beside(card, trained, _classes(card.name)) if paper else [])):
+        with st.expander(texts.prose("card")["beside"]):
+            for sentence in beside:
+                st.markdown(sentence)
+
+
+def _measurements(card: ModelCard, sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> None:
+    """How much it names right of each set of photos, beside its teacher, in a table; which photos those are below it."""
+    names = card.title, text["its teacher"].format(model=card.teacher)
+    lines = [(name, f"{one['photos']:,}", *(percent(one[share] / 100) for share in ("top1", "top5")))
+             for pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
+    heads = (text["model"], *(text[f"measured {name}"] for name in ("photos", "top1", "top5")))
+    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---:", "---:", "---:"), *lines)))
+    of = [text["measured of"].format(photos=one["photos"], of=say(one["of"])) for one, _ in sets if one.get("of")]
+    st.markdown(text.joined([*of, _harder(sets[:2], text)]))
     if measured(card.name) and (ended := runs.ending(card.name)):
         st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
-    if card.top1:
-        st.markdown(text["about top1"].format(top1=card.top1))
-    elif card.data:
-        st.markdown(text["about no classes"])
-    for said in filter(None, paper_models.beside(card, trained, _classes(card.name)) if paper else []):
-        st.markdown(said)
-    if limits := trained.get("limits"):
-        st.markdown(say(limits))
-    if weak := warning(card):
-        st.markdown(weak)
-    if texts.language() != texts.DEFAULT and not (card.data and not card.top1):
-        st.markdown(text["about names"])
-    if not (card.teacher or trained or card.data):
-        st.markdown(text["about none"])
 
 
 def beside_the_papers(card: ModelCard, text: texts.Prose) -> None:
