@@ -27,8 +27,11 @@ def said(of: Draws, names: list[str]) -> str:
 def test_two_classes_are_named_and_more_are_counted():
     one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
     told = said(one, ["Cat", "Macaw"])
-    assert "gets 88 % of the other 4 photos right**, telling “Cat” from “Macaw” (" in told and "classes" not in told
-    assert "of 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
+    assert (
+        "88 % of the other 4 photos are classified right by the features of A model**, as “Cat” or “Macaw” (" in told
+        and "classes" not in told
+    )
+    assert "among 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
     ((place, caption),) = findings.mistaken(one, LABELS, ["Cat", "Macaw"], WORDS)
     assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50 % of the draws that ask about it")
     ((_, caption),) = findings.mistaken(one, LABELS, ["Cat", "Macaw", "Crab"], WORDS)
@@ -41,10 +44,10 @@ def test_two_classes_are_named_and_more_are_counted():
 
 def test_one_number_is_no_range():
     right = draws([-1, 0, 0, -1, 1, 1])
-    assert "(the same whichever photos were drawn)" in said(right, ["Cat", "Macaw"])
+    assert "(the same whichever were drawn to learn from)" in said(right, ["Cat", "Macaw"])
     assert findings.mistaken(right, LABELS, ["Cat", "Macaw"], WORDS) == []
     mixed = draws([-1, 0, 1, -1, 1, 1], [-1, 0, 0, -1, 1, 1])
-    assert "(76 % to 99 %, by which photos were drawn)" in said(mixed, ["Cat", "Macaw"])
+    assert "(76 % to 99 %, depending on which were drawn to learn from)" in said(mixed, ["Cat", "Macaw"])
     nearly = Draws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
     assert "(the same in 95 % of the draws)" in said(nearly, ["Cat", "Macaw"])
 
@@ -94,6 +97,6 @@ def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken():
 
 def test_the_page_with_two_classes():
     app = App("fewshot").fine()
-    assert any("of 5 classes" in one for one in app.sentences("markdown"))
+    assert any("among 5 classes" in one for one in app.sentences("markdown"))
     app.set(told_apart_pieces=[0, 1], shots=1).fine()
-    assert any("telling “Red panda” from “Chelsea the cat” (" in one for one in app.sentences("markdown"))
+    assert any("as “Red panda” or “Chelsea the cat” (" in one for one in app.sentences("markdown"))

@@ -37,7 +37,7 @@ def few_shot(curves: list[Curve], chance: float, draws: int, inner: int, mode: M
     shots = sorted({count for curve in curves for count in curve.shots})
     soft = INK[mode]["soft"]
     return figure(
-        lines, say("Accuracy on photos it has not learned from"), mode, 420,
+        lines, say("Few-shot accuracy: photos it has not learned from"), mode, 420,
         say("mean of {draws} draws; bars hold {inner} % of them", draws=draws, inner=inner),
         x={"title": {"text": say("photos a class to learn from")}, "tickvals": shots,
            "type": "log" if len(shots) > 1 else "linear"},
@@ -71,7 +71,8 @@ def confusion(table: NDArray[np.float64], names: list[str], mode: Mode = "light"
     ]  # fmt: skip
     ticks = {"tickvals": list(range(count)), "ticktext": names}
     return figure(
-        [cells, scale_bar(SEQUENTIAL, 0, 100, say("% of the class"))], say("What is taken for what"), mode, 190 + 44 * count,
+        [cells, scale_bar(SEQUENTIAL, 0, 100, say("% of the class"))], say("Confusion matrix: which class is taken for which"),
+        mode, 190 + 44 * count,
         say("rows: what it is; columns: what is answered"), annotations=numbers,
         x=ticks | {"side": "bottom", "range": [-0.5, count - 0.5]}, y=ticks | {"range": [count - 0.5, -0.5]},
         margin={"l": 110, "b": 60, "t": 72, "r": 8},
