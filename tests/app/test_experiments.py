@@ -50,7 +50,7 @@ def test_results_of_another_version_are_said(tmp_path):
 def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
     running.run(tiny, True, 1, rows.OUT, show=lambda line: None)
     app = App("experiments", experiment="tiny").fine()
-    assert any("One seed tells nothing" in said for said in app.sentences("markdown"))
+    assert any("One seed is not enough" in said for said in app.sentences("markdown"))
     app.at.session_state["_experiment_run"] = "tiny-quick-after-0"
     app.run().fine().at.button(key="open_distance").click()
     app.run().fine()

@@ -79,6 +79,6 @@ def tell_verdict(chosen: Experiment, results: Results) -> None:
     print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
     print(f"Here ({len(results.seeds())} seeds): {VERDICTS[overall(verdicts)]}.")
     for claim, told in verdicts:
-        more = f"; {told.seeds} seeds like these would tell" if told.seeds else ""
+        more = f"; about {told.seeds} seeds that vary like these would tell" if told.seeds else ""
         print(f"  {claim.words} {VERDICTS[told.verdict]} "
               f"({told.mean:.2f} {claim.unit}, {told.low:.2f} to {told.high:.2f}{more})")  # fmt: skip
