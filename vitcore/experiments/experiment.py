@@ -19,7 +19,7 @@ At = tuple[str, str]  # a curve and a place on it
 Values = Mapping[At, float]  # what one seed measured
 MEASURES = {  # what they are, and their unit
     "top1": "accuracy (%)", "few_shot": "few-shot accuracy, 5 a class (%)", "val_loss": "loss on held-out pictures",
-    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of likeness with distance",
+    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of similarity with distance",
     "nearest_head": "nearest head (% of uniform)", "mean_head": "mean over heads (% of uniform)",
 }  # fmt: skip
 

@@ -181,9 +181,9 @@ def _positions(vit: Vit, side: ModelSide) -> Picture:
 def _distance(rec: Recording) -> Picture:
     grid, px, share = rec.grid, rec.distance_px, rec.prefix_share if rec.grid.prefix else None
     even = uniform_distance_px(grid)
-    how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. At the dashed line a head spreads "
-              "its attention evenly, above it it prefers far patches. A hollow dot gives half its attention or more to tokens that "
-              "are not patches.")  # fmt: skip
+    how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. The dashed line is what "
+              "attention spread evenly over all patches reads; heads above it prefer far patches. A hollow dot gives half its "
+              "attention or more to tokens that are not patches.")  # fmt: skip
     limits = say("What a head looks at. The class token is dropped and the rest not renormalised, as in the paper: a head that "
                  "gives it half its attention reads half the distance.")  # fmt: skip
     return Picture(
