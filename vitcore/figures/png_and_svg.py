@@ -54,10 +54,22 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     _choose_fonts(sheet)
     if engine := sheet.get_layout_engine():
         engine.execute(sheet)
-    sheet.set_layout_engine("none")  # else everything is drawn twice, the first time for the layout alone
+    sheet.set_layout_engine("none")
+    sheet.dpi = sharp if kind == "png" else DPI
     file = io.BytesIO()
-    sheet.savefig(file, format=kind, dpi=sharp if kind == "png" else DPI, facecolor=sheet.get_facecolor())
+    if kind == "png":  # not `savefig`: that draws everything twice, the first time for the layout, which is there
+        sheet.canvas.print_png(file, pil_kwargs={"compress_level": 4})  # 4 % larger than the default, in half the time
+    else:
+        sheet.canvas.print_svg(file)
     return file.getvalue()
+
+
+def in_dark(svg: bytes) -> bytes:
+    """The printed SVG of a light figure as that of the dark one: the same lines in the other ink, on the other paper."""
+    drawing = svg.decode().replace(PAPER["light"].lower(), PAPER["dark"].lower(), 1)  # the sheet, drawn first
+    for name, colour in INK["light"].items():
+        drawing = drawing.replace(colour.lower(), INK["dark"][name].lower())
+    return drawing.encode()
 
 
 def _wrapped(note: str, wide_in: float) -> list[str]:
@@ -89,8 +101,12 @@ def _choose_fonts(sheet: Any) -> None:
             manager.addfont(file)
     ours = say("Inside ViT SC")  # the font is a word, too: characters that both scripts share look different in each
     families = ["DejaVu Sans", ours, "Inside ViT SC", "Inside ViT TC", *(name for name in SYSTEM if name in here)]
+    families = list(dict.fromkeys(families))
     for text in sheet.findobj(Text):
-        text.set_fontfamily(list(dict.fromkeys(families)))
+        latin = (
+            max(text.get_text(), default="") < "\u0250"
+        )  # the first font has all of these; to look for others takes time
+        text.set_fontfamily(families[:1] if latin else families)
 
 
 def _width_in(fig: go.Figure) -> float:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
-from vitcore.figures import print_figure
 from vitcore.figures.attention import scale_top
 from vitcore.figures.theme import Mode
 from vitcore.forward.compare import Comparison, same_depth, shown
@@ -219,7 +218,6 @@ def handout(
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
     origin = origin or Origin()
     names = names or (vits[0].name, vits[1].name)
-    light, dark = (figures_of(comparison, vits, names, mode) for mode in ("light", "dark"))
     recs = [side.rec for side in comparison.looks]
     maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
     px = [rec.distance_px for rec in recs]
@@ -229,7 +227,7 @@ def handout(
         names=[f"{letter} · {name}" for letter, name in zip(A_AND_B, names, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
         photo=html.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
-        drawn={name: _drawing(light[name], dark[name]) for name in light},
+        drawn={name: _drawing(fig) for name, fig in figures_of(comparison, vits, names).items()},
         tops=[rec.top() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
         said={"maps": maps, "tokens": of_tokens(comparison), "answers": of_answers(comparison),
               "distances": of_distances(px, vits)},
@@ -245,13 +243,10 @@ def command_of(first: str, second: str, photo: str) -> str:
     return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, "--out", "compared"])
 
 
-def _drawing(light: go.Figure, dark: go.Figure) -> html.Drawing:
-    title = light.layout.title.text
-    about = light.layout.title.subtitle.text or ""
-    for fig in (light, dark):
-        fig.layout.title = None
-        fig.layout.margin.t = 24
-    return html.drawing(print_figure(light, "svg"), print_figure(dark, "svg"), f"{title} {about}".strip())
+def _drawing(fig: go.Figure) -> html.Drawing:
+    title, about = fig.layout.title.text, fig.layout.title.subtitle.text or ""
+    fig.layout.margin.t = 24
+    return html.drawing(fig, f"{title} {about}".strip())
 
 
 def _facts(vit: Vit) -> list[tuple[str, str]]:

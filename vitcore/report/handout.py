@@ -6,7 +6,6 @@ the model's card and the digest of its weights, the photo's digest and credits, 
 
 from typing import Any
 
-from vitcore.figures import print_figure
 from vitcore.figures.theme import stops
 from vitcore.forward.recording import Recording
 from vitcore.images import outlined
@@ -95,8 +94,7 @@ def _shown(one: Picture) -> dict[str, Any]:
     """A picture as the page shows it: pixels and SVG embedded, the colours of its scale."""
     drawn, tiles = None, []
     if one.chart and one.figure:
-        light, dark = (print_figure(_untitled(one.figure(mode)), "svg") for mode in ("light", "dark"))
-        drawn = html.drawing(light, dark, one.alt)
+        drawn = html.drawing(one.figure("light"), one.alt)
     else:
         tiles = [
             (name, html.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
@@ -104,12 +102,6 @@ def _shown(one: Picture) -> dict[str, Any]:
         ]
     colours = stops(one.scale.colours, 16) if one.scale else []
     return {"kind": WIDE.get(one.name), "drawing": drawn, "tiles": tiles, "stops": colours}
-
-
-def _untitled(fig):  # type: ignore[no-untyped-def]
-    """The handout says a figure's title as text."""
-    fig.layout.title = None
-    return fig
 
 
 def _distances(vit: Vit, rec: Recording) -> dict[str, Any]:

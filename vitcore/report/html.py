@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcore.figures.png_and_svg import in_dark, print_figure
 from vitcore.figures.theme import data_address
 from vitcore.translation import percent, say
 
@@ -74,6 +76,8 @@ def _shrunk(size: tuple[int, int], most_px: int) -> tuple[int, int]:
     return max(1, size[0] * most_px // max(size)), max(1, size[1] * most_px // max(size))
 
 
-def drawing(light: bytes, dark: bytes, alt: str) -> Drawing:
-    """SVG files as a drawing."""
-    return Drawing(data_address(light, "image/svg+xml"), data_address(dark, "image/svg+xml"), alt)
+def drawing(light: go.Figure, alt: str) -> Drawing:
+    """A light figure as a drawing, without its title: the page says that as text."""
+    light.layout.title = None
+    printed = print_figure(light, "svg")
+    return Drawing(*(data_address(svg, "image/svg+xml") for svg in (printed, in_dark(printed))), alt)

@@ -10,7 +10,6 @@ from PIL import Image
 
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
-from vitcore.figures import print_figure
 from vitcore.report import html
 from vitcore.report.contents import Made, mean_distance_px
 from vitcore.report.pictures import Picture
@@ -50,9 +49,5 @@ def _card(one: Made) -> dict[str, Any]:
 def _mean(vit: Vit, photos: Sequence[Made]) -> html.Drawing:
     px, grid, images = mean_distance_px(photos).astype(np.float32), vit.grid, len(photos)
     even = uniform_distance_px(grid)
-    drawn = []
-    for mode in ("light", "dark"):
-        fig = figures.distance(px, grid, even, images=images, mode=mode)
-        fig.layout.title = None
-        drawn.append(print_figure(fig, "svg"))
-    return html.drawing(drawn[0], drawn[1], say("Mean attention distance over all photos"))
+    fig = figures.distance(px, grid, even, images=images)
+    return html.drawing(fig, say("Mean attention distance over all photos"))

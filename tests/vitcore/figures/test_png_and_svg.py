@@ -1,6 +1,7 @@
 """Printing: what is drawn without a browser is the same picture."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from PIL import Image
 
 from tests import files
 from vitcore import figures
-from vitcore.figures.png_and_svg import print_figure
+from vitcore.figures.png_and_svg import in_dark, print_figure
 from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, lut
 from vitcore.grid import Grid
 
@@ -55,6 +56,20 @@ def test_the_scale_bar_is_printed():
 def test_bars_are_printed(count):
     drawn = printed(figures.predictions([(f"class {i}", 0.9 / (i + 1)) for i in range(count)]))
     centre_of(drawn, (0x0B, 0x6E, 0x83), 12)
+
+
+def test_a_light_drawing_is_turned_into_the_dark_one():
+    """As a dark figure is printed; the names of its parts, which hold the hour and the style, differ."""
+    maps, px = np.random.default_rng(0).random((2, 4, 4), np.float32), np.array([[10.0, 100.0], [100.0, 10.0]])
+    for draw in (
+        lambda mode: figures.distance(px, Grid(14, 14, 16), 116.5, mode=mode),
+        lambda mode: figures.heads(maps, Grid(4, 4, 8), "Heads", mode=mode),
+    ):
+        light, dark = (print_figure(draw(mode), "svg") for mode in ("light", "dark"))
+        same = [
+            re.sub(rb'<dc:date>.*?</dc:date>|(?<=["#])[a-z]+[0-9a-f]{10}', b"", svg) for svg in (in_dark(light), dark)
+        ]
+        assert same[0] == same[1] and light != dark
 
 
 def test_no_shared_state_of_matplotlib_is_used():
