@@ -18,7 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.set(parentElement, s)
     window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
     s.menu = new MutationObserver(mend)
-    s.menu.observe(document.body, { childList: true, characterData: true, subtree: true })
+    s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
@@ -140,6 +140,11 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
 function mend() {
+  // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
+  const menu = document.querySelector("[data-testid=stSidebar]")
+  const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
+  if (root.dataset.menu !== shut) root.dataset.menu = shut
+  root.toggleAttribute("data-embedded", !document.querySelector("[data-testid=stMainMenuButton]"))
   for (const group of document.querySelectorAll("ul[data-testid=stSidebarNavItems] > :not(li, [role=list])")) {
     group.parentElement.setAttribute("role", "group")
     group.setAttribute("role", "list")
