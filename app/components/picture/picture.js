@@ -113,6 +113,8 @@ function draw(canvas, s) {
   if (!canvas.clientWidth) return
   const dpr = window.devicePixelRatio || 1
   canvas.style.height = high + "px"
+  const image = s.pictures.get(s.data.image)
+  if (!image?.complete) return // until it is there, what was drawn stays: no grid over nothing
   canvas.width = Math.round(canvas.clientWidth * dpr)
   canvas.height = Math.round(high * dpr)
   const ctx = canvas.getContext("2d")
@@ -120,8 +122,7 @@ function draw(canvas, s) {
   ctx.imageSmoothingEnabled = smooth
   ctx.imageSmoothingQuality = "high"
   const at = slot => [(slot % cols) * (w + gap), Math.floor(slot / cols) * (h + gap)]
-  const image = s.pictures.get(s.data.image)
-  if (image?.complete && image.naturalWidth) {
+  if (image.naturalWidth) {
     if (!order && !gutter) ctx.drawImage(image, 0, 0, canvas.clientWidth, high)
     else {
       const sw = image.naturalWidth / cols
