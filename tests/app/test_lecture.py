@@ -37,7 +37,8 @@ def test_a_link_opens_a_lecture_and_it_goes_on_from_page_to_page():
     usual = {"scale": 1, "narrow": 0, "high": 0}
     assert (
         dressed(app) | usual
-        == {"lecture": True, "mode": "dark", "page": "overview", "far": dressed(app)["far"]} | usual
+        == {"lecture": True, "mode": "dark", "page": "overview", "photo": "red-panda", "far": dressed(app)["far"]}
+        | usual
     )
     assert (
         dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]

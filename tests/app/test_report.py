@@ -24,7 +24,8 @@ from app.state import report_zip, session
 from vitcore.analysis import filters
 from vitcore.figures import print_figure
 from vitcore.models import zoo
-from vitcore.report import bundle, handout, index
+from vitcore.report import bundle
+from vitcore.report import html as pages
 from vitcore.train.runs import files as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
@@ -154,7 +155,7 @@ def printed_once():
         return kept[asked]
 
     with pytest.MonkeyPatch.context() as patch:
-        for room in (bundle, handout, index):
+        for room in (bundle, pages):
             patch.setattr(room, "print_figure", once)
         yield
 
