@@ -2,6 +2,7 @@
 was sent is there when a slow line asks for it.
 """
 
+import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from visitor import App
 from app.components import KEPT, address
 from app.components.choices import KEY, Choice
 from app.menu import PAGES
+from tests.conftest import ROOT
 
 VOID = {"input", "img", "path", "br"}
 
@@ -59,6 +61,14 @@ def test_what_has_no_name_is_found():
     assert Nameless(bad).found == ["button", "input", "summary", "canvas"]
     good = "<button><svg><path d=''/></svg><b>x</b></button><button aria-label='x'></button><canvas></canvas><input hidden>"
     assert Nameless(good).found == []
+
+
+def test_no_rule_asks_the_whole_page_what_it_holds():
+    """`:root:has(…)` styles every element again at every change of any; a page with charts follows its window at twice the cost."""
+    asks = re.compile(r"(?:html|:root)[^\s,{>]*:has\(")
+    assert asks.search("html:root:not([data-lecture]):not(:has([data-collapsed=true])) div { display: none }")
+    sheets = [file for kind in ("css", "html") for file in sorted((ROOT / "app").rglob(f"*.{kind}"))]
+    assert len(sheets) > 10 and [file.name for file in sheets if asks.search(file.read_text(encoding="utf-8"))] == []
 
 
 def test_everything_has_its_name_in_the_html_that_is_there_first(subtests):
