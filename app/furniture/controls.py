@@ -66,6 +66,8 @@ def _photo_picker() -> None:
     text, rows = texts.prose("common"), session.samples()
     own_photo = session.upload()
     ids = [row["id"] for row in rows] + ([session.UPLOAD] if own_photo else [])
+    if near := photo_names.nearly(st.query_params.get("photo", ""), ids):
+        respell("photo", near, near)
     missing.look_for_photo(
         ids, lambda: {title for lang in texts.LANGUAGES for title in photo_names.called(lang, ids).values()}
     )

@@ -1,5 +1,6 @@
 """What photos are called: in the menus that choose one, in links, and by ImageNet."""
 
+import re
 from functools import lru_cache
 
 import streamlit as st
@@ -19,6 +20,14 @@ def called(lang: str, ids: list[str]) -> dict[str, str]:
     own = {session.UPLOAD: texts.prose("common", lang)["your photo"]}
     titles = own | {row["id"]: row["title"] for row in tiles(lang)}
     return {one: titles.get(one, one) for one in ids}
+
+
+def nearly(asked: str, ids: list[str]) -> str | None:
+    """The id that somebody wrote with capitals or blanks ("Red Panda", "Rocket"); None where it is no photo, or its title."""
+    one = "-".join(re.findall("[a-z0-9]+", asked.casefold()))
+    if one not in ids or asked in ids or any(asked in called(lang, ids).values() for lang in texts.LANGUAGES):
+        return None
+    return one
 
 
 @lru_cache(maxsize=len(texts.LANGUAGES))

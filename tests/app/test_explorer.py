@@ -220,3 +220,13 @@ def test_addresses_lead_to_the_bytes(rec):
     data = App("attention").fine().component("explorer")
     places = [spec["url"] for spec in data["maps"]] + [data["photo"], data["atlas"]["url"]]
     assert all(place.startswith("mock/media/") for place in places) and len(set(places)) == 14
+
+
+def test_a_link_that_names_a_patch_or_writes_a_photo_with_a_capital_is_understood(shipped):
+    app = App("attention", photo="Rocket", patch="100").fine()
+    assert app.values()["token"] == shipped.grid.prefix + 100 and "patch" not in app.at.query_params
+    assert (
+        not any("No photo here" in said for said in app.sentences("markdown"))
+        and app.at.session_state["photo"] == "rocket"
+    )
+    assert App("attention", token="7", patch="100").fine().values()["token"] == 7

@@ -28,6 +28,17 @@ def nearest(cosine: NDArray, position: int) -> tuple[int, float]:
     return most, float(others[most])
 
 
+def beside(cosine: NDArray, position: int, grid: Grid) -> dict[str, float]:
+    """The cosine with the neighbours "above", "below", "left" and "right", as far as the grid has them."""
+    row, col = grid.row_col(position)
+    there = {"above": (row - 1, col), "below": (row + 1, col), "left": (row, col - 1), "right": (row, col + 1)}
+    return {
+        way: float(cosine[position, r * grid.cols + c])
+        for way, (r, c) in there.items()
+        if 0 <= r < grid.rows and 0 <= c < grid.cols
+    }
+
+
 MIRROR = (
     0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
 )

@@ -75,6 +75,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         )  # fmt: skip
         direction = controls.choice(text, "direction", list(DIRECTIONS))
         about = text.fill("token help", prefix=grid.prefix) if grid.prefix else text["token help bare"]
+        _token_of_patch(grid)
         start, before = grid.prefix + grid.middle, _prefix_names(vit, text)
         name, other = (
             places.label(key, places.held(key, grid.tokens, at), grid, before, text)
@@ -92,6 +93,16 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
         "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
     }  # fmt: skip
+
+
+def _token_of_patch(grid: Grid) -> None:
+    """A link that names a patch, as those of the other pages do: the token of that patch."""
+    given = st.query_params.get("patch", "")
+    if "token" in st.query_params or "token" in st.session_state or not places.NUMBER.fullmatch(given):
+        return
+    del st.query_params["patch"]
+    if int(given) < grid.patches:
+        controls.respell("token", grid.prefix + int(given), str(grid.prefix + int(given)))
 
 
 def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | None:

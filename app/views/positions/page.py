@@ -44,6 +44,10 @@ with right:
     st.markdown(
         text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
     )
+    sides = places.beside(cosine, chosen, grid)
+    st.markdown(
+        text["beside"].format(beside=", ".join(text[way].format(cosine=f"{value:.3f}") for way, value in sides.items()))
+    )
     mirrors = session.mirrors(vit.name)
     if not mirrors:
         st.markdown(text["mirror none"].format(least=places.MIRROR))

@@ -5,7 +5,7 @@ import pytest
 import scipy.ndimage
 import torch
 
-from vitcore.analysis.positions import corners, correlation_with_distance, same_place, similarity, tiles
+from vitcore.analysis.positions import beside, corners, correlation_with_distance, same_place, similarity, tiles
 from vitcore.grid import Grid
 from vitcore.models import zoo
 
@@ -77,6 +77,8 @@ def test_opposite_corners_by_hand():
     for one, two, value in ((0, 5, 0.75), (2, 3, 0.5)):
         cosine[one, two] = cosine[two, one] = value
     assert corners(cosine, Grid(2, 3, 8)) == (0.75, 0.5, pytest.approx(2 * 1.25 / 30))
+    sides = np.arange(36.0).reshape(6, 6)
+    assert beside(sides, 4, Grid(2, 3, 8)) == {"above": 25, "left": 27, "right": 29}
 
 
 @pytest.mark.parametrize("grid", [Grid(6, 6, 16), Grid(3, 8, 16), Grid(5, 4, 8, patch_w_px=20)], ids=str)
