@@ -197,10 +197,8 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert "## What the class token gathered" in said and not any("layers 4" in one.lower() for one in said)
     app.set(first=4).fine()
     said = app.sentences("markdown")
-    assert (
-        "## What the class token gathered, layers 4–11" in said
-        and "## The build-up, layer by layer, layers 4–11" in said
-    )
+    assert "## What the class token gathered, layers 4–11" in said
+    assert "The build-up, layer by layer, layers 4–11" in app.sentences("header")
     assert any("Rollout begins at layer 4 here" in one for one in [*said, *app.sentences("caption")])
     captions = app.component("build_up")["captions"]
     assert captions[3] == "Layer 3 is left out: rollout begins at layer 4, so nothing has been gathered yet."
@@ -211,7 +209,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     app.set(first=4, method="Gradient rollout").fine()
     headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
     assert headings and all(one.endswith(", layers 4–11") for one in headings)
-    assert "## The build-up, layer by layer" in app.sentences("markdown"), "the plain rollout, from layer 0"
+    assert "The build-up, layer by layer" in app.sentences("header"), "the plain rollout, from layer 0"
 
 
 def test_the_build_up_is_one_picture_of_all_layers(first):

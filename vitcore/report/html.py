@@ -80,4 +80,5 @@ def drawing(light: go.Figure, alt: str) -> Drawing:
     """A light figure as a drawing, without its title: the page says that as text."""
     light.layout.title = None
     printed = print_figure(light, "svg")
-    return Drawing(*(data_address(svg, "image/svg+xml") for svg in (printed, in_dark(printed))), alt)
+    on_paper, in_the_dark = (data_address(svg, "image/svg+xml") for svg in (printed, in_dark(printed)))
+    return Drawing(on_paper, in_the_dark, alt)

@@ -10,7 +10,7 @@ from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.components.picture.picture import picture
 from app.furniture import controls, model_card
 from app.state import session
-from app.views.positions import by_offset, other_resolution
+from app.views.positions import by_offset, found, other_resolution
 
 text = texts.prose("positions")
 first = aside(text["intro"])
@@ -39,28 +39,7 @@ with right:
     chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
     figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], of=(vit.called,),
            called=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
-    most, alike = places.nearest(cosine, chosen)
-    (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
-    st.markdown(
-        text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
-    )
-    sides = places.beside(cosine, chosen, grid)
-    st.markdown(
-        text["beside"].format(beside=", ".join(text[way].format(cosine=f"{value:.3f}") for way, value in sides.items()))
-    )
-    mirrors = session.mirrors(vit.name)
-    if not mirrors:
-        st.markdown(text["mirror none"].format(least=places.MIRROR))
-    for mirror in mirrors:
-        said = text[f"mirror {mirror.way}"]
-        st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
-    down, up, mean = places.corners(cosine, grid)
-    like = min(down, up) - mean > places.MIRROR
-    st.markdown(
-        text["corners like" if like else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
-    )
-    if mirrors or like:
-        st.caption(text["mirror why"])
+    found.line(cosine, chosen, vit, text)
     st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
               help=text["correlation help"])  # fmt: skip
 with left:

@@ -33,5 +33,5 @@ if not vit.is_global:
 with st.expander(text["identity title"], icon=":material/help:"):
     through_layers.identity(asked)
 settings = left.settings if left and not left.method.asks_class else {}
-st.markdown(f"## {asked.since(text['build-up title'], settings)}")
+st.header(asked.since(text["build-up title"], settings), anchor=question.BUILD_UP)
 through_layers.build_up(asked, settings)

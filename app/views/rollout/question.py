@@ -11,7 +11,7 @@ from app import texts
 from app.components import address
 from app.components.figure import aside
 from app.components.lecture.lecture import wide
-from app.furniture import controls, photo_names
+from app.furniture import controls, lecture, photo_names
 from app.state import session
 from vitcore.translation import percent
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
+
+BUILD_UP = "build-up"  # where on the page it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,8 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
         with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
             style = controls.choice(text, "style", ["heat", "paper"])
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+        if lecture.on() and vit.is_global:  # a long way down, where a room is large
+            st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP})", width="content")
     _likeliest(rec, target)
     if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))

@@ -1,0 +1,46 @@
+"""What is found of a position, in words: which is most like it, its neighbours, mirror patterns, opposite corners."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.state import session
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.texts import Prose
+    from vitcore.models.zoo import Vit
+
+
+def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
+    """The sentences beside the enlarged tile; `cosine` (N, N) of all positions, `chosen` one of them."""
+    from vitcore.analysis import positions
+
+    grid = vit.grid
+    most, alike = positions.nearest(cosine, chosen)
+    (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
+    st.markdown(
+        text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
+    )
+    sides = positions.beside(cosine, chosen, grid)
+    st.markdown(
+        text["beside"].format(
+            beside=", ".join(text[f"beside {way}"].format(cosine=f"{value:.3f}") for way, value in sides.items())
+        )
+    )
+    mirrors = session.mirrors(vit.name)
+    if not mirrors:
+        st.markdown(text["mirror none"].format(least=positions.MIRROR))
+    for mirror in mirrors:
+        said = text[f"mirror {mirror.way}"]
+        st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
+    down, up, mean = positions.corners(cosine, grid)
+    like = min(down, up) - mean > positions.MIRROR
+    st.markdown(
+        text["corners like" if like else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
+    )
+    if mirrors or like:
+        st.caption(text["mirror why"])
