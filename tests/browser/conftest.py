@@ -1,4 +1,4 @@
-"""One server, one Chromium, and pages that mind what they ask for: no other host, no error in the console."""
+"""One server for all workers, a Chromium for each, and pages that mind what they ask for: no other host, no error in the console."""
 
 import contextlib
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from filelock import FileLock
 from looking import LISTEN
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -55,13 +56,43 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory) -> Path:
-    """Where the server keeps its log, its runs, and the models it has downloaded: none."""
-    return tmp_path_factory.mktemp("server")
+    """Where the server keeps its log, its runs, and the models it has downloaded: none. All workers of a run have one."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "server"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def server(home) -> Iterator[str]:
-    """The app as people start it, on a free port, for all tests of this worker; its address."""
+    """The app as people start it, on a free port, for all tests of all workers; its address.
+
+    The first worker to ask starts it, and at its end waits for the locks of the others, which the system lets go when they end.
+    """
+    mine = FileLock(home / f"{os.environ.get('PYTEST_XDIST_WORKER', 'only')}.lock")
+    with contextlib.ExitStack() as at_the_end:
+        with FileLock(home / "starting"):
+            mine.acquire()
+            address = home / "address"
+            if not address.exists():
+                address.write_text(at_the_end.enter_context(served(home)))
+                at_the_end.callback(_others_are_done, home, mine)
+            found = address.read_text()
+        yield found
+        mine.release()
+
+
+def _others_are_done(home: Path, mine: FileLock) -> None:
+    with FileLock(home / "starting"):
+        (home / "address").unlink()  # who comes now starts one
+    for lock in home.glob("*.lock"):
+        if lock != Path(mine.lock_file):
+            FileLock(lock).acquire(timeout=600)
+
+
+@contextlib.contextmanager
+def served(home: Path) -> Iterator[str]:
+    """A server of the app; its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -70,7 +101,7 @@ def server(home) -> Iterator[str]:
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
                "--server.port", str(port)]  # fmt: skip
     with (
-        (home / "log").open("w") as log,
+        (home / "log").open("a") as log,
         subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,
     ):
         try:

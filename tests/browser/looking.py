@@ -12,14 +12,16 @@ from playwright.sync_api import Locator, Page, TimeoutError
 
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
 COLOURS = ("color-contrast", "link-in-text-block")  # what axe can find in the dark that it did not find in the light
-QUIET_MS = 250  # Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server
+# After a hand was at the page Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server; after
+# the server has spoken the page has only to draw, and what it asks for then is heard.
+QUIET_MS = {"hand": 250, "server": 80}
 
 # Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
 # the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
 # Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line.
 # `window.shift` sums what the layout has shifted by itself.
 LISTEN = """
-window.spoke = window.sending = window.shift = 0
+window.spoke = window.touched = window.sending = window.shift = 0
 new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
   .observe({ type: "layout-shift", buffered: true })
 const speaks = () => { window.spoke = performance.now() }
@@ -44,7 +46,7 @@ XMLHttpRequest.prototype.send = function (...all) {
   return send.apply(this, all)
 }
 for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "input", "change"])
-  window.addEventListener(kind, speaks, true)
+  window.addEventListener(kind, () => { window.touched = performance.now() }, true)
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", speaks)
 window.addEventListener("resize", speaks)
 const sizes = new ResizeObserver(speaks)
@@ -65,7 +67,8 @@ AT_REST = """quiet => {
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
   const { mode, settled } = document.documentElement.dataset
   if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined) return false
-  if (performance.now() - window.spoke < quiet || window.sending || document.querySelector(old)) return false
+  const now = performance.now()
+  if (now - window.spoke < quiet.server || now - window.touched < quiet.hand || window.sending || document.querySelector(old)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
   const shown = "[data-testid=stPlotlyChart], svg[role=img], canvas[role], img"

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both, pick, serious, too_wide
+from looking import LONG_MS, at_rest, in_both, pick, resize, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -68,18 +68,16 @@ def pixels(page: Page, selector: str = "canvas.map0") -> list[str]:
     return page.locator(selector).evaluate_all("all => all.map(c => c.toDataURL())")
 
 
-def listen(page: Page) -> list[bytes]:
-    """What the page sends to the server from here on, as far as the page is opened after this."""
-    sent: list[bytes] = []
+def heard(visit, server: str, path: str) -> tuple[Page, list[bytes]]:
+    """A page, and what it sends to the server."""
+    page, sent = visit("about:blank"), []
     page.on("websocket", lambda w: w.on("framesent", lambda data: sent.append(data)))
-    return sent
+    page.goto(f"{server}/{path}")
+    return ready(page), sent
 
 
-def test_by_mouse(visit, rec):
-    page = visit("attention?block=6&one_head=1")
-    sent = listen(page)
-    page.reload()
-    ready(page)
+def test_by_mouse(visit, server):
+    page, sent = heard(visit, server, "attention?block=6&one_head=1")
     before = pixels(page)
     quiet = len(sent)
     for col in range(SIDE):  # hover is the browser's
@@ -178,11 +176,8 @@ def test_by_keys(visit):
     expect(page.get_by_role("status").filter(has_text="What the class token attends to")).to_have_count(1)
 
 
-def test_space_plays_through_the_layers(visit):
-    page = visit("attention?block=9&one_head=0")
-    sent = listen(page)
-    page.reload()
-    ready(page)
+def test_space_plays_through_the_layers(visit, server):
+    page, sent = heard(visit, server, "attention?block=9&one_head=0")
     hit(page).focus()
     quiet = len(sent)
     page.keyboard.press("Space")
@@ -192,8 +187,8 @@ def test_space_plays_through_the_layers(visit):
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
     expect(layer(page)).to_have_value("11")
     at_rest(page)
-    heard = len([frame for frame in sent[quiet:] if b"chosen" in frame])
-    assert 1 <= heard <= 3, "the slider follows: the server hears of each layer once, and of the end"
+    said = len([frame for frame in sent[quiet:] if b"chosen" in frame])
+    assert 1 <= said <= 3, "the slider follows: the server hears of each layer once, and of the end"
     page.keyboard.press("Space")
     expect(title(page)).to_contain_text("layer 1, head 0")
     page.keyboard.press("Space")
@@ -303,17 +298,14 @@ def test_scales_and_drawings(visit):
     assert pixels(page, "canvas.lit") != seen[-1][:1]
 
 
-def test_axe_finds_nothing_serious(visit, subtests):
+def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):
     page = ready(visit("attention?second=40"))
     for summary in ("How heads get their words", "Keys"):
         page.locator("summary", has_text=summary).click()
     for theme in in_both(page):
         with subtests.test(theme):
             assert serious(ready(page), theme=theme) == []
-
-
-def test_a_phone_never_scrolls_sideways_and_targets_are_large_enough(visit):
-    page = ready(visit("attention?second=40", width=390, height=844))
+    ready(resize(page, 390, 844))
     assert too_wide(page) <= 1
     sizes = page.locator("figure button, figure summary").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"

@@ -5,7 +5,7 @@ import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from looking import LONG_MS, in_both, serious, too_wide
+from looking import LONG_MS, in_both, resize, serious, too_wide
 from looking import at_rest as quiet
 from playwright.sync_api import Locator, Page, expect
 
@@ -138,7 +138,7 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
     assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
     assert boxes[0]["y"] < 844, "the picture before the words about it"
     assert too_wide(page) <= 1
-    wide = at_rest(visit("rollout"))
+    wide = at_rest(resize(page, 1440, 1000))
     one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))
     assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
 

@@ -38,12 +38,6 @@ def shifted(page) -> float:
     return page.evaluate("() => { const sum = window.shift; window.shift = 0; return sum }")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_nothing_jumps_while_the_page_loads(visit, width):
-    page = visit(width=width, height=844)
-    assert shifted(page) <= STEADY
-
-
 @pytest.mark.parametrize(("width", "height"), [(1920, 900), (390, 844)])
 def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     page = at_rest(visit(width=width, height=height))
@@ -138,8 +132,10 @@ def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_axe_finds_nothing_serious_and_headings_in_order(visit, width, subtests):
-    for theme in in_both(page := visit(width=width, height=900)):
+def test_nothing_jumps_while_the_page_loads_axe_finds_nothing_serious_and_headings_are_in_order(visit, width, subtests):
+    page = visit(width=width, height=844)
+    assert shifted(page) <= STEADY
+    for theme in in_both(page):
         with subtests.test(theme):
             assert serious(page, also=("heading-order",), theme=theme) == []
 

@@ -50,7 +50,7 @@ def offline(chromium):
     assert asked == []
 
 
-def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
+def test_the_handout_opens_with_no_network_and_prints_on_a4(visit, offline, tmp_path):
     page = at_rest(visit("report?photo=cat"))
     file = taken(page, "handout_html", tmp_path)
     assert file.name == "handout-cat-vit-tiny-patch8-128.html" and 100_000 < file.stat().st_size <= 6 * 2**20
@@ -68,6 +68,8 @@ def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
             for name in ("color", "backgroundColor")
         )
         assert (sum(ink) > sum(paper)) == (theme == "dark")
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", handout.pdf(prefer_css_page_size=True)))
+    assert 3 <= pages <= 8
     said = json.loads(handout.locator("#numbers").text_content())
     values = page.context.new_page()
     values.goto(page.url.replace("/report", "/distance"))
@@ -80,12 +82,6 @@ def test_the_handout_opens_with_no_network(visit, offline, tmp_path):
         return heads.map(h => of(h).reduce((a, b) => a.map((y, i) => y || b[i]))) }"""
     )  # what is hollow is a trace of its own
     assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
-
-
-def test_the_handout_prints_on_a4(visit, offline, tmp_path):
-    file = taken(at_rest(visit("report")), "handout_html", tmp_path)
-    pages = len(re.findall(rb"/Type\s*/Page[^s]", offline(file).pdf(prefer_css_page_size=True)))
-    assert 3 <= pages <= 8
 
 
 def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):

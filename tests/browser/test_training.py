@@ -1,10 +1,10 @@
 """Training in a real browser: start a run through the page, see it finish, watch its film."""
 
 import re
-import shutil
 import time
 
 import pytest
+from conftest import served
 from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
@@ -34,13 +34,18 @@ def narrow(page: Page) -> None:
 
 
 @pytest.fixture
-def no_run_is_left(home):
-    """The server is that of other tests, too."""
-    yield
-    shutil.rmtree(home / "runs", ignore_errors=True)
+def home(tmp_path):
+    """Of a server of its own: a run is seen by everybody on the server where it runs."""
+    return tmp_path
 
 
-def test_train_a_model_and_watch_it_learn(visit, no_run_is_left):
+@pytest.fixture
+def server(home):
+    with served(home) as address:
+        yield address
+
+
+def test_train_a_model_and_watch_it_learn(visit):
     page = at_rest(visit("train"))
     for folded in ("More settings", "Size of the model, learning rate"):
         page.get_by_text(folded, exact=True).click()
