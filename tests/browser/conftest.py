@@ -1,4 +1,4 @@
-"""One server for all workers, a Chromium for each, and pages that mind what they ask for: no other host, no error in the console."""
+"""One server, a Chromium for each worker, and pages that mind what they ask for: no other host, no error in the console."""
 
 import contextlib
 import os

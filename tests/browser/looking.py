@@ -68,7 +68,8 @@ AT_REST = """quiet => {
   const { mode, settled } = document.documentElement.dataset
   if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined) return false
   const now = performance.now()
-  if (now - window.spoke < quiet.server || now - window.touched < quiet.hand || window.sending || document.querySelector(old)) return false
+  if (now - window.spoke < quiet.server || now - window.touched < quiet.hand) return false
+  if (window.sending || document.querySelector(old)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
   const shown = "[data-testid=stPlotlyChart], svg[role=img], canvas[role], img"
