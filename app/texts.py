@@ -48,8 +48,8 @@ _known = threading.local()  # by a run of the page, in its thread: whose it is, 
 def language() -> str:
     """The visitor's language: chosen in the menu, else in the address, else the browser's, else English."""
     context = get_script_run_ctx(suppress_warning=True)
-    if context is None:
-        return _asked_language()
+    if context is None:  # nobody's: Streamlit, asked for what a visitor chose, would write a warning each time
+        return DEFAULT
     if (
         getattr(_known, "visitor", None) != context.session_id
     ):  # a page asks a hundred times, Streamlit takes 50 µs to say

@@ -23,10 +23,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(path: Path, early: bool = False) -> set[str]:
+@cache
+def imports(path: Path, early: bool = False) -> frozenset[str]:
     """Dotted names a file imports, `vitcore.grid` for both of its spellings; `early`: only on the way in."""
     found, later, typing_only = set(), set(), set()
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(tree(path)) if early else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             later |= set(ast.walk(node))
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -40,7 +41,7 @@ def imports(path: Path, early: bool = False) -> set[str]:
             assert not node.level, f"{path}: relative imports hide what is imported"
             whole = (ROOT / node.module.replace(".", "/")).is_dir()
             found |= {f"{node.module}.{alias.name}" for alias in node.names} if whole else {node.module}
-    return found
+    return frozenset(found)
 
 
 def room(file: Path) -> str:

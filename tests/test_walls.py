@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import networkx as nx
@@ -41,7 +42,17 @@ def label(path: Path) -> str:
 def each(subtests: pytest.Subtests, paths: list[Path]):
     """Every file with a case of its own: one that fails does not hide the next."""
     assert paths, "there is nothing to look at"
-    return [(path, subtests.test(label(path))) for path in paths]
+    return [(path, case(subtests, label(path))) for path in paths]
+
+
+@contextmanager
+def case(subtests: pytest.Subtests, name: str):
+    """A subtest where it fails: to report two thousand that pass takes longer than to look."""
+    try:
+        yield
+    except Exception:
+        with subtests.test(name):
+            raise
 
 
 # Rooms

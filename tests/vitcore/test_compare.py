@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vitcore
+from tests.shells import shell
 from vitcore.forward.compare import attention, beside, compare, look, look_again, shown
 from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
@@ -168,8 +167,7 @@ def test_figures_share_their_scales(tiny, other, photo):
 
 
 def test_what_cannot_be_compared_is_one_sentence(tmp_path):
-    words = [sys.executable, "-m", "vitcore", "compare", "no-such-model", "other", str(tmp_path / "none.jpg")]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = shell("-m", "vitcore", "compare", "no-such-model", "other", str(tmp_path / "none.jpg"), cwd=ROOT)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "none.jpg" in done.stderr
 
 

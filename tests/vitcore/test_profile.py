@@ -1,7 +1,6 @@
 """Profiles: the operations torch counts, rates that are rates, the largest batch that brute force finds, and one sentence else."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
-from tests.shells import environment
+from tests.shells import shell
 from vitcore.models import own_files
 from vitcore.models.cards import DEFAULT, ModelError
 from vitcore.profiling import apart, memory, speed
@@ -86,9 +85,8 @@ def test_the_largest_batch_is_what_brute_force_finds(monkeypatch, tmp_path):
     file = tmp_path / "one-block.safetensors"
     save_file(timm_vit(img_size=64, embed_dim=192, depth=1).state_dict(), file)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    done = subprocess.run(
-        [sys.executable, "-c", BRUTE_FORCE, str(file)], capture_output=True, text=True, check=True, env=environment()
-    )
+    done = shell("-c", BRUTE_FORCE, str(file), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     fit, found = json.loads(done.stdout)
     surely = next(batch for batch in range(1, 60) if batch not in fit) - 1
     assert 1 < surely <= max(fit) < 59 and found in fit

@@ -91,7 +91,7 @@ def device(precision: str = "auto") -> Device:
 
 def profile(
     asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
-    seconds: float = SECONDS, told: Callable[[int], None] = lambda batch: None,
+    seconds: float | None = None, told: Callable[[int], None] = lambda batch: None,
 ) -> Profile:  # fmt: skip
     """Time a model of any name of the paper or of timm, a run or a file; `told` hears of each batch size before it is timed.
 
@@ -103,9 +103,10 @@ def profile(
 
 def growing(
     asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
-    seconds: float = SECONDS, told: Callable[[int], None] = lambda batch: None,
+    seconds: float | None = None, told: Callable[[int], None] = lambda batch: None,
 ) -> Iterator[Profile]:  # fmt: skip
     """The same as it grows: before any batch size is timed, and after each."""
+    seconds = SECONDS if seconds is None else seconds
     if not batches or min(batches) < 1:
         raise ModelError(say("A batch holds one image or more."))
     on, watch = on or device(), Watch()

@@ -161,9 +161,10 @@ def _encoded(frames: list[Image.Image], kind: Kind) -> bytes:
     rest = [FRAME_MS] * (len(frames) - 1) + [REST_MS]
     file = io.BytesIO()
     if kind == "webp":
-        frames[0].save(
-            file, "WEBP", save_all=True, append_images=frames[1:], duration=rest, loop=0, quality=82, method=3
-        )
+        # A whole frame now and then, which is Pillow's way, costs an encoding each, and a seventh of the bytes; nobody skips ahead
+        # here. Method 3 takes as long again for 5 % of them.
+        how: dict[str, Any] = {"quality": 82, "method": 2, "kmin": 0, "kmax": 0}
+        frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], duration=rest, loop=0, **how)
     else:
         table = _palette(frames)
         small = [frame.quantize(palette=table, dither=Image.Dither.FLOYDSTEINBERG) for frame in frames]

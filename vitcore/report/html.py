@@ -67,7 +67,10 @@ def image(
             _shrunk(drawn.size, most_px), Image.Resampling.BOX if not photo else Image.Resampling.LANCZOS
         )
     file = io.BytesIO()
-    drawn.save(file, "WEBP", quality=86, method=4) if photo else drawn.save(file, "WEBP", lossless=True, quality=80)
+    if photo:  # method 4 saves 4 % of the bytes and takes twice as long
+        drawn.save(file, "WEBP", quality=86, method=2)
+    else:
+        drawn.save(file, "WEBP", lossless=True, quality=80)
     kinds = " ".join(one for one in (kind, "" if photo else "sharp") if one)
     return Embedded(data_address(file.getvalue(), "image/webp"), *drawn.size, alt, kinds)
 

@@ -1,6 +1,8 @@
 """One frame: a model of a moment, run on a few photos, as the arrays that `runs/frames.py` describes."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,12 @@ WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle",
 
 def watched() -> list[Photo]:
     """The photos a film shows unless it is told others, of those that ship."""
-    return [open_photo(file) for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists()]
+    return list(_opened(tuple(file for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists())))
+
+
+@lru_cache(maxsize=1)  # every frame of a training asks for them
+def _opened(files: tuple[Path, ...]) -> tuple[Photo, ...]:
+    return tuple(map(open_photo, files))
 
 
 def frame_of(vit: zoo.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
