@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def answer(key: str, options: list[str], right: int, said: str) -> DeltaGenerator:
-    """The guesses as buttons, and the answer, folded: whether the guess was right, else what is, and what is to be `said`.
+    """The guesses as buttons; the answer, opened by a guess or by hand: whether it was right, else what is, and what is `said`.
 
     Returns the fold, for what else belongs to the answer.
     """
@@ -22,7 +22,8 @@ def answer(key: str, options: list[str], right: int, said: str) -> DeltaGenerato
         text["guess"], range(len(options)), format_func=lambda i: options[i], key=f"guess_{key}",
         label_visibility="collapsed",
     )  # fmt: skip
-    fold = st.expander(text["show answer"], key=f"answer_{key}")
+    guessed = guess is not None  # in the key too: the browser remembers by it whether a fold is open
+    fold = st.expander(text["show answer"], guessed, key=f"answer_{key}_{guessed}")
     verdict = ""
     if guess is not None:
         verdict = text["guessed right" if guess == right else "guessed otherwise"]

@@ -43,7 +43,7 @@ def _downloads() -> dict[str, str]:
 
 
 def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
-    """The pickers in a popover; in a lecture also the pages before and after, and the way out.
+    """The pickers in a popover; in a lecture also the pages before and after, a menu of all, and the way out.
 
     It is always there, and seen where there is room or no sidebar (`components/lecture/lecture.css`).
     """
@@ -52,6 +52,7 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
     ):
         if on():
             _neighbours(text, page, pages)
+            _any(text, page, pages)
         if looks:
             _pickers(text)
         if on():
@@ -80,6 +81,14 @@ def _neighbours(text: texts.Prose, page: Any, pages: list[Any]) -> None:
                     help=text[f"{key} story" if in_story else key],
                     icon_position="left" if step < 0 else "right",
                 )
+
+
+def _any(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+    """A menu of all pages."""
+    there = st.menu_button(text["pages"], range(len(pages)), key="to_page", icon=":material/menu:",
+                           format_func=lambda i: pages[i].title)  # fmt: skip
+    if there is not None and pages[there].title != page.title:
+        st.switch_page(pages[there], query_params={})  # unsaid, Streamlit refuses to drop bound ones
 
 
 def _pickers(text: texts.Prose) -> None:

@@ -27,6 +27,8 @@ def test_every_page_can_be_a_lecture_and_has_its_neighbours_in_the_bar(subtests)
             links = [link.label for link in app.at.get("page_link")]
             for other in (place - 1, place + 1):
                 assert not 0 <= other < len(PAGES) or MENU[PAGES[other].slug] in links
+            (menu,) = app.at.menu_button
+            assert menu.options == [MENU[other.slug] for other in PAGES], "any page"
             app.at.get_by_key("leave").click()
             app.run().fine()
             assert not dressed(app)["lecture"] and app.values()["lecture"] is False

@@ -50,6 +50,11 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token." in told
     app.set(block=0, of="rollout").fine()
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
+    drawn = own.fused["mean"][:, 3:, 3 + 62].astype(float).mean(1)
+    most, here = int(drawn.argmax()), f"the patches give {100 * drawn[0]:.0f} % of their attention (mean of heads)"
+    (said,) = [said for said in app.sentences("markdown") if said.startswith("Other tokens attend")]
+    assert here in said and most != 0, "of the layer that is drawn"
+    assert f"In no layer is it more than in layer {most}: {100 * drawn[most]:.0f} %" in said
     gone = own.rollout().flat[62]
     assert any(f"{100 * gone:.1f} % is with the outlier token" in said for said in app.sentences("markdown"))
 

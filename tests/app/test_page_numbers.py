@@ -191,7 +191,9 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     near = int(rec.distance_renormalised_px[0].argmin())
     said = " ".join(app.sentences("markdown"))
     assert f"head {near} looks nearest, {rec.distance_renormalised_px[0, near]:.1f} px" in said
-    assert f"{rec.distance_px[0, near]:.1f} and" in said, "and what is drawn"
+    drawn = rec.distance_px[0]
+    lowest = f"**In layer 0**, as drawn (class token dropped), head {drawn.argmin()} has the lowest dot, {drawn.min():.1f} px"
+    assert f"{lowest}, and head {drawn.argmax()} the highest of this layer, {drawn.max():.1f} px" in said
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
     assert (app.values()["block"], app.values()["one_head"]) == (2, 1)
@@ -206,10 +208,11 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
     head = int(px[block].argmin())
     said = " ".join(App("distance").fine().sentences("markdown"))
     assert (
-        f"In the last layer, {last}, again among the patches, head {px[last].argmin()} looks nearest, {px[last].min():.1f} px"
-        in said
+        f"In the last layer, {last}, as drawn, head {rec.distance_px[last].argmin()} has the lowest dot, "
+        f"{rec.distance_px[last].min():.1f} px" in said
     )
-    assert f"even attention reads {even:.1f} px" in said
+    nearest = f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px"
+    assert f"even attention reads {even:.1f} px. Among the patches alone, {nearest}" in said
     drawn = rec.distance_px
     counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px"
     assert f"Measured among the patches alone (renormalised), {counted}, 50 % of what even attention reads." in said

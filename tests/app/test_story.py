@@ -243,7 +243,9 @@ def test_logits_and_shares_of_the_answer(shipped, panda):
 
 def test_a_guess_is_told_right_from_wrong():
     def verdict(app: App) -> str:
-        return next(e.markdown[0].value for e in app.at.expander if e.label == "Show the answer")
+        fold = next(e for e in app.at.expander if e.label == "Show the answer")
+        assert fold.proto.expanded == (app.values().get("guess_patches") is not None), "a guess opens it"
+        return fold.markdown[0].value
 
     app = App("story", step="2").fine()
     assert verdict(app).startswith("Four times")

@@ -103,9 +103,10 @@ def test_a_guess_by_keys(visit):
         page.keyboard.press("Space")
     expect(radio).to_be_checked()
     at(page, 2, text)
+    expect(page.get_by_text("You were right.")).to_be_visible()
     tab_to(page, texts.prose("common", "en")["show answer"], "SUMMARY")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("You were right.")).to_be_visible()
+    expect(page.get_by_text("You were right.")).to_be_hidden()
 
 
 def test_back_and_forward(visit):

@@ -46,7 +46,7 @@ def test_a_near_head_and_a_far_head(visit, rec):
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest of this layer, {px[far]:.1f} px"
+    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest, {px[far]:.1f} px"
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -106,8 +106,7 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
     expect(guess).to_be_in_viewport()  # beside the switch
     drawings = [page.get_by_role("figure", name=f"{name}: top 5") for name in answers]
     assert not any(drawing.is_visible() for drawing in drawings), "predict first"
-    guess.click()
-    page.get_by_text("Show the answer").click()
+    guess.click()  # and the answer is open
     for drawing, (label, p) in zip(drawings, answers.values(), strict=True):
         expect(drawing).to_be_visible()
         expect(drawing).to_contain_text(f"{label} {100 * p:.1f} %")

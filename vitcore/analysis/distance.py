@@ -38,21 +38,18 @@ def uniform_distance_px(grid: Grid) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which heads of a block reach nearest and farthest among the patches: renormalised, so that a sink is not "near"."""
+    """Which heads of a block read least and most; renormalised, a sink is not "near"."""
 
     near: int
     far: int
     near_px: float
     far_px: float
-    near_dropped_px: float  # the same two heads as the paper counts, prefix tokens dropped
-    far_dropped_px: float
 
 
-def reach(dropped_px: NDArray, renormalised_px: NDArray, block: int = 0) -> Reach:
-    """The nearest and the farthest head of a block, from (L, H) distances counted both ways."""
-    row, dropped = renormalised_px[block], dropped_px[block]
-    near, far = int(row.argmin()), int(row.argmax())
-    return Reach(near, far, float(row[near]), float(row[far]), float(dropped[near]), float(dropped[far]))
+def reach(px: NDArray, block: int = 0) -> Reach:
+    """The nearest and the farthest head of a block, from (L, H) distances."""
+    near, far = int(px[block].argmin()), int(px[block].argmax())
+    return Reach(near, far, float(px[block, near]), float(px[block, far]))
 
 
 def near_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:

@@ -50,17 +50,18 @@ def _told(which: str, cls: str, grid: Grid) -> str:
 
 
 def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid: Grid, text: Prose) -> Heads:
-    """Which heads of a layer look nearest and farthest; nothing where it has one head."""
+    """Which dots of a layer are lowest and highest, and which heads look nearest and farthest; nothing where it has one head."""
     from vitcore.analysis import distance
 
-    reached = distance.reach(dropped, renormalised, block)
-    if reached.near == reached.far:
+    drawn, among = distance.reach(dropped, block), distance.reach(renormalised, block)
+    if among.near == among.far:
         return []
     st.markdown(text[told].format(
-        block=block, near=reached.near, near_px=f"{reached.near_px:.1f}", far=reached.far, far_px=f"{reached.far_px:.1f}",
-        near_drop=f"{reached.near_dropped_px:.1f}", far_drop=f"{reached.far_dropped_px:.1f}",
+        block=block, near=among.near, near_px=f"{among.near_px:.1f}", far=among.far, far_px=f"{among.far_px:.1f}",
+        low=drawn.near, low_px=f"{drawn.near_px:.1f}", high=drawn.far, high_px=f"{drawn.far_px:.1f}",
         even=f"{distance.uniform_distance_px(grid):.1f}"))  # fmt: skip
-    return [(block, reached.near), (block, reached.far)]
+    heads = (drawn.near, drawn.far, among.near, among.far) if told.endswith("dropped") else (among.near, among.far)
+    return [(block, head) for head in heads]
 
 
 def _near(dropped: NDArray, renormalised: NDArray, grid: Grid, text: Prose) -> Heads:

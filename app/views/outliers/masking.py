@@ -67,7 +67,8 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
         return
     patches, answer = insights.attention_on_outliers(*me, rec)
     most = int(patches.argmax())
-    st.markdown(text.fill("drawn", count=len(outliers.patches), layer=most, share=percent(patches[most], 0),
+    st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
+                          layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
                           even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
                           readout=controls.readout(vit)))  # fmt: skip
     of = controls.choice(text, "of", ["patches", "answer", "rollout"])
