@@ -3,57 +3,18 @@ was sent is there when a slow line asks for it.
 """
 
 import re
-from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
+from nameless import Nameless
 from streamlit import runtime
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.testing.v1 import AppTest
-from visitor import App
 
 from app.components import KEPT, address
 from app.components.choices import KEY, Choice
-from app.menu import PAGES
 from tests.conftest import ROOT
-
-VOID = {"input", "img", "path", "br"}
-
-
-class Nameless(HTMLParser):
-    """The elements of a piece of HTML that a person can use, or that are pictures, and that have no name."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[list] = []  # element, whether it needs a name, whether it has one
-        self.found: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        used = tag in ("button", "input", "select", "textarea", "summary", "a") or given.get("tabindex") == "0"
-        needs = (used or given.get("role") in ("img", "application", "slider")) and "hidden" not in given
-        self.open.append([tag, needs, bool(given.get("aria-label") or given.get("alt"))])
-        if tag in VOID:
-            self.handle_endtag(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_data(self, data: str) -> None:
-        for element in self.open:
-            element[2] |= bool(data.strip())
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open:
-            name, needs, has = self.open.pop()
-            if needs and not has:
-                self.found.append(name)
-            if name == tag:
-                return
 
 
 def test_what_has_no_name_is_found():
@@ -69,17 +30,6 @@ def test_no_rule_asks_the_whole_page_what_it_holds():
     assert asks.search("html:root:not([data-lecture]):not(:has([data-collapsed=true])) div { display: none }")
     sheets = [file for kind in ("css", "html") for file in sorted((ROOT / "app").rglob(f"*.{kind}"))]
     assert len(sheets) > 10 and [file.name for file in sheets if asks.search(file.read_text(encoding="utf-8"))] == []
-
-
-def test_everything_has_its_name_in_the_html_that_is_there_first(subtests):
-    app = App("overview")
-    for row in PAGES:
-        with subtests.test(row.slug):
-            pages = {
-                c.proto.component_name: c.proto.html_content for c in app.go(row.slug).fine().at.get("bidi_component")
-            }
-            assert pages and {name: found for name, page in pages.items() if (found := Nameless(page).found)} == {}
-            assert not [name for name, page in pages.items() if "{" in page], "a blank is not filled in"
 
 
 def script():
