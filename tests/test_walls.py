@@ -310,6 +310,40 @@ def test_nothing_heavy_is_loaded_before_it_is_used():
     assert done.stdout.split() == []
 
 
+def parts_before_the_whole(tree: ast.Module) -> list[str]:
+    """Parts of torch and timm that are imported where the package itself was not, in the same block or at the top before it."""
+    whole = {"torch", "timm"}
+    found = []
+    top = {name for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for name in _whole(node) & whole}
+    for parent in ast.walk(tree):
+        seen = set() if parent is tree else set(top)
+        for node in getattr(parent, "body", []) if isinstance(getattr(parent, "body", None), list) else []:
+            part = node.module or "" if isinstance(node, ast.ImportFrom) and not node.level else ""
+            if "." in part and part.partition(".")[0] in whole - seen:
+                found.append(part)
+            seen |= _whole(node)
+    return found
+
+
+def _whole(node: ast.AST) -> set[str]:
+    """The packages that a statement imports as a whole."""
+    if isinstance(node, ast.Import):
+        return {name.name for name in node.names if "." not in name.name}
+    return {node.module} if isinstance(node, ast.ImportFrom) and node.module and "." not in node.module else set()
+
+
+def test_a_package_is_imported_whole_before_a_part_of_it(subtests):
+    """`from timm.layers import …` first locks the part and then asks for the package: of two visitors for whom the server loads
+    timm, each with another part, one finds it half made (`import timm  # noqa: F401` before it waits for all of it)."""
+    assert parts_before_the_whole(ast.parse("def f():\n    from timm.layers import x\n    import timm")) == [
+        "timm.layers"
+    ]
+    assert parts_before_the_whole(ast.parse("import torch\ndef f():\n    from torch.nn import x")) == []
+    for path, each_case in each(subtests, [*VITCORE, *APP]):
+        with each_case:
+            assert parts_before_the_whole(tree(path)) == [], f"{label(path)}: import the package before"
+
+
 def test_the_first_frame_needs_nothing_heavy(subtests):
     for path, case in each(
         subtests,

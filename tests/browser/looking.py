@@ -86,9 +86,9 @@ AT_REST = """quiet => {
 }"""
 
 
-def at_rest(page: Page) -> Page:
-    """Wait until the server has nothing more to say and the page has drawn what it said."""
-    page.wait_for_function(AT_REST, arg=QUIET_MS, timeout=LONG_MS, polling=50)
+def at_rest(page: Page, server_ms: int = QUIET_MS["server"]) -> Page:
+    """Wait until the server has nothing more to say (for so long) and the page has drawn what it said."""
+    page.wait_for_function(AT_REST, arg=QUIET_MS | {"server": server_ms}, timeout=LONG_MS, polling=50)
     return page
 
 

@@ -68,7 +68,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
     page = ready(follow(at_rest(visit()), "Attention explorer"))
     page.mouse.click(*place(page, *EYE))
     token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
-    seen = page.get_by_role("spinbutton", name="Token 134 is patch 133", exact=True)
+    seen = page.get_by_role("spinbutton", name="Patch 133 (token 134)", exact=True)
     expect(seen).to_have_value(str(token))
     expect(page.get_by_role("combobox", name="Head")).to_have_value("")
     slider(page, "Layer").press("ArrowLeft")

@@ -103,5 +103,5 @@ def watch_the_film(page: Page) -> None:
         page.wait_for_timeout(50)
     expect(slider).to_have_attribute("aria-valuetext", "30")
     assert heights == {high}, "nothing jumps while it plays"
-    at_rest(page)
+    at_rest(page, 500)  # the film tells the server by itself that it has come to its end
     assert {alt: drawn(page, alt) for alt in before} == before, "the last snapshot is what it was"

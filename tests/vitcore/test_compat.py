@@ -15,11 +15,29 @@ def fresh(script):
 
 
 def test_importing_the_package_is_enough_and_loads_nothing():
-    script = (
-        "import sys, vitcore; print('torch' in sys.modules); import timm, torch;"
-        "print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('vit_tiny_patch16_224'))"
-    )
-    assert fresh(script) == ["False", "True", "True"]
+    """Nor do visitors who come together hinder each other: each thread begins with another part of timm."""
+    script = """
+import sys, threading, vitcore
+print('torch' in sys.modules)
+def begin(name):
+    __import__(name)
+    print(name)
+parts = ('vitcore.architectures.axial', 'vitcore.train.learning.optimisers', 'vitcore.train.learning.model')
+threads = [threading.Thread(target=begin, args=[name]) for name in parts]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+import timm, torch
+print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('vit_tiny_patch16_224'))
+"""
+    first, *parts, declared, known = fresh(script)
+    assert (first, declared, known) == ("False", "True", "True")
+    assert sorted(parts) == [
+        "vitcore.architectures.axial",
+        "vitcore.train.learning.model",
+        "vitcore.train.learning.optimisers",
+    ]
 
 
 def test_declaring_twice_does_nothing():

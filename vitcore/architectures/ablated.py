@@ -11,6 +11,7 @@ import copy
 from typing import Any
 
 import numpy as np
+import timm  # noqa: F401
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray

@@ -10,6 +10,7 @@ Shapes: B images, H heads, N = rows · cols patches, D width.
 from functools import partial
 from typing import Any
 
+import timm  # noqa: F401
 import torch
 from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor, nn

@@ -7,6 +7,7 @@ Shapes: B images, H heads, C channels, rows × cols features.
 
 from typing import Any
 
+import timm  # noqa: F401
 import torch
 import torch.nn.functional as F
 from timm.models.resnet import Bottleneck, ResNet

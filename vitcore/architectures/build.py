@@ -91,6 +91,7 @@ def _headed(module: Any, description: Mapping[str, Any]) -> Any:
 
 
 def _class(description: Mapping[str, Any]) -> Any:
+    import timm  # noqa: F401
     from timm.models.deit import VisionTransformerDistilled
     from timm.models.vision_transformer import VisionTransformer
 
@@ -103,6 +104,7 @@ def _class(description: Mapping[str, Any]) -> Any:
 
 def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are classes: how a block's norms and MLP are made, and a hybrid's backbone."""
+    import timm  # noqa: F401
     from timm.layers import HybridEmbed, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
     from timm.models.vision_transformer_hybrid import _resnetv2
 
@@ -130,6 +132,7 @@ def create(name: str, classes: int = 1000, image_px: Size = 224) -> Any:
 
 def _resnet(depth: str, times: float, classes: int, size: Size) -> Any:
     """A BiT ResNet (arXiv 1912.11370) as timm's resnetv2_*_bit: pre-activation, weight-standardised, GroupNorm."""
+    import timm  # noqa: F401
     from timm.layers import StdConv2d
     from timm.models.resnetv2 import ResNetV2
 

@@ -5,6 +5,7 @@ arXiv 2304.07193 §7.1; transformers' `Dinov2ForImageClassification` is the same
 
 from typing import Any
 
+import timm  # noqa: F401
 import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn

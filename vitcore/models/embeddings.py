@@ -51,6 +51,7 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
 
 def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     """The learned absolute positions (1, prefix + N, D) and how many of them belong to prefix tokens."""
+    import timm  # noqa: F401
     from timm.layers import resample_abs_pos_embed_nhwc
 
     table = getattr(vit.module, "pos_embed", None)
@@ -87,6 +88,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
     "paper": bilinear with aligned corners, as the authors' checkpoint.py (scipy.ndimage.zoom, order 1).
     "timm": bicubic, antialiased, corners not aligned, what timm does when it loads a checkpoint.
     """
+    import timm  # noqa: F401
     from timm.layers import resample_abs_pos_embed
 
     positions = _all_positions(vit)

@@ -86,6 +86,7 @@ def fill(module: Any, file: Path) -> None:
 
     Where their positions are those of another input size than the card says, timm resamples them.
     """
+    import timm  # noqa: F401
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.models.formats import folders, nesting

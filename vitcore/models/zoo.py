@@ -159,6 +159,7 @@ def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> 
     way = resampling(positions_by)
     module.set_input_size(img_size=_pair(image_px))  # as timm
     if positions_by != "timm" and isinstance(table, Tensor):
+        import timm  # noqa: F401
         from timm.layers import resample_abs_pos_embed
 
         prefix, new = table.shape[1] - grid[0] * grid[1], list(module.patch_embed.grid_size)
@@ -193,6 +194,7 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
     A model that attends in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_not`).
     Raises: ModelError, when it makes no grid of features from a picture.
     """
+    import timm  # noqa: F401
     from timm.data import resolve_model_data_config
 
     count = sum(p.numel() for p in module.parameters()) / 1e6
@@ -201,6 +203,7 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
 
 
 def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
+    import timm  # noqa: F401
     from timm.data import create_transform
 
     structure = read(card.name, module, image_px_of(module, config["input_size"][1:]))
@@ -228,6 +231,7 @@ def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
 
 def _imagenet(module: Any) -> Any:
     """timm's ImageNetInfo for a head that has as many classes as one of ImageNet's, or None."""
+    import timm  # noqa: F401
     from timm.data import ImageNetInfo, infer_imagenet_subset
 
     classes = int(getattr(module, "num_classes", 0) or 0)

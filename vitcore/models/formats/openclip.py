@@ -10,6 +10,7 @@ from vitcore.models.formats.state import NO_MODEL, Format, State, drop, rename
 
 def convert(state: State) -> State:
     """`transformer.resblocks.N` and the rest to timm's names; the projection to the text's space becomes the head."""
+    import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_openai_clip
 
     scales = rename({name: state.pop(name) for name in list(state) if ".ls_" in name},

@@ -12,6 +12,7 @@ CHUNKED = re.compile(r"blocks\.\d+\.(\d+)\.")  # DINOv2's training keeps its blo
 
 def convert(state: State) -> State:
     """DINOv2's registers and SwiGLU, DeiT-III's layer scale, and the hidden layer of older timm heads."""
+    import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
     drop(state, r"decoder_", r"predictor\b")

@@ -28,6 +28,7 @@ RULES: Rules = (
 
 def convert(state: State) -> State:
     """Query, key and value become one matrix; DINOv2's class token and registers take their places as in timm."""
+    import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
     drop(state, r"(embeddings\.)?mask_token$", r"pooler\.", r"decoder\.")

@@ -95,6 +95,7 @@ def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step:
 
     `part` numbers the passes of all processes within the step. `pixels` may be overwritten.
     """
+    import timm  # noqa: F401
     from timm.data.mixup import Mixup, mixup_target
 
     labelled = bool(classes) and needs_labels(recipe)

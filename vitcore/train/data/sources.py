@@ -153,6 +153,7 @@ def _held_out(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
 
 def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
     """The photos below a folder; the first folder on the way to a photo is its class. `known`: classes to number by."""
+    import timm  # noqa: F401
     from timm.data.readers.reader_image_folder import find_images_and_targets
 
     try:

@@ -25,6 +25,7 @@ class Streamed:
 
     def __init__(self, recipe: Recipe, photos: Photos, device: torch.device | str, mean: Sequence[float],
                  std: Sequence[float]) -> None:  # fmt: skip
+        import timm  # noqa: F401
         from timm.data import create_transform
 
         if not len(photos):

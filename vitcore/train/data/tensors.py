@@ -147,6 +147,7 @@ class Evaluation:
 
     def __init__(self, photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
                  batch: int) -> None:  # fmt: skip
+        import timm  # noqa: F401
         from timm.data import create_transform
 
         self.photos, self.px, self.device, self.size = photos, px, torch.device(device), batch

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import timm  # noqa: F401
 import torch
 from timm.layers import resample_abs_pos_embed
 from torch import nn

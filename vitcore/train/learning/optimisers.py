@@ -5,6 +5,7 @@ import math
 import os
 from typing import Any
 
+import timm  # noqa: F401
 import torch
 from timm.optim import Muon, muon, param_groups_weight_decay
 from torch import nn

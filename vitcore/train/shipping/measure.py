@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import timm  # noqa: F401
 import torch
 from numpy.typing import NDArray
 from PIL import Image
