@@ -129,6 +129,16 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
         expect(page.get_by_role("heading", name=f"What patch {16 * row + col} gathered")).to_be_visible()
         expect(page).to_have_url(re.compile(f"query={16 * row + col}"))
         at_rest(page)
+    resize(page, 1024, 768)
+    seen = picture(page, "gathered").evaluate("e => (innerHeight - e.getBoundingClientRect().top) / e.offsetHeight")
+    assert seen > 0.5, "a small tablet shows most of the pictures"
+    resize(page, 1920, 1080)
+    page.locator(".st-key-to_lecture").get_by_role("button").first.click()
+    expect(page.get_by_role("button", name="Exit lecture")).to_be_visible()
+    at_rest(page)
+    left, right = (picture(page, key).bounding_box() for key in ("gathered", "b_gathered"))
+    assert left["y"] == right["y"] > 200 and left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
+    assert left["y"] + left["height"] < 1080, "and shows them whole"
 
 
 def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):

@@ -1,5 +1,6 @@
 """The quiz in a real browser, by keyboard alone: in a lecture nothing until it is asked for, then an answer of one's own."""
 
+import itertools
 import re
 
 import pytest
@@ -41,3 +42,12 @@ def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, width):
     stepper.get_by_role("button", name="Previous question", exact=True).click()
     expect(heading).to_contain_text("1 ·")
     assert too_wide(at_rest(page)) <= 1
+    edges = stepper.locator("li .name").evaluate_all(
+        """all => all.filter(e => e.checkVisibility()).map(e => {
+          const words = document.createRange()
+          words.selectNodeContents(e)
+          const { left, right } = words.getBoundingClientRect()
+          return [left, right]
+        })"""
+    )
+    assert all(after[0] - one[1] > 15 for one, after in itertools.pairwise(edges)), "names keep apart"

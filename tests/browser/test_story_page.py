@@ -112,6 +112,7 @@ def test_a_guess_by_keys(visit):
 def test_back_and_forward(visit):
     text = texts.prose("story", "en")
     page = at_rest(visit("story"))
+    expect(page.get_by_text("blue", exact=True)).to_be_in_viewport(ratio=1)  # the last of the first step's channels
     for step in (2, 3, 4):
         page.keyboard.press("ArrowRight")
         at(page, step, text)

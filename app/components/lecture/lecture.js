@@ -30,11 +30,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const another = page !== undefined && page !== data.page
   if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (photo !== undefined && photo !== data.photo) closeDrawer()
   ;({ page, lecture, photo, far } = data)
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
+  if (left) document.querySelector("[data-testid=stSidebarContent]")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
   s.measure = () => {
     const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
     const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0

@@ -59,20 +59,29 @@ class Asked:
 def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[Asked, bool]:
     """The row of controls that both sides share; the second: whether there are two sides."""
     grid = rec.grid
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        target = _class(text, vit, rec)
-        asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
-        # always there: a choice made in the picture reaches the address only through a control that is on the page already
-        query = controls.number(
-            text["patch"], "query", grid.patches, grid.middle, width=140, disabled=not (asks_patch and vit.is_global)
-        )
-        compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
-        with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
-            style = controls.choice(text, "style", ["heat", "paper"])
-            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
-        if lecture.on() and vit.is_global:  # a long way down, where a room is large
-            st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP})", width="content")
-    _likeliest(rec, target)
+    with st.container(key="asking"):  # a lecture has it beside the pictures: `lecture.css`
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            target = _class(text, vit, rec)
+            asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
+            # always there: a choice made in the picture reaches the address only through a control that is on the page already
+            query = controls.number(
+                text["patch"],
+                "query",
+                grid.patches,
+                grid.middle,
+                width=140,
+                disabled=not (asks_patch and vit.is_global),
+            )
+            compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
+            with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
+                style = controls.choice(text, "style", ["heat", "paper"])
+                opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+            if lecture.on() and vit.is_global:  # a long way down, where a room is large
+                st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP})", width="content")
+        _likeliest(rec, target)
+    if target is not None:
+        with aside(key="aside_name"):
+            photo_names.by_imagenet([label for label, _ in rec.top()])
     if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
     photo_shown, file = session.shown(vit.name, photo.key, photo, rec)
@@ -120,5 +129,3 @@ def _likeliest(rec: Recording, target: int | None) -> None:
                 type="primary" if index == target else "secondary", on_click=st.session_state.update,
                 kwargs={"class": called[index]},
             )  # fmt: skip
-    with aside(key="aside_name"):
-        photo_names.by_imagenet([label for label, _ in rec.top()])

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import mode, texts
+from app.components.lecture.lecture import wide
 from app.furniture import controls
 from app.state import runs
 from app.views.train import kinds, recipe_form, run_panel
@@ -27,10 +28,8 @@ if not mode.allows("trainings"):
 left, right = st.columns([3, 2], gap="large")
 with left:
     st.markdown(f"## {text['what title']}")
-    one, two = st.columns(2)
-    with one:
+    with st.grid(min_column_width=wide(300)):  # below it the menus' words would be cut
         photos = recipe_form.source(text)
-    with two:
         preset = recipe_form.preset(text)
     recipe_form.told(preset, text)
     values = recipe_form.fields(preset, kinds.choose(preset, text), text)
