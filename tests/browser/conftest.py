@@ -25,13 +25,16 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
+LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone")
 expect.set_options(timeout=60_000)  # a machine may be busy; what is there sooner is seen sooner
 
 
 def pytest_collection_modifyitems(items):
+    """Marks those that are here; the longest of them come first, so that no worker is left alone with one at the end."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    items.sort(key=lambda item: not (item.get_closest_marker("browser") and any(name in item.name for name in LONGEST)))
 
 
 def _on_path() -> str | None:

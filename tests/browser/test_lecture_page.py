@@ -112,13 +112,18 @@ def test_notes_project_nothing_until_they_are_opened(visit):
     expect(note).to_be_visible()
 
 
-@pytest.mark.parametrize("slug", ["", "patches", "distance", "learn"])
-def test_a_lecture_on_a_phone_never_scrolls_sideways(visit, slug):
-    page = at_rest(visit(f"{slug}?lecture=true", width=390, height=844))
-    assert too_wide(page) <= 1
-    bar = page.locator(".st-key-bar")
-    assert bar.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "all that is in the bar is seen"
-    expect(bar.get_by_role("button", name="Exit lecture")).to_be_in_viewport(ratio=1)
+def test_a_lecture_on_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit, subtests):
+    page = at_rest(visit("?lecture=true", width=390, height=844))
+    for title in ("Inside ViT", "Patches", "Attention distance", "Watch it learn"):
+        with subtests.test(title):
+            bar = page.locator(".st-key-bar")
+            if title != "Inside ViT":
+                bar.locator(".st-key-to_page button").click()
+                page.get_by_role("menuitem", name=title, exact=True).click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(title)
+            assert too_wide(at_rest(page)) <= 1
+            assert bar.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "all that is in the bar is seen"
+            expect(bar.get_by_role("button", name="Exit lecture")).to_be_in_viewport(ratio=1)
 
 
 def test_type_grows_with_the_screen(visit):
