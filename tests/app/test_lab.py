@@ -268,12 +268,14 @@ def test_a_setting_of_rollout_is_answered_soon():
 
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
-    (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left, not the usual settings.**")]
+    (said,) = [
+        one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the usual ones.**")
+    ]
     assert "max (usually mean)" in said and "90 (usually 0)" in said and "Residual" not in said
     app.at.get_by_key("as_usual").click()
     app.run().fine()
     assert app.values()["fusion"] == "mean" and app.values()["discard"] == 0
-    assert not any("not the usual settings" in one for one in app.sentences("markdown"))
+    assert not any("not the usual" in one for one in app.sentences("markdown"))
 
 
 def test_the_patch_that_gave_most_is_said_and_can_be_opened(first):

@@ -313,3 +313,14 @@ def test_the_lab_says_how_much_its_map_changes_without_the_identity(shipped):
     rank = spearmanr(with_it, without).statistic
     said = " ".join(App("rollout").fine().sentences("markdown"))
     assert f"a rank correlation of {rank:.2f} (1: the same order" in said and rank < 0.9
+
+
+def test_a_shuffled_patch_stands_at_one_place_wherever_that_is_said():
+    app = App("patches", shuffle="true", seed="3", patch="136").fine()
+    order = patches.shuffled(256, 3)
+    place = 1 + int((order == 136).argmax())
+    assert place != 137
+    drawn = " ".join(note["text"] for note in app.chart("Patch 136")["layout"]["annotations"])
+    assert f"0 to 256: {place};" in drawn
+    assert any(f"stands at place {place} of" in said for said in app.sentences("caption"))
+    assert any(f"stands at place {place} of the sequence instead of 137" in said for said in app.sentences("markdown"))

@@ -51,15 +51,18 @@ def _labels(grid: Grid) -> list[list[str]]:
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 
 
-def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, index: int, mode: Mode = "light") -> go.Figure:
-    """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line."""
+def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light") -> go.Figure:
+    """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line.
+
+    `slot` is where it stands among the patches: its number, unless they were shuffled.
+    """
     wide = 24.0
     high = wide * patch.shape[0] / patch.shape[1] * 0.62
     enlarged = picture(patch, (high * patch.shape[1] / patch.shape[0], high), smooth=False)
     numbers = _strip(colour(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
     strip = _strip(colour(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
-    place = grid.prefix + index
+    place = grid.prefix + slot
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),
         (high + 5.7, say("x_p·E: its embedding, {count} numbers, ±{limit:.2g}", count=embedding.size, limit=limit)),

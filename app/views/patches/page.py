@@ -54,12 +54,12 @@ with right:
     row, col = grid.row_col(chosen)
     st.markdown("## " + text["chosen"].format(patch=chosen, row=row, col=col))
     st.caption(text["from 0"])
-    one = figures.one_patch(cuts[chosen], embeddings[chosen], grid, chosen, mode)
+    slot = shuffle.slot_of(order, chosen)
+    one = figures.one_patch(cuts[chosen], embeddings[chosen], grid, slot, mode)
     plot(one, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
-    place = grid.prefix + shuffle.slot_of(order, chosen)
-    st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=place, patch=chosen, last=grid.tokens - 1,
-                            before=same.before(vit, text)))  # fmt: skip
+    st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
+                            last=grid.tokens - 1, before=same.before(vit, text)))  # fmt: skip
     if order is not None:
         st.markdown(shuffle.now(order, chosen, grid, text))
     same.show(vit, cuts, chosen, embeddings.shape[1], text)
