@@ -44,6 +44,7 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
         (said,) = app.sentences("info")
         assert said == TEXT["it is"].format(letter=question.letter, why=question.why)
         assert f"See it: {MENU[question.page]}" in [link.label for link in app.at.get("page_link")]
+        assert ("quiz_next" in {button.key for button in app.at.button}) == (place == 0), "none after the last"
 
 
 def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
@@ -51,8 +52,9 @@ def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     assert any("None answered yet" in said for said in app.sentences("markdown"))
     pick(app, 0, quiz.questions[0].right)
     assert app.sentences("success") and any("1 of 1" in said for said in app.sentences("markdown"))
+    app.at.get_by_key("quiz_next").click()
+    assert app.run().fine().values()["question"] == 2
     pick(app, 1, (quiz.questions[1].right + 1) % 3)
-    app.set(question=2).fine()
     assert app.sentences("warning") and any("1 of 2" in said for said in app.sentences("markdown"))
     app.at.get_by_key("quiz_another").click()
     app.run().fine()

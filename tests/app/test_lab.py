@@ -266,6 +266,13 @@ def test_a_setting_of_rollout_is_answered_soon():
     assert sorted(took)[2] < 1.0
 
 
+def test_a_patch_that_is_chosen_and_not_asked_is_said():
+    app = App("rollout", query="100").fine()
+    told = "Patch 100 is chosen but not asked"
+    assert any(told in one for one in app.sentences("caption"))
+    assert not any("is chosen but" in one for one in app.set(ask=True).fine().sentences("caption"))
+
+
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
     (said,) = [

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.components.choice.choice import Option, Shown, choice
+from app.components.choices import choose
 from app.components.lecture.lecture import wide
 from app.components.steps.steps import steps
 from app.furniture import controls, lecture
@@ -91,6 +92,9 @@ def show(sheet: Sheet, place: int) -> None:
         st.caption(text["keys lecture" if lecture.on() else "keys"])
     if known:
         _tell(text, question, answered)
+        if place + 1 < len(sheet.quiz.questions):  # where one has read to, on a phone far below the stepper
+            st.button(text["after"], key="quiz_next", icon=":material/arrow_forward:", on_click=choose,
+                      args=("question", place + 2))  # fmt: skip
 
 
 def _options(question: Question) -> list[Option]:

@@ -78,6 +78,8 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
                 opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
             if lecture.on() and vit.is_global:  # a long way down, where a room is large
                 st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP})", width="content")
+        if vit.is_global and not asks_patch and query != grid.middle:  # as a link written by hand may have it
+            st.caption(text["not asked"].format(patch=query, ask=text["ask"]))
         _likeliest(rec, target)
     if target is not None:
         with aside(key="aside_name"):
