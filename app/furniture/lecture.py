@@ -32,8 +32,16 @@ def _photo() -> str:
 
 def enter(text: texts.Prose) -> None:
     """The same as a button beside the title, where people look for it; its words are for who can't see what it shows."""
+    _light_or_dark(text, type="tertiary")
     st.button(text["lecture"], icon=":material/present_to_all:", key="to_lecture", type="tertiary", help=text["lecture"],
               on_click=st.session_state.update, kwargs={"lecture": True})  # fmt: skip
+
+
+def _light_or_dark(text: texts.Prose, **how: Any) -> None:
+    """The button that makes the page light or dark; the browser answers a click (`components/lecture`)."""
+    other = "light" if controls.theme() == "dark" else "dark"
+    icon, told = f":material/{other}_mode:", text[f"to {other} help"]
+    st.button(text[f"to {other}"], icon=icon, key="light_dark", help=told, **how)
 
 
 def _downloads() -> dict[str, str]:
@@ -56,12 +64,7 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
         if looks:
             _pickers(text)
         if on():
-            other = (
-                "light" if controls.theme() == "dark" else "dark"
-            )  # the browser answers a click: `components/lecture`
-            st.button(
-                text[f"to {other}"], icon=f":material/{other}_mode:", key="light_dark", help=text[f"to {other} help"]
-            )
+            _light_or_dark(text)
             texts.languages()
             st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
@@ -94,7 +97,9 @@ def _any(text: texts.Prose, page: Any, pages: list[Any]) -> None:
 def _pickers(text: texts.Prose) -> None:
     cards, rows = models.menu(), session.samples()
     model, photo = st.session_state.get("model"), st.session_state.get("photo")
-    title = next((say(row["title"]) for row in rows if row["id"] == photo), text["own photo"])
+    own = session.upload()
+    called = own[1] if photo == session.UPLOAD and own else text["own photo"]
+    title = next((say(row["title"]) for row in rows if row["id"] == photo), called)
     named = f"{title} · {cards[model].title if model in cards else model}"
     # Whether it is open is the browser's alone: what Python answers to an older touch would open what has been closed since.
     with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=text["bar help"], key="pickers"):

@@ -53,10 +53,10 @@ def show(card: ModelCard, paper: bool = True) -> None:
 def _measurements(card: ModelCard, sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> None:
     """How much it names right of each set of photos, beside its teacher, in a table; which photos those are below it."""
     names = card.title, text["its teacher"].format(model=card.teacher)
-    lines = [(name, f"{one['photos']:,}", *(percent(one[share] / 100) for share in ("top1", "top5")))
+    lines = [(name, pair[0].get("called", "—"), f"{one['photos']:,}", *(percent(one[share] / 100) for share in ("top1", "top5")))
              for pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
-    heads = (text["model"], *(text[f"measured {name}"] for name in ("photos", "top1", "top5")))
-    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---:", "---:", "---:"), *lines)))
+    heads = (text["model"], *(text[f"measured {name}"] for name in ("from", "photos", "top1", "top5")))
+    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---", "---:", "---:", "---:"), *lines)))
     of = [text["measured of"].format(photos=one["photos"], of=say(one["of"])) for one, _ in sets if one.get("of")]
     st.markdown(text.joined([*of, _harder(sets[:2], text)]))
     if measured(card.name) and (ended := runs.ending(card.name)):
@@ -138,7 +138,7 @@ def looked(name: str) -> None:
     """Say so, where a picture shows what a second teacher taught the class token to look at."""
     card = of_menu(name)
     if card and card.looker:
-        st.caption(":material/school: " + texts.prose("common")["taught looker"].format(looker=card.looker))
+        st.caption(":material/school: " + texts.prose("common")["taught where to look"].format(looker=card.looker))
 
 
 def weak(name: str) -> None:
@@ -188,7 +188,7 @@ def _harder(sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose
 def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Of each set of photos on which the model and its teacher were asked alike, {"photos", "top1", "top5"} of both.
 
-    A card may say of which photos ("of").
+    A card may say of which photos, in a sentence ("of") and by name ("called").
     """
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     return [(model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]

@@ -119,7 +119,7 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     position = App("positions", position="40").fine()
     cosine = positions.similarity(zoo.positions(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
-    told = ", ".join(f"{way} {cosine[40, there]:.3f}" for way, there in beside.items())
+    told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert f"Beside it: {told}." in position.sentences("markdown")
     number = float(position.at.metric[0].value)
     assert number == pytest.approx(positions.correlation_with_distance(cosine, shipped.grid), abs=0.006)

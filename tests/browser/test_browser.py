@@ -126,7 +126,7 @@ def test_the_keyboard_is_enough(visit):
         "Model",
         "Gallery",
         "Red panda",
-        "Gutter, model pixels",
+        "Gap between patches, model pixels",
         "Patch",
         "Shuffle the patches",
         *TITLES.values(),

@@ -5,6 +5,7 @@ L blocks, H heads, T tokens = prefix + N patches.
 """
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from vitcore.models.zoo import Vit
 from vitcore.tape import Call, Softmax, additive, none_if_blind
 from vitcore.translation import say
 
-AT_ONCE_BYTES = 17 * 2**20  # a block whose weights are larger is read head by head: measured best on 2 cores
+AT_ONCE_BYTES = 8 * 2**20  # of weights: as many heads are read at once, one at least; measured best on 2 cores
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +73,19 @@ class Reader:
         self.rows_maps = torch.empty(0)
         self.sums = torch.zeros(vit.blocks, grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
         tokens = grid.tokens
-        start = {"mean": 0.0, "max": 0.0, "min": 1.0}
         kind = torch.float16 if lean else torch.float32
         steps = vit.blocks * max(1, len(self.axes))
         self.fused = {name: torch.empty((steps, tokens, tokens), dtype=kind) for name in fusions}
-        self.fusing = {name: torch.full((tokens, tokens), start[name]) for name in fusions}  # of the block at hand
-        self.start, self.lean = start, lean
+        self.fusing = {
+            name: torch.empty(tokens, tokens) for name in fusions if lean
+        }  # of the block at hand, in float32
+        self.shares, self.lean = torch.full((1, vit.heads), 1 / vit.heads), lean
         self.asked: tuple[Asked, ...] = ()
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
         self.far_and_ones = _far_and_ones(grid)
-        at_once = self.each if 4 * self.each * tokens**2 <= AT_ONCE_BYTES else 1
+        parts = math.ceil(self.each / max(1, AT_ONCE_BYTES // (4 * tokens**2)))
+        at_once = math.ceil(self.each / parts)
         self.buffer = torch.empty(at_once, tokens, tokens)
 
     def __call__(self, call: Call | Softmax) -> Tensor | None:
@@ -144,12 +147,20 @@ class Reader:
     def _reduce(self, p: Tensor, heads: slice) -> None:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
         self._measure(p, heads)
-        for name, into in self.fusing.items():
-            if name == "mean":
-                into.add_(p[0] if len(p) == 1 else p.sum(0), alpha=1 / self.heads)
-            else:
-                most = (torch.amax if name == "max" else torch.amin)(p, 0)
-                (torch.maximum if name == "max" else torch.minimum)(into, most, out=into)
+        for name, fused in self.fused.items():
+            self._fuse(name, p, heads.start == 0, self.fusing[name] if self.lean else fused[self.block])
+
+    def _fuse(self, name: Fusion, p: Tensor, first: bool, into: Tensor) -> None:
+        """Some heads' weights p (heads, T, T) fused with those of the block's heads before, of which (T, T) `into` tells."""
+        if name == "mean" and len(p) == 1:
+            torch.mul(p[0], 1 / self.heads, out=into) if first else into.add_(p[0], alpha=1 / self.heads)
+        elif name == "mean":
+            flat = into.view(1, -1)
+            torch.addmm(flat, self.shares[:, : len(p)], p.reshape(len(p), -1), beta=0 if first else 1, out=flat)
+        else:
+            most = torch.amax if name == "max" else torch.amin
+            more = torch.maximum if name == "max" else torch.minimum
+            most(p, 0, out=into) if first else more(into, most(p, 0), out=into)
 
     def _measure(self, p: Tensor, heads: slice) -> None:
         """Sums of some heads of a block, and their maps where they are kept."""
@@ -186,10 +197,9 @@ class Reader:
             self._next()
 
     def _next(self) -> None:
-        """Put the block's fused heads away; the next block begins."""
+        """Put the block's fused heads away where they are kept in half; the next block begins."""
         for name, into in self.fusing.items():
             self.fused[name][self.block] = into
-            into.fill_(self.start[name])
         self.block += 1
 
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,6 +6,7 @@ const OWN_ESCAPE = "[data-escape]" // a component that has something to undo fir
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target
+const ANSWERED_MS = 10000 // the server's, on a slow line
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
 let page, lecture, photo // what was shown last
@@ -25,6 +26,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
     for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
     document.addEventListener("click", onward, { signal: s.end.signal })
+    document.addEventListener("click", answerIntoView, { signal: s.end.signal, capture: true })
     document.addEventListener("click", intoView, { signal: s.end.signal, capture: true }) // before it is open
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
@@ -103,7 +105,7 @@ function hush({ type, key, target, movementX, movementY }) {
   root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
 }
 
-// Only Streamlit's menu sets its theme without a new visit; in a lecture nobody sees it open.
+// Only Streamlit's menu sets its theme without a new visit; nobody sees it open.
 function lightOrDark({ target }) {
   const asked = target.closest?.(".st-key-light_dark button")
   const menu = document.querySelector("[data-testid=stMainMenuButton]")
@@ -115,7 +117,9 @@ function lightOrDark({ target }) {
     item?.click()
     if (menu.getAttribute("aria-expanded") === "true") menu.click()
     asked.focus() // the menu took it
+    setTimeout(() => delete root.dataset.theming, UNFOLDED_MS) // it fades
   }
+  root.dataset.theming = ""
   menu.click()
   choose(60)
 }
@@ -126,10 +130,28 @@ function onward({ target, clientX }) {
   target.scrollBy({ left: 0.8 * target.clientWidth, behavior: calm() ? "instant" : "smooth" })
 }
 
+// A guess opens its answer, which may lie below the edge: it comes up.
+function answerIntoView({ target }) {
+  const guess = target.closest?.("button") && target.closest("[class*=st-key-guess_]")
+  const key = guess && [...guess.classList].find(name => name.startsWith("st-key-guess_")).replace("guess_", "answer_")
+  if (!key) return
+  const come = new MutationObserver(() => {
+    const answer = document.querySelector(`[class*="${key}_True"] details[open]`)
+    if (!answer) return
+    come.disconnect()
+    intoSight(answer)
+  })
+  come.observe(document.querySelector("[data-testid=stMain]"), { childList: true, subtree: true })
+  setTimeout(() => come.disconnect(), ANSWERED_MS)
+}
+
 // In a lecture, what is opened is seen: it comes up from below the edge as it unfolds.
 function intoView({ target }) {
   const box = target.closest?.("[data-testid=stExpander] summary")?.parentElement
-  if (!box || box.open || !root.hasAttribute("data-lecture")) return
+  if (box && !box.open && root.hasAttribute("data-lecture")) intoSight(box)
+}
+
+function intoSight(box) {
   const sizes = new ResizeObserver(() => {
     const block = box.offsetHeight > window.innerHeight - TOUCH_PX ? "start" : "nearest"
     box.scrollIntoView({ block, behavior: calm() ? "instant" : "smooth" })

@@ -44,7 +44,7 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
         "image": webp(np.asarray(image), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 8), "more": bool(top < mask.max()),
-        "colours": stops(SEQUENTIAL), "answer": [(label, round(p, 4)) for label, p in rec.top(1)],
+        "colours": stops(SEQUENTIAL), "answer": [(label, round(p, 4)) for label, p in rec.top(2)],
     }  # fmt: skip
 
 

@@ -24,8 +24,9 @@ def paint(drawn: dict) -> None:
     )  # fmt: skip
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
-    for label, share in drawn["answer"]:
-        st.markdown(text["answered"].format(label=controls.verbatim(label), share=percent(share)))
+    said = [text[key].format(label=controls.verbatim(label), share=percent(share))
+            for key, (label, share) in zip(("answered", "runner-up"), drawn["answer"], strict=False)]  # fmt: skip
+    st.markdown(text.joined(said))
     patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
     row, col = divmod(patch, drawn["cols"])
     share, even = (f"{value:.3g}" for value in (drawn["values"][patch], sum(drawn["values"]) / len(drawn["values"])))

@@ -45,6 +45,7 @@ with left:
         cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
+    st.markdown(same.tokens(vit, grid.patches, text))
     explain(text["how"])
     downloads(
         partial(figures.patches, rec.seen.pixels, grid, gutter, mode), "patches", text["how"],

@@ -29,6 +29,20 @@ def before(vit: Vit, text: Prose) -> str:
     return text.fill("before some", count=len(names))
 
 
+def tokens(vit: Vit, patches: int, text: Prose) -> str:
+    """How many tokens the model reads, and which of them are no patches; empty where it does not read one token a patch."""
+    if vit.grid.patches != patches:
+        return ""
+    before = vit.grid.prefix
+    of_class = before == 1 and vit.readout == "class token"
+    return text.fill(
+        f"tokens{' class' if of_class else '' if before else ' bare'}",
+        tokens=before + patches,
+        count=patches,
+        before=before,
+    )
+
+
 def show(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
     """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
     from vitcore.analysis import patches

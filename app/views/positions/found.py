@@ -22,15 +22,14 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     grid = vit.grid
     most, alike = positions.nearest(cosine, chosen)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
-    st.markdown(
-        text["most similar"].format(row=row, col=col, most_row=most_row, most_col=most_col, cosine=f"{alike:.3f}")
-    )
+    here, there = {"chosen": chosen, "row": row, "col": col}, {"most": most, "most_row": most_row, "most_col": most_col}
+    st.markdown(text["most similar"].format(**here, **there, cosine=f"{alike:.3f}"))
     sides = positions.beside(cosine, chosen, grid)
-    st.markdown(
-        text["beside"].format(
-            beside=", ".join(text[f"beside {way}"].format(cosine=f"{value:.3f}") for way, value in sides.items())
-        )
-    )
+    step = {"above": -grid.cols, "below": grid.cols, "left": -1, "right": 1}
+    each = [
+        text[f"beside {way}"].format(place=chosen + step[way], cosine=f"{alike:.3f}") for way, alike in sides.items()
+    ]
+    st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = session.mirrors(vit.name)
     if not mirrors:
         st.markdown(text["mirror none"].format(least=positions.MIRROR))
