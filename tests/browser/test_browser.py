@@ -115,7 +115,7 @@ def test_a_snapshot_of_the_camera(visit):
 def test_the_keyboard_is_enough(visit):
     page = at_rest(visit("patches"))
     reached = []
-    for _ in range(60):
+    for _ in range(70):
         page.keyboard.press("Tab")
         reached.append(page.evaluate(FOCUSED))
         if reached[-1].startswith("CANVAS"):

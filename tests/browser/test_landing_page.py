@@ -86,7 +86,7 @@ def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
     mine = changed(page, before)
     assert not np.array_equal(mine, before)
     assert shifted(page) <= STEADY, "what was there keeps its place"
-    expect(page.get_by_role("button", name=re.compile("mine.jpg"))).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("mine.jpg · "))).to_be_visible()
     assert too_wide(page) <= 1
 
 

@@ -45,7 +45,7 @@ NAMES = re.compile(
     r"(A · )?Inside ViT.*|[Tt]oken|(0, )?Esc|logit|softmax|LayerNorm|MLP|Dropout|Rand augment|Mixup|Cutmix|English|translate"
     r"|[a-z]+(-[a-z]+)+|owner/name"
     r"|[a-z0-9]+(_[a-z0-9]+)+.*|GIF|WebP|ZIP|HTML|NPZ|CSV|PNG|SVG|Chefer|Captum|Grad-CAM|arXiv.*"
-    r"|ResNet.*|ViT-.*|R50.*|BiT.*|VTAB|ImageNet.*|CIFAR-.*|JFT-.*"
+    r"|Imagenette, Imagewoof|Tiny ImageNet|ResNet.*|ViT-.*|R50.*|BiT.*|VTAB|ImageNet.*|CIFAR-.*|JFT-.*"
     r"|cat|espresso|macaw|dahlia|astronaut|crab|citrus|lemurs|pagoda|castle|paintbrushes|rocket|biplane"
 )
 

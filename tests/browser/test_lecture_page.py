@@ -18,6 +18,11 @@ def chrome_is_hidden(page: Page) -> None:
 def test_into_a_lecture_and_out_again(visit):
     page = at_rest(visit("patches"))
     assert page.evaluate(SIZE) == 16
+    for asked, now in (("Dark", "dark"), ("Light", "light")):  # at a desk, too
+        page.get_by_role("button", name=asked, exact=True).click()
+        expect(page.locator("html")).to_have_attribute("data-mode", now)
+        expect(page.get_by_test_id("stMainMenuPopover")).to_have_count(0)
+    at_rest(page)
     narrow = canvas(page).bounding_box()["width"]
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 500)")
     page.get_by_role("switch", name="Lecture mode").click(force=True)

@@ -110,7 +110,7 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
     for drawing, (label, p) in zip(drawings, answers.values(), strict=True):
         expect(drawing).to_be_visible()
         expect(drawing).to_contain_text(f"{label} {100 * p:.1f} %")
-    expect(page.get_by_text("You were right.")).to_be_visible()
+    expect(page.get_by_text("You were right.")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -11,6 +11,7 @@ from PIL import Image
 from tests import files
 from vitcore.analysis.patches import cut, join, shuffled
 from vitcore.analysis.rollout import rollout
+from vitcore.forward import reader
 from vitcore.forward.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 from vitcore.images import Photo
 from vitcore.models import zoo
@@ -177,6 +178,20 @@ def test_many_tokens(make_vit, noise, image_px, heads):
     patches = weights[:, :, 1:, 1:]
     assert np.allclose(rec.distance_px, (patches * vit.grid.distances_px()).sum(-1).mean(-1), rtol=2e-3)
     assert np.allclose(rec.logits, predict(vit, rec.seen.pixels), atol=1e-5)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, monkeypatch, at_once):
+    vit = make_vit(embed_dim=20, num_heads=5)
+    whole = record(vit, noise(), fusions=("mean", "max", "min"))
+    monkeypatch.setattr(reader, "AT_ONCE_BYTES", 4 * at_once * vit.grid.tokens**2)
+    assert len(reader.Reader(vit, frozenset(), (), False, False).buffer) == at_once
+    for lean in (False, True):
+        some = record(vit, noise(), fusions=("mean", "max", "min"), lean=lean)
+        for name, fused in whole.fused.items():
+            assert np.allclose(some.fused[name], fused, atol=1e-3 if lean else 1e-7), name
+        assert np.allclose(some.distance_px, whole.distance_px, rtol=1e-6)
+        assert np.allclose(some.logits, whole.logits, atol=1e-6)
 
 
 # Masks

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcore.analysis import rollout as module
 from vitcore.analysis.rollout import FUSIONS, build_up, discard, fuse, rollout, rollout_matrix, transition
 
 
@@ -137,6 +138,15 @@ def test_row_l_is_the_rollout_of_a_model_that_stops_after_block_l(start, first, 
             assert np.array_equal(rows[block], np.eye(11)[begin] if start != "mean" else begin)
         else:
             assert np.allclose(rows[block], rollout(fused[: block + 1], begin, **chosen), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 11])
+def test_strips_of_rows_make_the_same(monkeypatch, rows):
+    fused, start = random_fused(), np.random.default_rng(1).dirichlet(np.ones(11))
+    fused[1, 3] = 0  # a token that attends to nothing keeps what it has
+    monkeypatch.setattr(module, "STRIP_BYTES", 8 * 11 * rows)
+    assert np.allclose(rollout(fused, start, residual=0.3), start @ rollout_matrix(fused, residual=0.3), rtol=1e-12)
+    assert np.allclose(build_up(fused, start)[-1], start @ rollout_matrix(fused), rtol=1e-12)
 
 
 def test_what_a_token_has_gathered_by_hand():
