@@ -22,7 +22,7 @@ function tell(s) {
   const q = q => s.root.querySelector(q)
   q(".look h3").textContent = title(s, s.hover === null ? nameOf(s, shown[0]) : fillIn(words.under, { token: nameOf(s, shown[0]) }))
   const most = largest(lit, grid.prefix)
-  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]) }
+  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]), even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
   q(".most").textContent = fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts)
   q(".pointed").textContent = pointed(s) || (POINTS ? words.point : "")
   s.tiles.forEach(({ value, button }, token) => {
