@@ -31,6 +31,7 @@ def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> 
     before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
     facts = {"label": controls.verbatim(answers[0][0][0]), "before": percent(before), "after": percent(after)}
+    facts |= {"now": controls.verbatim(answers[1][0][0]), "now_share": percent(answers[1][0][1])}
     with st.container(border=True):
         st.markdown(f"## {text['shuffle title']}")
         st.markdown(text["shuffle"].format(**facts))
