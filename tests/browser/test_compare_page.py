@@ -35,3 +35,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
     expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, 64 px")).to_be_visible()
     assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers
+    theirs.get_by_role("button", name="Ready pairs").click()
+    theirs.get_by_role("button", name="Before it learned anything").click()
+    expect(theirs.get_by_test_id("stPopoverBody")).to_have_count(0)  # it would cover what was chosen
+    expect(theirs).not_to_have_url(re.compile("another"))

@@ -22,6 +22,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
+    document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal })
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
     for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
@@ -95,6 +96,12 @@ function putAway({ target }) {
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
   document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click()
+}
+
+// What was chosen in the list of ready pairs lies below that list.
+function outOfTheWay({ target }) {
+  if (!target.closest?.("[data-testid=stPopoverBody] [class*=st-key-ready_] button")) return
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 }
 
 // What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
