@@ -74,14 +74,15 @@ def _photo_picker() -> None:
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
-    if own_photo and chosen == session.UPLOAD:
-        st.caption(text["own photo"].format(id=text["your photo"], name=verbatim(own_photo[1])))
+    named = own_photo and text["own photo"].format(id=text["your photo"], name=verbatim(own_photo[1]))
+    if named and chosen == session.UPLOAD:
+        st.caption(named)
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
         photos(chosen, key="gallery")
     with own:
-        if own_photo and chosen != session.UPLOAD:
-            st.caption(text["own photo"].format(id=text["your photo"], name=verbatim(own_photo[1])))
+        if named and chosen != session.UPLOAD:
+            st.caption(named)
         uploader("file")
     with camera:
         if st.toggle(text["use camera"], key="camera_on"):

@@ -29,14 +29,15 @@ def nearest(cosine: NDArray, position: int) -> tuple[int, float]:
 
 
 def beside(cosine: NDArray, position: int, grid: Grid) -> dict[str, float]:
-    """The cosine with the neighbours "above", "below", "left" and "right", as far as the grid has them."""
+    """The cosine with each of the `neighbours`."""
+    return {way: float(cosine[position, there]) for way, there in neighbours(position, grid).items()}
+
+
+def neighbours(position: int, grid: Grid) -> dict[str, int]:
+    """The positions "above", "below", "left" and "right" of one, as far as the grid has them."""
     row, col = grid.row_col(position)
     there = {"above": (row - 1, col), "below": (row + 1, col), "left": (row, col - 1), "right": (row, col + 1)}
-    return {
-        way: float(cosine[position, r * grid.cols + c])
-        for way, (r, c) in there.items()
-        if 0 <= r < grid.rows and 0 <= c < grid.cols
-    }
+    return {way: r * grid.cols + c for way, (r, c) in there.items() if 0 <= r < grid.rows and 0 <= c < grid.cols}
 
 
 MIRROR = (

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-STRIP_BYTES = 2**19  # rows of a matrix in float64, as many at a time as a core's cache holds
+STRIP_BYTES = 2**20  # rows of a matrix in float64, as many at a time as a core's cache holds
 
 Fusion = Literal["mean", "max", "min"]
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
@@ -55,13 +55,14 @@ def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residu
     """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
     _check_residual(residual)
     weights, tokens = discard(fused, discard_ratio, prefix), fused.shape[-1]
-    moved, stays = np.zeros(np.shape(row)), np.ones(tokens)
+    moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
     few = max(1, STRIP_BYTES // (8 * tokens))
     strip = np.empty((min(few, tokens), tokens))
     for first in range(0, tokens, few):
         rows = slice(first, first + few)
-        a = strip[: len(weights[rows])]
-        np.copyto(a, weights[rows])
+        part = weights[rows]
+        a = strip[: len(part)]
+        np.copyto(a, part)
         sums = a.sum(-1)
         some = sums > 0
         moved += (1 - residual) * (row[..., rows] / np.where(some, sums, 1)) @ a

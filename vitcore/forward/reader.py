@@ -76,9 +76,8 @@ class Reader:
         kind = torch.float16 if lean else torch.float32
         steps = vit.blocks * max(1, len(self.axes))
         self.fused = {name: torch.empty((steps, tokens, tokens), dtype=kind) for name in fusions}
-        self.fusing = {
-            name: torch.empty(tokens, tokens) for name in fusions if lean
-        }  # of the block at hand, in float32
+        # of the block at hand, in float32, where what is kept is not
+        self.fusing = {name: torch.empty(tokens, tokens) for name in fusions if lean}
         self.shares, self.lean = torch.full((1, vit.heads), 1 / vit.heads), lean
         self.asked: tuple[Asked, ...] = ()
         self.maps: dict[int, Tensor] = {}
@@ -148,13 +147,11 @@ class Reader:
         """Take what is needed from the weights p (heads, T, T) of some heads of a block."""
         self._measure(p, heads)
         for name, fused in self.fused.items():
-            self._fuse(name, p, heads.start == 0, self.fusing[name] if self.lean else fused[self.block])
+            self._fuse(name, p, heads.start == 0, self.fusing.get(name, fused[self.block]))
 
     def _fuse(self, name: Fusion, p: Tensor, first: bool, into: Tensor) -> None:
         """Some heads' weights p (heads, T, T) fused with those of the block's heads before, of which (T, T) `into` tells."""
-        if name == "mean" and len(p) == 1:
-            torch.mul(p[0], 1 / self.heads, out=into) if first else into.add_(p[0], alpha=1 / self.heads)
-        elif name == "mean":
+        if name == "mean":
             flat = into.view(1, -1)
             torch.addmm(flat, self.shares[:, : len(p)], p.reshape(len(p), -1), beta=0 if first else 1, out=flat)
         else:

@@ -21,12 +21,16 @@ def before(vit: Vit, text: Prose) -> str:
     """What stands before the patches in the sequence, as the end of a sentence; empty where nothing does."""
     from vitcore.forward.block_numbers import prefix_names
 
-    names = prefix_names(vit)
-    if not names:
+    if not (names := prefix_names(vit)):
         return ""
-    if names == ("class",) and vit.readout == "class token":
-        return text["before class"]
-    return text.fill("before some", count=len(names))
+    return text["before class"] if _class_token_alone(vit) else text.fill("before some", count=len(names))
+
+
+def _class_token_alone(vit: Vit) -> bool:
+    """Whether all that is no patch is the token the answer is read from."""
+    from vitcore.forward.block_numbers import prefix_names
+
+    return prefix_names(vit) == ("class",) and vit.readout == "class token"
 
 
 def tokens(vit: Vit, patches: int, text: Prose) -> str:
@@ -34,13 +38,8 @@ def tokens(vit: Vit, patches: int, text: Prose) -> str:
     if vit.grid.patches != patches:
         return ""
     before = vit.grid.prefix
-    of_class = before == 1 and vit.readout == "class token"
-    return text.fill(
-        f"tokens{' class' if of_class else '' if before else ' bare'}",
-        tokens=before + patches,
-        count=patches,
-        before=before,
-    )
+    key = "tokens class" if _class_token_alone(vit) else "tokens" if before else "tokens bare"
+    return text.fill(key, tokens=vit.grid.tokens, count=patches, before=before)
 
 
 def show(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:

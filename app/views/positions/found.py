@@ -24,10 +24,10 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": most, "most_row": most_row, "most_col": most_col}
     st.markdown(text["most similar"].format(**here, **there, cosine=f"{alike:.3f}"))
-    sides = positions.beside(cosine, chosen, grid)
-    step = {"above": -grid.cols, "below": grid.cols, "left": -1, "right": 1}
+    places = positions.neighbours(chosen, grid)
     each = [
-        text[f"beside {way}"].format(place=chosen + step[way], cosine=f"{alike:.3f}") for way, alike in sides.items()
+        text[f"beside {way}"].format(place=places[way], cosine=f"{near:.3f}")
+        for way, near in positions.beside(cosine, chosen, grid).items()
     ]
     st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = session.mirrors(vit.name)
