@@ -105,19 +105,19 @@ def test_the_fields_say_which_patch_their_places_hold(files, kinds, offer):
         return app.fine().at.number_input(key="token").label, app.at.number_input(key="second").label
 
     app = App("attention")
-    assert labels(app) == ("Patch 136 (token 137)", "Compare with")
-    assert labels(app.set(token=40)) == ("Patch 39 (token 40)", "Compare with")
-    assert labels(app.set(token=0, second=180)) == ("Token 0: class token", "With patch 179 (token 180)")
-    assert labels(app.set(token=1, second=0)) == ("Patch 0 (token 1)", "With 0 (class token)")
+    assert labels(app) == ("Patch 136 is token", "Compare with")
+    assert labels(app.set(token=40)) == ("Patch 39 is token", "Compare with")
+    assert labels(app.set(token=0, second=180)) == ("Token 0: class token", "With patch 179, token")
+    assert labels(app.set(token=1, second=0)) == ("Patch 0 is token", "With 0 (class token)")
     assert labels(app.set(second=None))[1] == "Compare with"
     linked = App("attention", token="120", second="77")
-    assert labels(linked) == ("Patch 119 (token 120)", "With patch 76 (token 77)") and linked.values()["token"] == 120
-    assert labels(App("attention", token="9999", second="x")) == ("Patch 136 (token 137)", "Compare with")
+    assert labels(linked) == ("Patch 119 is token", "With patch 76, token") and linked.values()["token"] == 120
+    assert labels(App("attention", token="9999", second="x")) == ("Patch 136 is token", "Compare with")
     offer({name: kinds[name] for name in ("no-class-token", "registers")})
     bare = App("attention", model="no-class-token", token="3")
-    assert labels(bare)[0] == "Patch 3 (token 3)" and "the patch's number" in bare.at.number_input(key="token").help
+    assert labels(bare)[0] == "Patch 3 is token" and "the patch's number" in bare.at.number_input(key="token").help
     assert labels(App("attention", model="registers", token="3"))[0] == "Token 3: register 2"
-    assert labels(App("attention", model="registers", token="9"))[0] == "Patch 4 (token 9)"
+    assert labels(App("attention", model="registers", token="9"))[0] == "Patch 4 is token"
 
 
 def test_rollout_equals_the_recordings(files, rec):

@@ -190,10 +190,14 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     app = App("distance").fine()
     near = int(rec.distance_renormalised_px[0].argmin())
     said = " ".join(app.sentences("markdown"))
-    assert f"head {near} looks nearest, {rec.distance_renormalised_px[0, near]:.1f} px" in said
-    drawn = rec.distance_px[0]
-    lowest = f"**In layer 0**, as drawn (class token dropped), head {drawn.argmin()} has the lowest dot, {drawn.min():.1f} px"
-    assert f"{lowest}, and head {drawn.argmax()} the highest of this layer, {drawn.max():.1f} px" in said
+    drawn, among = rec.distance_px[0], rec.distance_renormalised_px[0]
+    far = int(among.argmax())
+    assert (near, far) == (drawn.argmin(), drawn.argmax()), "else both are named"
+    assert (
+        f"**In layer 0** head {near} looks nearest and head {far} farthest: as drawn (class token dropped) {drawn[near]:.1f} and "
+        f"{drawn[far]:.1f} px on average, among the patches alone (renormalised) {among[near]:.1f} and {among[far]:.1f} px."
+        in said
+    )
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
     assert (app.values()["block"], app.values()["one_head"]) == (2, 1)

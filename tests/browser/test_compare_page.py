@@ -33,7 +33,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     assert serious(page) == []
     theirs = at_rest(visit(page.url))
     expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
-    expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, 64 px")).to_be_visible()
+    expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, given 64 px")).to_be_visible()
     assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers
     theirs.get_by_role("button", name="Ready pairs").click()
     theirs.get_by_role("button", name="Before it learned anything").click()

@@ -43,10 +43,15 @@ def most(page: Page) -> Locator:
 def test_a_near_head_and_a_far_head(visit, rec):
     """Find the head in layer 0 that looks nearest, and the one that looks farthest: how far does each, in pixels?"""
     page = at_rest(follow(at_rest(visit()), "Attention distance"))
-    px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
+    px, drawn = (
+        rec.distance_renormalised_px[0],
+        rec.distance_px[0],
+    )  # among the patches, and with the class token dropped
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} looks nearest, {px[near]:.1f} px on average, and head {far} farthest, {px[far]:.1f} px"
+    said = f"{drawn[near]:.1f} and {drawn[far]:.1f} px on average, "
+    said += f"among the patches alone (renormalised) {px[near]:.1f} and {px[far]:.1f} px"
+    expect(page.get_by_text(f"head {near} looks nearest and head {far} farthest")).to_be_in_viewport()
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -68,7 +73,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
     page = ready(follow(at_rest(visit()), "Attention explorer"))
     page.mouse.click(*place(page, *EYE))
     token = rec.grid.prefix + EYE[0] * rec.grid.cols + EYE[1]
-    seen = page.get_by_role("spinbutton", name="Patch 133 (token 134)", exact=True)
+    seen = page.get_by_role("spinbutton", name="Patch 133 is token", exact=True)
     expect(seen).to_have_value(str(token))
     expect(page.get_by_role("combobox", name="Head")).to_have_value("")
     slider(page, "Layer").press("ArrowLeft")

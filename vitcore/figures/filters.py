@@ -42,7 +42,7 @@ def filters(
 def looks_like(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
     """What a filter looks like, in words: the fields of an `analysis.filters.Look`."""
     if colours is None:
-        return say("no clear pattern")
+        return say("no simple pattern")
     one, other = map(_colour, sorted(colours, key="dark".__eq__) if pattern in UNORDERED else colours)
     words = {
         "even": say("{one} against {other}, even throughout", one=one, other=other),
@@ -52,7 +52,7 @@ def looks_like(pattern: str, colours: tuple[str, str] | None, cycles: float | No
         "lower left": say("{one} at the lower left, {other} at the upper right", one=one, other=other),
         "spot": say("a spot in the middle, {one} (or {other})", one=one, other=other),
         "spot and rim": say("{one} in the middle, {other} around it", one=one, other=other),
-        "none": say("{one} against {other}, no clear pattern", one=one, other=other),
+        "none": say("{one} against {other}, no simple pattern", one=one, other=other),
     }
     return words[pattern] if pattern in words else _waves(pattern, one, other, f"{round(2 * (cycles or 0)) / 2:g}")
 

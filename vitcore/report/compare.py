@@ -97,8 +97,8 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) ->
         return say("The two maps are the same.")
     row, col = divmod(place, difference.shape[1])
     told = say(
-        "They differ most in row {row}, column {col}: there {who} has {points} percentage points more.",
-        row=row, col=col, who=A_AND_B[most < 0], points=f"{abs(most):.2f}",
+        "They differ most in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage points more.",
+        row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=A_AND_B[most < 0], points=f"{abs(most):.2f}",
     )  # fmt: skip
     if alike != alike:
         return told
@@ -153,7 +153,8 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
         else say("{first} says “{one}” ({p}), {second} “{two}” ({q}).", **facts)
     )
     return f"{told} " + say(
-        "Of the likeliest {of}, {shared} are the same; Jensen-Shannon divergence of the answers is {bits} bits.",
+        "Of the likeliest {of}, {shared} are the same; Jensen-Shannon divergence of the answers is {bits} bits (0: the same; "
+        "1: nothing in common).",
         of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 // A few pictures over a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
 // The arrow keys go from one to the next wherever the focus is, unless it is on what moves by them itself.
 
-const HOLD_MS = 650, FADE_MS = 220
+const HOLD_MS = 1100, FADE_MS = 220
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"
 const states = new WeakMap()
 

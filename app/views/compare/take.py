@@ -29,6 +29,8 @@ ADDRESS = ("photo", "model", "b", "b_px", "picture")
 
 def numbers(pair: Pair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
+    from vitcore.report import compare
+
     text, comparison = pair.text, pair.comparison
     if comparison is None:
         return
@@ -43,6 +45,7 @@ def numbers(pair: Pair) -> None:
         )
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
+    st.markdown(controls.verbatim(compare.of_answers(comparison)))
 
 
 def _number(value: float) -> str:

@@ -56,7 +56,8 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid:
     drawn, among = distance.reach(dropped, block), distance.reach(renormalised, block)
     if among.near == among.far:
         return []
-    st.markdown(text[told].format(
+    same = told.endswith("dropped") and (drawn.near, drawn.far) == (among.near, among.far)
+    st.markdown(text[f"{told} alike" if same else told].format(
         block=block, near=among.near, near_px=f"{among.near_px:.1f}", far=among.far, far_px=f"{among.far_px:.1f}",
         low=drawn.near, low_px=f"{drawn.near_px:.1f}", high=drawn.far, high_px=f"{drawn.far_px:.1f}",
         even=f"{distance.uniform_distance_px(grid):.1f}"))  # fmt: skip

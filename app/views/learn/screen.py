@@ -34,7 +34,8 @@ def card(name: str, film: Film, text: texts.Prose) -> None:
     lines.append(text["card steps"].format(steps=int(film.steps[-1])))
     if known := film.accuracy():
         told = text["card accuracy shared" if film.shared else "card accuracy"]
-        lines.append(told.format(step=known.step, right=known.right, photos=_held_out(film, text)))
+        of = text["card classes"].format(count=film.class_count) if film.class_count else ""
+        lines.append(told.format(step=known.step, right=known.right, photos=_held_out(film, text), of=of))
         if others := model_card.measured(name):
             lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
     st.caption(text.joined(lines))

@@ -21,12 +21,13 @@ from vitcore.forward.block_numbers import prefix_names  # noqa: E402
 mode, names = controls.theme(), prefix_names(vit)
 outliers = insights.outliers(vit.name, photo.key, rec)
 shown = session.shown(vit.name, photo.key, photo, rec)[0]
-with first:
-    findings.first(outliers, rec.grid, text)
-    findings.others(outliers, names, text)
-block = controls.layer(text["block"], "block", vit, vit.blocks - 1, width=420)
+with st.container(horizontal=True, gap="medium", key="found"):
+    block = controls.layer(text["block"], "block", vit, vit.blocks - 1, width=300)
+    with st.container(key="first_found"):
+        findings.first(outliers, rec.grid, text)
 with aside(key="aside_layer"):
     findings.of_layer(outliers, block, text)
+    findings.others(outliers, names, text)
 
 left, right = lead().columns(2, gap="large")
 with left:

@@ -3,41 +3,14 @@
 import streamlit as st
 
 from app import texts
-from app.components.picture.picture import picture, scale_bar
-from app.furniture import controls, model_card, photo_names
+from app.furniture import controls
 from app.state import session
 from app.views.overview.door import door
+from app.views.overview.first_picture import paint
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
 from vitcore.models.cards import DEFAULT
-from vitcore.translation import percent, say
 
 text, mode = texts.prose("overview"), controls.theme()
-
-
-def paint(drawn: dict) -> None:
-    """The first picture, its title, its scale and its words."""
-    readout = say(drawn["readout"])
-    st.header(title := text["rollout title"].format(readout=readout), anchor=False)
-    picture(
-        drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="gathered_first", label=title, target="_touched",
-        overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
-    )  # fmt: skip
-    unit = text["rollout or more" if drawn["more"] else "rollout unit"]
-    scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
-    said = [text[key].format(label=controls.verbatim(label), share=percent(share))
-            for key, (label, share) in zip(("answered", "runner-up"), drawn["answer"], strict=False)]  # fmt: skip
-    st.markdown(text.joined(said))
-    patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
-    row, col = divmod(patch, drawn["cols"])
-    share, even = (f"{value:.3g}" for value in (drawn["values"][patch], sum(drawn["values"]) / len(drawn["values"])))
-    st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=share, even=even))
-    photo_names.by_imagenet([label for label, _ in drawn["answer"]])
-    model_card.weak(drawn["model"])
-    st.caption(text["rollout"].format(readout=readout))
-    model_card.looked(drawn["model"])
-    st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
-
-
 st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")

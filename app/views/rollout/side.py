@@ -80,6 +80,8 @@ def side(
             return None
         _draw(a, done, prefix)
         _most(a, done)
+        if name == "rollout" and (found := told.localised(a)):
+            st.markdown(found)
     with unusual:
         settings.otherwise(text, prefix, values, called)
     with below:
@@ -165,7 +167,7 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
         )
     how, limits = text[f"how.{name}"], text[f"limits.{name}"]
     if name == "rollout":
-        how, limits = text.joined((how, told.rest(a))), text.joined((limits, told.localised(a)))
+        how = text.joined((how, told.rest(a)))
     explain(how, limits)
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
     start = None if side.method.asks_class else a.query

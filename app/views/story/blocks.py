@@ -24,8 +24,9 @@ def _other(scene: Scene) -> str:
 
 
 def _most(scene: Scene) -> list[int]:
-    """The tokens the pinned one attends to most in the chosen head."""
-    return [int(t) for t in (-scene.inside.weights[scene.head]).argsort()[:LOOKS]]
+    """The others that the pinned token attends to most in the chosen head; its own share is asked for."""
+    order = [int(t) for t in (-scene.inside.weights[scene.head]).argsort()[: LOOKS + 1]]
+    return [t for t in order if t != scene.token][:LOOKS]
 
 
 def _attended(scene: Scene) -> None:
@@ -118,8 +119,9 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
         from vitcore.forward.block_numbers import prefix_names
 
         who = in_a_sentence(scene, prefix_names(scene.vit)[most])
-    right = 0 if own >= 0.5 else 1 if own > 3 * even else 2
-    return {"own": percent(own), "even": percent(even), "who": who, "most": percent(float(weights[most]))}, right
+    right = 0 if own >= 0.5 else 1 if own > even else 2
+    shares = {"own": percent(own), "even": percent(even), "most": percent(float(weights[most]))}
+    return shares | {"who": who, "times": f"{own / even:.2g}"}, right
 
 
 def _depth(scene: Scene) -> None:

@@ -51,6 +51,7 @@ class Film:
     command: str = ""  # what made it
     data: str = ""  # the photos it learned from, in words
     shared: bool = False  # whether it was measured on the photos it learned from, and none were held out
+    class_count: int = 0  # that it chooses from, 0 where it is not known: a saved film names only classes that it shows
 
     def at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
@@ -119,7 +120,7 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
     return Film(
         title or folder.id, recipe_of(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
         still.pop("photos"), tuple(facts["names"]), tuple(facts["classes"]), still, records(folder),
-        shared=source_of(folder) == "samples",
+        shared=source_of(folder) == "samples", class_count=len(facts["classes"]),
     )  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
         "log": thinned(film.log, most_records), "command": film.command, "data": film.data,
-        "shared": film.shared,
+        "shared": film.shared, "class_count": film.class_count,
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -157,5 +158,5 @@ def open_film(file: Path) -> Film:
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),
         tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"], facts.get("command", ""),
-        facts.get("data", ""), facts.get("shared", False),
+        facts.get("data", ""), facts.get("shared", False), facts.get("class_count", 0),
     )  # fmt: skip

@@ -1,0 +1,47 @@
+"""The first picture of the landing page: rollout on the photo, its scale, and what it says beside or below it."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import texts
+from app.components.picture.picture import picture, scale_bar
+from app.furniture import controls, model_card, photo_names
+from vitcore.translation import percent, say
+
+
+def paint(drawn: dict[str, Any]) -> None:
+    """The first picture, its title, its scale and its words."""
+    text, readout = texts.prose("overview"), say(drawn["readout"])
+    st.header(title := text["rollout title"].format(readout=readout), anchor=False)
+    with st.container(key="first_picture"):
+        with st.container(key="first_drawn"):
+            _seen(drawn, title, text)
+        with st.container(key="first_told"):
+            _told(drawn, readout, text)
+
+
+def _seen(drawn: dict[str, Any], title: str, text: texts.Prose) -> None:
+    """The picture and its scale."""
+    picture(
+        drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="gathered_first", label=title, target="_touched",
+        overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
+    )  # fmt: skip
+    unit = text["rollout or more" if drawn["more"] else "rollout unit"]
+    scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
+
+
+def _told(drawn: dict[str, Any], readout: str, text: texts.Prose) -> None:
+    """The answer, what it was gathered from, and what that can't tell."""
+    said = [text[key].format(label=controls.verbatim(label), share=percent(share))
+            for key, (label, share) in zip(("answered", "runner-up"), drawn["answer"], strict=False)]  # fmt: skip
+    st.markdown(text.joined(said))
+    patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
+    row, col = divmod(patch, drawn["cols"])
+    share, even = (f"{value:.3g}" for value in (drawn["values"][patch], sum(drawn["values"]) / len(drawn["values"])))
+    st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=share, even=even))
+    photo_names.by_imagenet([label for label, _ in drawn["answer"]])
+    model_card.weak(drawn["model"])
+    st.caption(text["rollout"].format(readout=readout))
+    model_card.looked(drawn["model"])
+    st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")
