@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
+def is_made(key: str) -> bool:
+    """Whether this visitor has guessed: until then a page keeps to itself what would give the answer away."""
+    return st.session_state.get(f"guess_{key}") is not None
+
+
 def answer(key: str, options: list[str], right: int, said: str) -> DeltaGenerator:
     """The guesses as buttons; the answer, opened by a guess or by hand: whether it was right, else what is, and what is `said`.
 

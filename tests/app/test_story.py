@@ -224,7 +224,10 @@ def test_the_projection_shows_the_embedding(shipped, panda):
 def test_the_lens_shows_what_the_head_says(shipped, panda):
     app = App("story", step="8").fine()
     share = probabilities(lens(shipped, panda.seen.pixels))
-    tiles = app.component("story_depth")["tiles"]
+    assert {tile["words"] for tile in app.component("story_depth")["tiles"]} == {""}, "it would give the answer away"
+    assert app.chart("Probabilities of the leading"), "in the answer"
+    tiles = app.set(guess_depth=1).fine().component("story_depth")["tiles"]
+    assert app.chart("Probabilities of the leading")
     assert [t["words"] for t in tiles] == [
         f"{shipped.labels[row.argmax()]} {100 * row.max():.0f}\u00a0%" for row in share[1:]
     ]

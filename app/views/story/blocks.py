@@ -9,7 +9,7 @@ import streamlit as st
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
-from app.furniture import controls, photo_names
+from app.furniture import controls, guess, photo_names
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
@@ -127,16 +127,28 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 def _depth(scene: Scene) -> None:
     share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
     photo = session.shown(*scene.ids, scene.photo, scene.rec)[0]
-    tiles = []
+    tiles, known = [], guess.is_made("depth")
     for block, image in enumerate(insights.lit_by_depth(*scene.ids, photo, scene.rec)):
         words = ""
-        if share is not None:
+        if share is not None and known:
             best = int(share[block + 1].argmax())
             words = f"{scene.vit.labels[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
         name = scene.say("layer named", number=block)
         tiles.append({"image": image, "name": name, "words": words, "alt": scene.say("depth alt", number=block)})
     st.markdown(f"##### {scene.say('depth title')}")
     depth(tiles, key="story_depth", label=scene.say("depth title"))
+    if known:
+        _lens(scene)
+
+
+def _answered_by_hand(scene: Scene) -> None:
+    """For who opens the answer without a guess, in it."""
+    if not guess.is_made("depth"):
+        _lens(scene)
+
+
+def _lens(scene: Scene) -> None:
+    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
     if share is not None:
         from vitcore.figures.story import lens
 
@@ -215,6 +227,6 @@ def _softmax(scene: Scene) -> str:
 
 STEPS = (
     Step("block", _equations, _block, _itself, _other, _attended),
-    Step("depth", _readout, _depth, _leads, _headless),
+    Step("depth", _readout, _depth, _leads, _headless, shown_after=_answered_by_hand),
     Step("answer", _softmax, _answer, _likelier, _read),
 )
