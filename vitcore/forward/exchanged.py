@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -39,7 +40,27 @@ class _Block(Watched):
         return self.part.attn
 
 
+class _GeluInPlace(nn.Module):
+    """GELU that overwrites its argument: no fresh memory for what is the largest array of a pass."""
+
+    def __init__(self, approximate: str) -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """GELU of x, in x."""
+        return torch.ops.aten.gelu_(x, approximate=self.approximate)
+
+
+def _frugal(block: Any) -> Any:
+    """A copy of a block whose hidden layer is kept once; in timm's own MLP nothing else reads what its GELU takes."""
+    mlp: Any = getattr(block, "mlp", None)
+    if not (type(mlp).__name__ == "Mlp" and type(mlp).__module__ == "timm.layers.mlp" and type(mlp.act) is nn.GELU):
+        return block
+    return with_parts(block, mlp=with_parts(mlp, act=_GeluInPlace(mlp.act.approximate)))
+
+
 def watching_blocks(module: nn.Module, see: Callable[[Tensor, Tensor], None]) -> Any:
-    """A copy of a model that shows what goes into each of its blocks and leaves it to `see`."""
+    """A copy of a model that shows what goes into each of its blocks and leaves it to `see`; not for gradients."""
     blocks: Any = module.blocks
-    return with_parts(module, blocks=nn.Sequential(*(_Block(block, see) for block in blocks)))
+    return with_parts(module, blocks=nn.Sequential(*(_Block(_frugal(block), see) for block in blocks)))
