@@ -26,16 +26,21 @@ if TYPE_CHECKING:
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
 
-@budget.kept
 def looks(model: str, count: int) -> list[dict[str, Any]]:
     """What the first components of a model's filters look like: the fields of `analysis.filters.Look`."""
+    return [_looks(model, place) for place in range(count)]
+
+
+@budget.kept
+def _looks(model: str, place: int) -> dict[str, Any]:
+    """What one component looks like, by its place from 0: kept one by one, for whoever asks for more of them."""
     from dataclasses import asdict
 
     from vitcore.analysis.filters import look
 
     found = session.components(model)
     assert found is not None, "only asked for models that have filters"
-    return [asdict(look(one)) for one in found.vectors[:count]]
+    return asdict(look(found.vectors[place]))
 
 
 # The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.attention_as_bytes`.

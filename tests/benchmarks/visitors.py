@@ -38,14 +38,19 @@ BARS = {"one, page": 120, "one, click": 200, "room, page p95": 1000, "room, clic
 
 
 class Visit:
-    """One visitor's connection: opens pages by link, and clicks on the one that is open."""
+    """One visitor: opens pages by link, each in a connection of its own as a browser does, and clicks on the one that is open."""
 
-    def __init__(self, socket: Any, chance: random.Random) -> None:
-        self.socket, self.chance, self.ids, self.fragments = socket, chance, {}, {}
+    def __init__(self, url: str, chance: random.Random) -> None:
+        self.address, self.chance = url.replace("http", "ws", 1) + "/_stcore/stream", chance
+        self.socket: Any = None
+        self.ids: dict[str, str] = {}
+        self.fragments: dict[str, str] = {}
         self.page, self.hash, self.query = "", "", ""
 
     async def open(self, page: str) -> None:
         draw = self.chance
+        await self.leave()
+        self.socket = await connect(self.address, subprotocols=["streamlit"], max_size=None, open_timeout=60)  # type: ignore[list-item]
         self.page, self.ids, self.fragments = page, {}, {}
         self.query = (
             f"photo={draw.choice(PHOTOS)}&block={draw.randrange(12)}&token={draw.randrange(1, 257)}"
@@ -54,6 +59,11 @@ class Visit:
         message = BackMsg()
         message.rerun_script.page_name, message.rerun_script.query_string = page, self.query
         await self._run(message)
+
+    async def leave(self) -> None:
+        """Close the page that is open."""
+        if self.socket:
+            await self.socket.close()
 
     async def click(self) -> None:
         """Change the control that `CLICKS` names."""
@@ -74,8 +84,8 @@ class Visit:
         while True:
             said = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), 120))
             kind = said.WhichOneof("type")
-            if kind == "script_finished":
-                return
+            if kind == "script_finished" and said.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                return  # a link may name things otherwise than the address does: then the page runs once more, at once
             if kind == "navigation":
                 self.hash = said.navigation.page_script_hash
             if kind == "delta":
@@ -93,9 +103,11 @@ class Visit:
 
 @contextlib.asynccontextmanager
 async def visiting(url: str, chance: random.Random) -> AsyncIterator[Visit]:
-    address = url.replace("http", "ws", 1) + "/_stcore/stream"
-    async with connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60) as held:  # type: ignore[list-item]
-        yield Visit(held, chance)
+    visit = Visit(url, chance)
+    try:
+        yield visit
+    finally:
+        await visit.leave()
 
 
 class Times(dict[str, list[float]]):

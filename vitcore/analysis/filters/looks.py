@@ -7,6 +7,7 @@ the same freedom would explain of noise does not count.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,12 +85,21 @@ def _name(colour: NDArray) -> str:
 
 def _places(flat: Map) -> tuple[Map, Map]:
     """x and y of each pixel, in sides of the patch from its middle."""
-    high, wide = flat.shape
+    return _places_of(*flat.shape)
+
+
+@lru_cache(maxsize=8)
+def _places_of(high: int, wide: int) -> tuple[Map, Map]:
     return np.meshgrid((np.arange(wide) + 0.5) / wide - 0.5, (np.arange(high) + 0.5) / high - 0.5)
 
 
 def _window(flat: Map, spread: float | None) -> Map:
-    x, y = _places(flat)
+    return _window_of(*flat.shape, spread)
+
+
+@lru_cache(maxsize=64)
+def _window_of(high: int, wide: int, spread: float | None) -> Map:
+    x, y = _places_of(high, wide)
     return np.ones_like(x) if spread is None else np.exp(-(x**2 + y**2) / (2 * spread**2))
 
 
