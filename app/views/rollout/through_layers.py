@@ -56,25 +56,19 @@ def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> 
     return text[key].format(layer=layer, first=first, share=percent(share, 0), rest=percent(1 - share, 0))
 
 
-def _not_quite(share: float) -> str:
-    """A share in percent; one that is a little less than all of it is not rounded to 100 %."""
-    digits = next((digits for digits in range(1, 5) if percent(share, digits) != percent(1, digits)), 1)
-    return percent(share, digits)
-
-
 def identity(a: Asked) -> None:
     """Why the residual connection is part of rollout, with what it changes here."""
     from vitcore.analysis.relevance import rank_correlation
     from vitcore.analysis.rollout import in_common
 
     other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
-    shared, mine = {}, []
+    apart, mine = {}, []
     for residual in (0.5, 0.0):
         settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
-        shared[residual] = _not_quite(in_common(one, two))
+        apart[residual] = f"{max(0, 100 * (1 - in_common(one, two))):.2g} %"
         mine.append(one)
     who = a.text["a patch"].format(patch=other)
-    st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=shared[0.5], without=shared[0.0]))
+    st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=apart[0.5], without=apart[0.0]))
     if not math.isnan(rank := rank_correlation(*mine)):
         st.markdown(a.text["identity map"].format(who=a.who, rank=f"{rank:.2f}"))
