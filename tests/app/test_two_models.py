@@ -74,7 +74,7 @@ def test_another_input_is_resampled_and_said():
     app = App("compare", b="itself", b_px="64x64").fine()
     assert app.component("b_map")["rows"] == app.component("a_map")["rows"] == 8
     assert any("Resampled" in said and "8×8" in said for said in app.sentences("caption"))
-    assert any("Inside ViT Ti/8 · 128 px, 64 px" in said for said in app.sentences("markdown"))
+    assert any("Inside ViT Ti/8 · 128 px, given 64 px" in said for said in app.sentences("markdown"))
 
 
 def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):

@@ -85,10 +85,11 @@ def test_after_which_layer_the_answer_is_there(visit, vit, rec):
     expect(page.get_by_role("heading", level=2)).to_have_text("8 · Layer after layer")
     tiles = at_rest(page).locator(".st-key-story_depth li")
     expect(tiles).to_have_count(vit.blocks)
+    page.get_by_text("somewhere on the way", exact=True).click()  # what they say is kept back until then
+    expect(tiles.nth(3)).to_contain_text("%")
     told = [re.fullmatch(r"Layer (\d+)\s*(.+) \d+\s%", tile).groups() for tile in tiles.all_inner_texts()]
     assert told[3] == ("3", after_3)
     assert next(layer for layer, label in told if label == final) == str(list(best[1:]).index(best[-1]))
-    page.get_by_text("Show the answer", exact=True).click()
     sentence = f"After {passed} of 12 layers (the picture of layer {passed - 1}) “{final}” takes the lead for good."
     expect(page.get_by_text(sentence)).to_be_visible()
 
