@@ -21,13 +21,13 @@ def on() -> bool:
 def toggle(text: texts.Prose, page: str) -> None:
     """The switch, for the sidebar, and what dresses the page."""
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
-    dress(on(), controls.theme(), page, _photo(), key="dress", leaves="lecture", far=_downloads())
+    dress(on(), controls.theme(), page, _chosen(), key="dress", leaves="lecture", far=_downloads())
 
 
-def _photo() -> str:
-    """Which photo is looked at; one of the visitor's own by its name and size."""
+def _chosen() -> str:
+    """Which photo is looked at (one of the visitor's own by its name and size), in which language."""
     photo, own = str(st.session_state.get("photo")), session.upload()
-    return f"{own[1]} {len(own[0])}" if photo == session.UPLOAD and own else photo
+    return f"{texts.language()} " + (f"{own[1]} {len(own[0])}" if photo == session.UPLOAD and own else photo)
 
 
 def enter(text: texts.Prose) -> None:

@@ -156,7 +156,10 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("Points are measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
-    assert "Of 1,000 held-out photos it names 66.2 % right, choosing one of 10 classes" in said and "model card says" not in said
+    assert (
+        "Of 1,000 held-out photos it names 66.2 % right, choosing one of 10 classes" in said
+        and "model card says" not in said
+    )
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof | 1,328 | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said

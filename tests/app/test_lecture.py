@@ -44,7 +44,7 @@ def test_a_link_opens_a_lecture():
     usual = {"scale": 1, "narrow": 0, "high": 0}
     assert (
         dressed(app) | usual
-        == {"lecture": True, "mode": "dark", "page": "overview", "photo": "red-panda", "far": dressed(app)["far"]}
+        == {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]}
         | usual
     )
     assert (

@@ -9,7 +9,7 @@ const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
-let page, lecture, photo // what was shown last
+let page, lecture, chosen // what was shown last
 let far = {} // what is said of options in menus, by what they are called
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -35,8 +35,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
-  if (photo !== undefined && photo !== data.photo) closeDrawer()
-  ;({ page, lecture, photo, far } = data)
+  if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
+  ;({ page, lecture, chosen, far } = data)
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   if (left) document.querySelector("[data-testid=stSidebarContent]")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
@@ -110,6 +110,7 @@ function hush({ type, key, target, movementX, movementY }) {
   if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
   const asked = target.closest?.("[data-testid=stTooltipIcon]") && !target.closest("a, [data-testid^=stBaseButton]")
   root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
+  if (type === "keydown") root.setAttribute("data-keys-known", "")
 }
 
 // Only Streamlit's menu sets its theme without a new visit; nobody sees it open.

@@ -37,12 +37,12 @@ def wide(px: int) -> int:
     return round(px * size().scale)
 
 
-def dress(lecture: bool, mode: str, page: str, photo: str, *, key: str, leaves: str, far: dict[str, str]) -> None:
+def dress(lecture: bool, mode: str, page: str, chosen: str, *, key: str, leaves: str, far: dict[str, str]) -> None:
     """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
 
-    Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, another `photo` closes
-    it. An option of a menu that is called as one of `far` has what is said of it there at its end; in the option's own words it
-    would be in the address.
+    Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, whatever else is `chosen`
+    there (photo, language) closes it. An option of a menu that is called as one of `far` has what is said of it there at its end;
+    in the option's own words it would be in the address.
     """
 
     def told() -> None:
@@ -53,5 +53,5 @@ def dress(lecture: bool, mode: str, page: str, photo: str, *, key: str, leaves: 
         if st.session_state[key].left:
             choose(leaves, False)
 
-    data = {"lecture": lecture, "mode": mode, "page": page, "photo": photo, "far": far} | size()._asdict()
+    data = {"lecture": lecture, "mode": mode, "page": page, "chosen": chosen, "far": far} | size()._asdict()
     _LECTURE(data=data, key=key, on_size_change=told, on_left_change=left)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, figure, lead
+from app.components.figure import aside, downloads, explain, lead, plot
 from app.furniture import controls, model_card
 from app.state import session
 from app.views.distance import findings
@@ -59,9 +59,10 @@ fig = figures.distance(
     share=share if grid.prefix else None,
 )
 with lead():
-    figure(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), text["how"], text["limits"],
-           touched=findings.touch,
-           of=(photo.name if images == 1 else f"{images} photos", vit.called), distance_px=px, prefix_share=share)  # fmt: skip
+    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), findings.touch)
+explain(text["how"], text["limits"])
+downloads(lambda: fig, "distance", text["how"], of=(photo.name if images == 1 else f"{images} photos", vit.called),
+          distance_px=px, prefix_share=share)  # fmt: skip
 named += findings.further(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 findings.links(named, text)
 st.dataframe(

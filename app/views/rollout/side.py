@@ -82,10 +82,11 @@ def side(
         _most(a, done)
         if name == "rollout" and (found := told.localised(a)):
             st.markdown(found)
+        _take(a, done, prefix)
     with unusual:
         settings.otherwise(text, prefix, values, called)
     with below:
-        _words(a, done, prefix)
+        _words(a, done)
     return done
 
 
@@ -93,8 +94,10 @@ def _most(a: Asked, side: Side) -> None:
     """Which patch gave most or stands out most; of what follows attention, a way to where it, or the asked patch, looks itself."""
     patch = int(abs(side.shown).argmax())
     row, col = a.rec.grid.row_col(patch)
-    said = a.text["stands out" if side.method.asks_class else "most"]
-    st.markdown(said.format(patch=patch, row=row, col=col, share=f"{side.shown.flat[patch]:.3g}", unit=side.unit))
+    said = a.text["most" if not side.method.asks_class else "stands out" if side.method.signed else "spoke most"]
+    label = a.rec.labels[a.target] if a.target is not None else ""
+    share = f"{side.shown.flat[patch]:.3g}"
+    st.markdown(said.format(patch=patch, row=row, col=col, share=share, unit=side.unit, label=controls.verbatim(label)))
     if side.method.asks_class:
         return
     there = patch if a.query is None else a.query
@@ -155,21 +158,28 @@ def grey(a: Asked) -> str:
     return address(insights.grey_photo(a.vit.name, a.photo.key, a.photo_shown), "image/jpeg", "grey")
 
 
-def _words(a: Asked, side: Side, prefix: str) -> None:
-    """What a side measures, what it can't tell, where it is from, and its downloads."""
-    from vitcore import figures
-
+def _words(a: Asked, side: Side) -> None:
+    """What a side measures, what it can't tell, and where it is from."""
     text, name = a.text, side.method.name
-    grid, photo_shown = a.rec.grid, a.photo_shown  # downloads keep what they name, not all of `a`
     if side.relevance and side.relevance.gaps:
         st.caption(
             text["complete"].format(rise=side.relevance.rises[0], gap=side.relevance.gaps[0], total=side.raw.sum())
         )
-    how, limits = text[f"how.{name}"], text[f"limits.{name}"]
-    if name == "rollout":
-        how = text.joined((how, told.rest(a)))
-    explain(how, limits)
+    explain(_how(a, name), text[f"limits.{name}"])
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
+
+
+def _how(a: Asked, method: str) -> str:
+    how = a.text[f"how.{method}"]
+    return a.text.joined((how, told.rest(a))) if method == "rollout" else how
+
+
+def _take(a: Asked, side: Side, prefix: str) -> None:
+    """The picture and its numbers, to take along."""
+    from vitcore import figures
+
+    text, name = a.text, side.method.name
+    grid, photo_shown = a.rec.grid, a.photo_shown  # downloads keep what they name, not all of `a`
     start = None if side.method.asks_class else a.query
     style, opacity, mode = a.style, a.opacity, a.mode
     downloads(
@@ -177,5 +187,5 @@ def _words(a: Asked, side: Side, prefix: str) -> None:
             side.shown, photo_shown, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
             opacity=opacity, mode=mode, about=side.title, start=start,
         ),
-        f"{prefix}{name}", how, of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
+        f"{prefix}{name}", _how(a, name), of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
     )  # fmt: skip
