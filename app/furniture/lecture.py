@@ -102,7 +102,8 @@ def _pickers(text: texts.Prose) -> None:
     title = next((say(row["title"]) for row in rows if row["id"] == photo), called)
     named = f"{title} · {cards[model].title if model in cards else model}"
     # Whether it is open is the browser's alone: what Python answers to an older touch would open what has been closed since.
-    with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=text["bar help"], key="pickers"):
+    about = None if on() else text["bar help"]  # in a lecture it would lie over what it opens
+    with st.popover(controls.verbatim(named), icon=":material/photo_library:", help=about, key="pickers"):
         st.markdown(f"**{text['bar photo']}**")
         controls.photos(photo or "", key="bar_gallery")
         controls.uploader("bar_file")

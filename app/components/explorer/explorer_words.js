@@ -23,8 +23,8 @@ function tell(s) {
   q(".look h3").textContent = title(s, s.hover === null ? nameOf(s, shown[0]) : fillIn(words.under, { token: nameOf(s, shown[0]) }))
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]), even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
-  q(".most").textContent = fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts)
-  q(".pointed").textContent = pointed(s) || (POINTS ? words.point : "")
+  q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
+  q(".pointed").textContent = pointed(s) || (s.comparing ? words["compare now"] : POINTS ? words.point : "")
   s.tiles.forEach(({ value, button }, token) => {
     value.textContent = percent(lit[token])
     button.style.backgroundSize = `${Math.round(100 * Math.min(1, lit[token]))}% 100%`
@@ -47,6 +47,16 @@ function title(s, token) {
   const { words } = s.data
   const { rolled, column } = s.st
   return `${fillIn(words[(rolled ? "rolled " : "asks ") + (column ? "column" : "row")], { token })} · ${by(s)}`
+}
+
+// What the second token looks at most, as the first one's sentence says it.
+function ofSecond(s) {
+  const { st, data, shown, values } = s
+  if (st.second === null || st.rolled || !values[1]) return ""
+  const of = st.head !== null ? [values[1][st.head]] : values[1]
+  const mean = values[1][0].map((_, i) => of.reduce((sum, row) => sum + row[i], 0) / of.length)
+  const most = largest(mean, data.grid.prefix)
+  return fillIn(data.words[st.column ? "second column" : "second row"], { token: nameOf(s, shown[1]), most: nameOf(s, most), percent: percent(mean[most]) })
 }
 
 // Which attention it is: of a head, of the mean of all, or carried through all layers.

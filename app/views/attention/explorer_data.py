@@ -32,7 +32,7 @@ WORDS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
-    "most column", "most rollout", "point", "value", "pinned", "under", "cards",
+    "most column", "most rollout", "second row", "second column", "compare now", "point", "value", "pinned", "under", "cards",
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
     "facts", "far", "share", "outlier tokens", "measured",
 )  # fmt: skip
