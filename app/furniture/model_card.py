@@ -53,10 +53,11 @@ def show(card: ModelCard, paper: bool = True) -> None:
 def _measurements(card: ModelCard, sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> None:
     """How much it names right of each set of photos, beside its teacher, in a table; which photos those are below it."""
     names = card.title, text["its teacher"].format(model=card.teacher)
-    lines = [(name, pair[0].get("called", "—"), f"{one['photos']:,}", *(percent(one[share] / 100) for share in ("top1", "top5")))
+    lines = [(name, f"{pair[0].get('called', '—')} ({one['photos']:,})",
+              *(percent(one[share] / 100) for share in ("top1", "top5")))
              for pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
-    heads = (text["model"], *(text[f"measured {name}"] for name in ("from", "photos", "top1", "top5")))
-    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---", "---:", "---:", "---:"), *lines)))
+    heads = (text["model"], *(text[f"measured {name}"] for name in ("from", "top1", "top5")))
+    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---", "---:", "---:"), *lines)))
     of = [text["measured of"].format(photos=one["photos"], of=say(one["of"])) for one, _ in sets if one.get("of")]
     st.markdown(text.joined([*of, _harder(sets[:2], text)]))
     if measured(card.name) and (ended := runs.ending(card.name)):

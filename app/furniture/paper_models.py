@@ -42,12 +42,12 @@ def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tup
         return []
     text, title = texts.prose("common"), _plain_title(card)
     there = text["photos imagenet"]
-    found = (
-        [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, trained.get("measured", {}))
-    )
+    own = accuracies(trained.get("measured", {}))
+    sets = [one.get("called", "") for one in own]
+    found = [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, own, sets)
     if not card.top1 and (teacher := _teacher_of(trained)):
-        name = text["its teacher"].format(model=teacher.title)
-        found += [*_held_out(name, trained["teacher_measured_alike"]), (name, f"{teacher.top1:.1f}", there)]
+        name, alike = text["its teacher"].format(model=teacher.title), accuracies(trained["teacher_measured_alike"])
+        found += [*_held_out(name, alike, sets), (name, f"{teacher.top1:.1f}", there)]
     paper = tables.on_imagenet()
     shown = [one for one in paper if one in (paper[0], paper[-1]) or (one.model == title and one.table == "5")]
     told = [text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in shown]
@@ -59,12 +59,15 @@ def _plain_title(card: ModelCard) -> str:
     return card.title.partition(" · ")[0]
 
 
-def _held_out(model: str, measured: dict[str, Any]) -> list[tuple[str, str, str]]:
-    photos = texts.prose("common")["photos held out"]
-    return [
-        (model, f"{found['top1']:.1f}", photos.format(count=found["photos"]))
-        for found in accuracies(measured)
-    ]  # fmt: skip
+def _held_out(model: str, measured: list[dict[str, Any]], sets: list[str]) -> list[tuple[str, str, str]]:
+    """What it names right of each set of photos, by what that is called."""
+    text, rows = texts.prose("common"), []
+    for found, called in zip(measured, sets, strict=False):
+        photos = text["photos held out of" if called else "photos held out"].format(
+            count=found["photos"], called=called
+        )
+        rows.append((model, f"{found['top1']:.1f}", photos))
+    return rows
 
 
 def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> str:

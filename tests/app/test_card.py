@@ -82,10 +82,10 @@ def test_its_accuracy_is_said_beside_the_papers():
     assert "It has 5.6 M parameters; the smallest model of Table 1, ViT-Base, has 86 M" in said
     shown = app.at.dataframe[1].value.to_numpy().tolist()
     assert shown == [
-        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 held-out photos with ImageNet classes"],
-        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 held-out photos with ImageNet classes"],
-        ["ViT-Ti/16, its teacher", "61.5", "1,328 held-out photos with ImageNet classes"],
-        ["ViT-Ti/16, its teacher", "36.9", "1,500 held-out photos with ImageNet classes"],
+        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 held-out photos of Imagenette, Imagewoof"],
+        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 held-out photos of Tiny ImageNet"],
+        ["ViT-Ti/16, its teacher", "61.5", "1,328 held-out photos of Imagenette, Imagewoof"],
+        ["ViT-Ti/16, its teacher", "36.9", "1,500 held-out photos of Tiny ImageNet"],
         ["ViT-Ti/16, its teacher", "75.5", "the 50,000 validation photos of ImageNet-1k"],
         ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", "the 50,000 validation photos of ImageNet-1k"],
         ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", "the 50,000 validation photos of ImageNet-1k"],

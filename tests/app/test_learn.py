@@ -161,7 +161,7 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
         and "model card says" not in said
     )
     said = " ".join(App("card").fine().sentences("markdown"))
-    assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof | 1,328 | 60.8 % | 84.2 % |" in said
+    assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
     assert "the teacher falls by 25 points and the model by 27" in said
     assert "ends at 62.3 %: another measurement, made while it trained, on 600 held-out photos" in said

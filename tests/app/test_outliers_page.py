@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 from visitor import App
 
 import vitcore
@@ -57,6 +58,21 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert f"In no layer is it more than in layer {most}: {100 * drawn[most]:.0f} %" in said
     gone = own.rollout().flat[62]
     assert any(f"{100 * gone:.1f} % is with the outlier token" in said for said in app.sentences("markdown"))
+
+
+def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_share(planted, own, offer):
+    offer(planted=planted)
+    told = " ".join(App("outliers", model="planted").set(of="rollout").fine().sentences("markdown"))
+    grid, seen = own.grid, outliers_of(own)
+    before, after = (rec.rollout().ravel() for rec in (own, without_outliers(own)))
+    rest = [place for place in range(grid.patches) if place not in seen.patches]
+    alike = spearmanr(before[rest], after[rest]).statistic
+    much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
+    assert (
+        f"{100 * before[62]:.1f} % is with the outlier token. An even share would be {100 * before.mean():.1f} %."
+        in told
+    )
+    assert f"the order of the other patches {much}: rank correlation {alike:.2f}" in told
 
 
 def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, offer):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
+HARDLY, MUCH = 0.95, 0.7  # rank correlations: what more is hardly a change, and what less is much of one
 WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
@@ -75,8 +76,10 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     before, after = (_map(one, of, block) for one in (rec, insights.masked(vit, rec)))
     rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
     taken, alike = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
-    st.markdown(text.fill(f"{of} taken", share=percent(float(taken)), block=block,
-                          alike=f"{alike:.2f}", readout=controls.readout(vit),
+    even = len(outliers.patches) * (before.mean() if of == "rollout" else 1 / grid.tokens)
+    much = "hardly" if alike >= HARDLY else "much" if alike < MUCH else "somewhat"
+    st.markdown(text.fill(f"{of} taken", share=percent(float(taken)), block=block, even=percent(float(even)),
+                          alike=f"{alike:.2f}", much=text[much], readout=controls.readout(vit),
                           count=len(outliers.patches)))  # fmt: skip
     top = scale_top(after)
     shown = np.asarray(session.shown(*me, photo, rec)[0])

@@ -70,6 +70,17 @@ def show(scene: Scene, number: int) -> None:
     if number < len(STEPS):  # at the end of what was read, where the stepper is out of sight
         name = scene.text["next"].format(name=scene.text[f"{STEPS[number].key} name"])
         st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
+    else:
+        _onward(scene)
+
+
+def _onward(scene: Scene) -> None:
+    """Where to go after the last step: the pinned patch in the explorer, and what the answer was gathered from."""
+    with st.container(horizontal=True):
+        for page, key, given in (("attention", "to explorer", {"token": str(scene.token)}), ("rollout", "to lab", {})):
+            st.page_link(
+                f"views/{page}/page.py", label=scene.say(key), icon=":material/arrow_forward:", query_params=given
+            )
 
 
 def _question(scene: Scene, step: Step) -> None:
