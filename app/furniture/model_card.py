@@ -53,7 +53,7 @@ def show(card: ModelCard, paper: bool = True) -> None:
 def _measurements(card: ModelCard, sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> None:
     """How much it names right of each set of photos, beside its teacher, in a table; which photos those are below it."""
     names = card.title, text["its teacher"].format(model=card.teacher)
-    lines = [(name, f"{pair[0].get('called', '—')} ({one['photos']:,})",
+    lines = [(name, text["measured set"].format(called=pair[0].get("called", "—"), photos=one["photos"]),
               *(percent(one[share] / 100) for share in ("top1", "top5")))
              for pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
     heads = (text["model"], *(text[f"measured {name}"] for name in ("from", "top1", "top5")))
