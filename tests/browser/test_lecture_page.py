@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
 GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 22"  # figures too
+ENDS = "h => { const words = document.createRange(); words.selectNodeContents(h); return words.getBoundingClientRect().right }"
 
 
 def chrome_is_hidden(page: Page) -> None:
@@ -76,6 +77,15 @@ def test_the_whole_picture_is_on_the_screen(visit):
     page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
     box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
     assert box["y"] + box["height"] < 1080 < words["y"], "title, picture, then what is said of it"
+
+
+def test_the_bar_leaves_the_longest_title_free(visit):
+    page = at_rest(visit("positions?lecture=true", width=1280, height=800))
+    for width in (1280, 1440, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        at_rest(page)
+        ends = page.locator("h1").evaluate(ENDS)
+        assert ends < page.locator(".st-key-bar").bounding_box()["x"], width
 
 
 def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
