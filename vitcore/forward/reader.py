@@ -22,9 +22,8 @@ from vitcore.models.zoo import Vit
 from vitcore.tape import Call, Softmax, additive, none_if_blind
 from vitcore.translation import say
 
-AT_ONCE_BYTES = (
-    9 * 2**20
-)  # of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores
+# Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
+AT_ONCE_BYTES = 9 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
