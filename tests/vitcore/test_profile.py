@@ -12,7 +12,7 @@ from tests.conftest import timm_vit
 from tests.shells import shell
 from vitcore.models import own_files
 from vitcore.models.cards import DEFAULT, ModelError
-from vitcore.profiling import apart, memory, speed
+from vitcore.profiling import apart, memory, memory_taken, speed
 from vitcore.shell.cli import main
 
 BRUTE_FORCE = """
@@ -169,7 +169,7 @@ def test_no_system_limits_no_largest_batch(monkeypatch):
 
 
 def test_a_watch_sees_memory_rise():
-    watch = memory.Watch()
+    watch = memory_taken.Watch()
     if watch.before is None:
         pytest.skip("this system does not say")
     with watch:

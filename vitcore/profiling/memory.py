@@ -1,4 +1,4 @@
-"""How much memory a pass takes, and the largest batch that fits into so much: found by trying, in a process of its own."""
+"""The largest batch that fits into so much memory: found by trying, in a process of its own."""
 
 import json
 import multiprocessing
@@ -12,53 +12,12 @@ import torch
 
 from vitcore.models.cards import ModelError
 from vitcore.profiling.asked import Asked, built
+from vitcore.profiling.memory_taken import out_of_memory, process_mb
 from vitcore.translation import say
 
 CLOSE = 0.05  # the largest batch is found to so much of itself
 GB = 2**30
 HOME = Path(__file__).parents[2]  # where the package is
-
-
-class Watch:
-    """`with watch as used:` `used.peak_mb` is then how far memory rose above what this process had when `watch` was made.
-
-    On CUDA as torch counts it, on Linux as the system does; None elsewhere.
-    """
-
-    def __init__(self) -> None:
-        self.before = _process_mb("VmRSS")
-        self.peak_mb: float | None = None
-
-    def __enter__(self) -> "Watch":
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
-        elif sys.platform == "linux":
-            try:
-                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the highest so far
-            except OSError:
-                self.before = None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if torch.cuda.is_available():
-            self.peak_mb = torch.cuda.max_memory_allocated() / 2**20
-            return
-        high = _process_mb("VmHWM")
-        self.peak_mb = None if high is None or self.before is None else max(0.0, high - self.before)
-
-
-def _process_mb(field: str) -> float | None:
-    """What the system says of this process's memory under that name; None where it does not say."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
-    except (OSError, StopIteration):
-        return None
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether a pass failed because memory ended, not for another reason."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "allocate memory" in str(error)
 
 
 def largest(fits: Callable[[int], bool], close: float = CLOSE) -> int:
@@ -108,7 +67,7 @@ def trial(asked: Asked, memory_gb: float, px: int | None, training: bool, precis
     kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
     if kind == "cpu":
         torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
-    before = int((_process_mb("VmData") or 0) * 2**20)
+    before = int((process_mb("VmData") or 0) * 2**20)
     _, module, image_px = built(asked, px)
     run = a_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here

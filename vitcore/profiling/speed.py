@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from vitcore.architectures.anatomy import without_memory
 from vitcore.models.cards import ModelError
 from vitcore.profiling.asked import Asked, built
-from vitcore.profiling.memory import Watch, out_of_memory
+from vitcore.profiling.memory_taken import Watch, out_of_memory
 from vitcore.train.learning.optimisers import fast_bf16
 from vitcore.translation import say
 
