@@ -1,4 +1,4 @@
-"""Five tasks of a newcomer who looks: done by what is seen on the page, and answered as the recording says."""
+"""Tasks of a newcomer who looks: done by what is seen on the page, and answered as the recording says."""
 
 import re
 
@@ -116,6 +116,48 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
         expect(drawing).to_be_visible()
         expect(drawing).to_contain_text(f"{label} {100 * p:.1f} %")
     expect(page.get_by_text("You were right.")).to_be_in_viewport()
+
+
+def test_two_patches_on_a_projector(visit, rec):
+    """Mark a patch on the animal's eye and a second one in the background: what does each look at most in the last layer?"""
+    page = ready(visit("attention?lecture=true&block=11", width=1920, height=1080))
+    page.mouse.click(*place(page, *EYE))
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.get_by_text("Now choose a second patch")).to_be_in_viewport()
+    page.mouse.click(*place(page, 2, 13))
+    expect(page).to_have_url(re.compile("second="))
+    ready(page).mouse.move(5, 5)
+    for row, col in (EYE, (2, 13)):
+        weights = rec.maps[11].astype("float64").mean(0)[rec.grid.prefix + row * 16 + col, rec.grid.prefix :]
+        best = int(weights.argmax())
+        expect(most(page)).to_contain_text(f"most on patch {best} (row {best // 16}, column {best % 16})")
+    expect(most(page)).to_contain_text("The second, patch 45 (row 2, column 13)")
+    expect(most(page)).to_be_in_viewport()
+
+
+def test_the_farthest_head_on_a_phone(visit, rec):
+    """Which head looks farthest of all, if what the class token gets is left out and the rest made to sum to 1?"""
+    page = at_rest(visit("distance", width=390, height=844))
+    choose(page, "renormalise")
+    px = rec.distance_renormalised_px
+    block, head = divmod(int(px.argmax()), px.shape[1])
+    found = page.get_by_text(
+        f"Of all layers, layer {block}, head {head} looks farthest: {px.max():.1f} px as drawn (renormalised)"
+    )
+    expect(found).to_be_visible()
+    chart = page.get_by_test_id("stPlotlyChart").bounding_box()
+    assert found.bounding_box()["y"] - (chart["y"] + chart["height"]) < 200, "right below its chart"
+
+
+def test_the_rollout_of_a_photo_as_a_file(visit, tmp_path):
+    """Save the picture of attention rollout of the dahlia as a PNG file."""
+    page = at_rest(visit("rollout?photo=dahlia&compare=false"))
+    page.get_by_role("button", name="Download", exact=True).first.click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Picture, PNG").click()
+    assert saved.value.suggested_filename == "rollout-dahlia-vit-tiny-patch8-128.png"
+    saved.value.save_as(tmp_path / "rollout.png")
+    assert min(Image.open(tmp_path / "rollout.png").size) > 300
 
 
 @pytest.mark.parametrize("width", [1440, 390])
