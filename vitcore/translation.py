@@ -97,6 +97,11 @@ def percent(share: float, digits: int = 1) -> str:
     return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
 
 
+def percent_in_two_digits(share: float) -> str:
+    """A share with the two digits that count: 5.9 %, 0.027 %, 100 %."""
+    return f"{float(f'{100 * share:.2g}'):g} %"
+
+
 def parts(said: object) -> Any:
     """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
     if isinstance(said, BaseException) and len(said.args) == 1:

@@ -201,6 +201,13 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     np.testing.assert_allclose(values, 100 * x.weights[1, 1:], rtol=1e-4)
 
 
+def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
+    app = App("story", step="7", patch="136").set(layer=2, in_head=0).fine()
+    weights = inside(shipped, panda.seen.pixels, 2, 137).weights[0]
+    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    assert weights[137] > 0.5 and f"{weights[137] * len(weights):.0f} times an even share" in answer
+
+
 @pytest.mark.parametrize(("layer", "head"), [(3, 1), (11, 0)])
 def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped, panda):
     app = App("story", step="7", patch="40").set(layer=layer, in_head=head).fine()
@@ -208,7 +215,10 @@ def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     most = int(weights.argmax())
     own = f"{100 * weights[41]:.1f} %" if layer == 3 else "< 0.1 %"
-    assert answer.startswith(f"**{own}**") and f"{100 * weights[most]:.1f} %." in answer
+    even = 1 / len(weights)
+    assert weights[41] < even
+    assert answer.startswith(f"**{own}**, no more than an even share of {100 * even:.1f} %.")
+    assert f"{100 * weights[most]:.1f} %." in answer
     assert f"Most goes to {f'patch {most - 1}' if most else 'the class token'}:" in answer
     assert (most == 0) == (layer == 3), "both are seen"
 

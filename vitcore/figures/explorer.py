@@ -8,7 +8,7 @@ from PIL import Image
 from vitcore.figures.attention import fitted
 from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, lut, mosaic, note, outline, picture, scale_bar
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import percent_in_two_digits, say
 
 DECADES = 3  # of the logarithmic scale
 PRINTED_PX = 2400  # of a PNG, at least
@@ -50,19 +50,15 @@ def explorer(
         shapes += [outline(col * side, above + row * side, side, side, ink, 3)]
         shapes += [outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
     largest = [
-        say("head {head}, up to {most}", head=head, most=_percent(float(m.max()))) for head, m in enumerate(maps)
+        say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max())))
+        for head, m in enumerate(maps)
     ]
-    words = [(say("up to {most}", most=_percent(top)), (0, above)), *zip(largest, places, strict=True)]
+    words = [(say("up to {most}", most=percent_in_two_digits(top)), (0, above)), *zip(largest, places, strict=True)]
     names = [note(name, x, y - 0.1, 11, yanchor="bottom") for name, (x, y) in words]
     end, unit = (most, unit) if shared else (1.0, say("0 to each map's largest"))
     bar = scale_bar(SEQUENTIAL, end / 10**DECADES if log else 0, end, unit)
     return figure([*drawn, bar], title, mode, round(110 + 820 * size[1] / size[0]), about, size=size, shapes=shapes,
                   annotations=names, meta={"mode": mode, "wide_px": PRINTED_PX})  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    """A share with two digits that count: "5.9 %"."""
-    return f"{float(f'{100 * share:.2g}'):g} %"
 
 
 def _unit(values: NDArray, top: float, log: bool) -> NDArray:

@@ -14,7 +14,7 @@ from app.state import insights
 from app.texts import Prose
 from app.views.rollout import told
 from app.views.rollout.question import Asked
-from vitcore.translation import percent
+from vitcore.translation import percent, percent_in_two_digits
 
 BEFORE = {"class": " class", "some": " prefix", "": ""}
 
@@ -66,7 +66,7 @@ def identity(a: Asked) -> None:
     for residual in (0.5, 0.0):
         settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
-        apart[residual] = f"{max(0, 100 * (1 - in_common(one, two))):.2g} %"
+        apart[residual] = percent_in_two_digits(max(0.0, 1 - in_common(one, two)))
         mine.append(one)
     who = a.text["a patch"].format(patch=other)
     st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=apart[0.5], without=apart[0.0]))

@@ -120,8 +120,9 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
         who = in_a_sentence(scene, prefix_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > even else 2
-    shares = {"own": percent(own), "even": percent(even), "most": percent(float(weights[most]))}
-    return shares | {"who": who, "times": f"{own / even:.2g}"}, right
+    times = f"{own / even:.{0 if own >= 10 * even else 1}f}"
+    beside = scene.say("more than even" if own > even else "less than even", times=times, even=percent(even))
+    return {"own": percent(own), "beside": beside, "who": who, "most": percent(float(weights[most]))}, right
 
 
 def _depth(scene: Scene) -> None:
