@@ -97,7 +97,7 @@ def warning(card: ModelCard) -> str:
 
 def measured(name: str) -> list[dict[str, float]]:
     """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
-    return paper_models.accuracies(_trained(name).get("measured", {}))
+    return list(paper_models.accuracies(_trained(name).get("measured", {})).values())
 
 
 @dataclass(frozen=True)

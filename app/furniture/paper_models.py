@@ -19,7 +19,7 @@ def beside(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[s
         return [_said([card.top1], card, "paper same photos"), _smaller(card)]
     from vitcore.paper import tables
 
-    told = [found["top1"] for found in accuracies(trained.get("measured", {}))]
+    told = [found["top1"] for found in accuracies(trained.get("measured", {})).values()]
     if not told or classes != IMAGENET_CLASSES:
         return []
     less = max(told) <= tables.on_imagenet()[0].accuracy
@@ -29,9 +29,9 @@ def beside(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[s
     ]
 
 
-def accuracies(measured: dict[str, Any]) -> list[dict[str, Any]]:
-    """{"photos", "top1", "top5"} of each set of photos that a card tells of."""
-    return [found for key, found in measured.items() if key.startswith("accuracy ")]
+def accuracies(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """{"photos", "top1", "top5"} of each set of photos that a card tells of, by the set."""
+    return {key: found for key, found in measured.items() if key.startswith("accuracy ")}
 
 
 def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
@@ -42,12 +42,11 @@ def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tup
         return []
     text, title = texts.prose("common"), _plain_title(card)
     there = text["photos imagenet"]
-    own = accuracies(trained.get("measured", {}))
-    sets = [one.get("called", "") for one in own]
-    found = [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, own, sets)
+    own = trained.get("measured", {})
+    found = [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, own, own)
     if not card.top1 and (teacher := _teacher_of(trained)):
-        name, alike = text["its teacher"].format(model=teacher.title), accuracies(trained["teacher_measured_alike"])
-        found += [*_held_out(name, alike, sets), (name, f"{teacher.top1:.1f}", there)]
+        name, alike = text["its teacher"].format(model=teacher.title), trained["teacher_measured_alike"]
+        found += [*_held_out(name, alike, own), (name, f"{teacher.top1:.1f}", there)]
     paper = tables.on_imagenet()
     shown = [one for one in paper if one in (paper[0], paper[-1]) or (one.model == title and one.table == "5")]
     told = [text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in shown]
@@ -59,15 +58,14 @@ def _plain_title(card: ModelCard) -> str:
     return card.title.partition(" · ")[0]
 
 
-def _held_out(model: str, measured: list[dict[str, Any]], sets: list[str]) -> list[tuple[str, str, str]]:
-    """What it names right of each set of photos, by what that is called."""
-    text, rows = texts.prose("common"), []
-    for found, called in zip(measured, sets, strict=False):
-        photos = text["photos held out of" if called else "photos held out"].format(
-            count=found["photos"], called=called
-        )
-        rows.append((model, f"{found['top1']:.1f}", photos))
-    return rows
+def _held_out(model: str, measured: dict[str, Any], own: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What it names right of each set of photos, by what the model's `own` measurements call that."""
+    text, told = texts.prose("common"), []
+    for key, found in accuracies(measured).items():
+        called = own.get(key, {}).get("called")
+        photos = text["photos held out of" if called else "photos held out"]
+        told.append((model, f"{found['top1']:.1f}", photos.format(count=found["photos"], called=called)))
+    return told
 
 
 def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> str:
@@ -94,7 +92,7 @@ def _said(told: list[float], card: ModelCard, photos: str, more: str = "") -> st
 def _teacher(trained: dict[str, Any]) -> str:
     """What its teacher names of either set of photos: by how much those differ."""
     there = _teacher_of(trained)
-    here = [found["top1"] for found in accuracies(trained.get("teacher_measured_alike", {}))]
+    here = [found["top1"] for found in accuracies(trained.get("teacher_measured_alike", {})).values()]
     if there is None or not here:
         return ""
     return texts.prose("common")["paper teacher"].format(

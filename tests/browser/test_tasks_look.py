@@ -43,10 +43,8 @@ def most(page: Page) -> Locator:
 def test_a_near_head_and_a_far_head(visit, rec):
     """Find the head in layer 0 that looks nearest, and the one that looks farthest: how far does each, in pixels?"""
     page = at_rest(follow(at_rest(visit()), "Attention distance"))
-    px, drawn = (
-        rec.distance_renormalised_px[0],
-        rec.distance_px[0],
-    )  # among the patches, and with the class token dropped
+    drawn = rec.distance_px[0]  # with the class token dropped
+    px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
     said = f"{drawn[near]:.1f} and {drawn[far]:.1f} px on average, "

@@ -54,8 +54,11 @@ class _GeluInPlace(nn.Module):
 
 def _frugal(block: Any) -> Any:
     """A copy of a block whose hidden layer is kept once; in timm's own MLP nothing else reads what its GELU takes."""
-    mlp: Any = getattr(block, "mlp", None)
-    if not (type(mlp).__name__ == "Mlp" and type(mlp).__module__ == "timm.layers.mlp" and type(mlp.act) is nn.GELU):
+    import timm  # noqa: F401
+    from timm.layers import Mlp
+
+    mlp = getattr(block, "mlp", None)
+    if type(mlp) is not Mlp or type(mlp.act) is not nn.GELU:
         return block
     return with_parts(block, mlp=with_parts(mlp, act=_GeluInPlace(mlp.act.approximate)))
 

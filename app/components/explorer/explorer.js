@@ -119,11 +119,7 @@ function paintPhoto(s, shown, common) {
   const { grid, shared, log, style } = data
   const rolled = st.rolled && data.rollout ? fetched(s, data.rollout, () => schedule(s)) : null
   if (st.rolled && rolled) read(rolled, 0, answering(rolled, shown[0]), st.column, s.table, s.lit)
-  else if (st.head !== null) s.lit.set(s.values[0][st.head])
-  else {
-    s.lit.fill(0)
-    for (const row of s.values[0]) for (let i = 0; i < row.length; i++) s.lit[i] += row[i] / data.heads
-  }
+  else chosen(s.values[0], st.head, s.lit)
   s.top = st.head !== null && !st.rolled && shared ? common : s.lit[largest(s.lit, grid.prefix)]
   fill(s.small, s.lit, grid.prefix, s.top, log, s.colours[style])
   s.over.putImageData(s.small.image, 0, 0)

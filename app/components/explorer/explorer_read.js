@@ -66,6 +66,16 @@ function read(map, head, token, column, table, out) {
   return out
 }
 
+// Of a token's weights, a row a head, those of one head, or the mean of all.
+function chosen(rows, head, out) {
+  if (head !== null) out.set(rows[head])
+  else {
+    out.fill(0)
+    for (const row of rows) for (let i = 0; i < row.length; i++) out[i] += row[i] / rows.length
+  }
+  return out
+}
+
 function largest(values, from) {
   let at = from
   for (let i = from; i < values.length; i++) if (values[i] > values[at]) at = i

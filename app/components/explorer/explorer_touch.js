@@ -192,7 +192,7 @@ function listen(s) {
     if (s.st.second !== null) change(s, { second: null })
     else s.comparing = !s.comparing
     label(s)
-    tell(s)
+    schedule(s)
   }
   s.root.querySelector(".play").onclick = () => play(s)
   s.root.onkeydown = e => pressed(s, e)

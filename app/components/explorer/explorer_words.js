@@ -53,10 +53,9 @@ function title(s, token) {
 function ofSecond(s) {
   const { st, data, shown, values } = s
   if (st.second === null || st.rolled || !values[1]) return ""
-  const of = st.head !== null ? [values[1][st.head]] : values[1]
-  const mean = values[1][0].map((_, i) => of.reduce((sum, row) => sum + row[i], 0) / of.length)
-  const most = largest(mean, data.grid.prefix)
-  return fillIn(data.words[st.column ? "second column" : "second row"], { token: nameOf(s, shown[1]), most: nameOf(s, most), percent: percent(mean[most]) })
+  const weights = chosen(values[1], st.head, new Float32Array(values[1][0].length))
+  const most = largest(weights, data.grid.prefix)
+  return fillIn(data.words[st.column ? "second column" : "second row"], { token: nameOf(s, shown[1]), most: nameOf(s, most), percent: percent(weights[most]) })
 }
 
 // Which attention it is: of a head, of the mean of all, or carried through all layers.

@@ -149,8 +149,8 @@ def answers(pair: Pair, comparison: Comparison | None) -> None:
     from vitcore.report import compare
 
     text, (a, b) = pair.text, pair.recs
-    agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
     if comparison is None:  # else it stands above
+        agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
         st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs])))
     photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top()])
     for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):

@@ -15,7 +15,7 @@ def paint(drawn: dict[str, Any]) -> None:
     text, readout = texts.prose("overview"), say(drawn["readout"])
     st.header(title := text["rollout title"].format(readout=readout), anchor=False)
     with st.container(key="first_picture"):
-        with st.container(key="first_drawn"):
+        with st.container():
             _seen(drawn, title, text)
         with st.container(key="first_told"):
             _told(drawn, readout, text)

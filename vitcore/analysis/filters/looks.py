@@ -83,23 +83,16 @@ def _name(colour: NDArray) -> str:
     return next(name for up_to, name in HUES if angle <= up_to)
 
 
-def _places(flat: Map) -> tuple[Map, Map]:
-    """x and y of each pixel, in sides of the patch from its middle."""
-    return _places_of(*flat.shape)
-
-
 @lru_cache(maxsize=8)
-def _places_of(high: int, wide: int) -> tuple[Map, Map]:
+def _places(shape: tuple[int, ...]) -> tuple[Map, Map]:
+    """x and y of each pixel, in sides of the patch from its middle."""
+    high, wide = shape
     return np.meshgrid((np.arange(wide) + 0.5) / wide - 0.5, (np.arange(high) + 0.5) / high - 0.5)
 
 
-def _window(flat: Map, spread: float | None) -> Map:
-    return _window_of(*flat.shape, spread)
-
-
 @lru_cache(maxsize=64)
-def _window_of(high: int, wide: int, spread: float | None) -> Map:
-    x, y = _places_of(high, wide)
+def _window(shape: tuple[int, ...], spread: float | None) -> Map:
+    x, y = _places(shape)
     return np.ones_like(x) if spread is None else np.exp(-(x**2 + y**2) / (2 * spread**2))
 
 
@@ -116,17 +109,17 @@ def _fitted(flat: Map, *parts: Map, tried: int = 6) -> tuple[Map, Size]:
 
 def _slow(flat: Map) -> Iterator[Fit]:
     """Even, a slope from one side to the other, a spot in the middle (with or without a rim of the other colour)."""
-    x, y = _places(flat)
+    x, y = _places(flat.shape)
     ones = np.ones_like(x)
     fit, size = _fitted(flat, ones, tried=0)
     yield Fit(size, "even", bool(fit[0, 0] > 0))
     for spread in WINDOWS:
-        window = _window(flat, spread)
+        window = _window(flat.shape, spread)
         fit, size = _fitted(flat, x * window, y * window, tried=1)
         across, down = float((fit * x).sum()), float((fit * y).sum())
         yield Fit(size, *_direction(across, down))
     for spread in SPOTS:
-        for parts in ([_window(flat, spread)], [_window(flat, spread), _window(flat, 2 * spread)]):
+        for parts in ([_window(flat.shape, spread)], [_window(flat.shape, spread), _window(flat.shape, 2 * spread)]):
             fit, size = _fitted(flat, ones, *parts, tried=1)
             middle = float(fit[np.hypot(x, y) <= np.hypot(x, y).min() + 1e-9].mean())
             around = -float((fit * np.sign(middle)).min())
@@ -145,11 +138,11 @@ def _direction(across: float, down: float) -> tuple[str, bool]:
 
 def _stripes(flat: Map) -> Iterator[Fit]:
     """Waves in any direction: the strongest of a spectrum in steps of half a cycle, each fitted exactly."""
-    x, y = _places(flat)
+    x, y = _places(flat.shape)
     high, wide = flat.shape
     fy, fx = np.meshgrid(np.fft.fftfreq(2 * high, 1 / high), np.fft.rfftfreq(2 * wide, 1 / wide), indexing="ij")
     for spread in WINDOWS:
-        window = _window(flat, spread)
+        window = _window(flat.shape, spread)
         power = abs(np.fft.rfft2(flat * window, (2 * high, 2 * wide))) * (np.hypot(fx, fy) >= SLOWEST)
         for place in np.argsort(power, axis=None)[-PEAKS:]:
             right, down = float(fx.flat[place]), float(fy.flat[place])
@@ -171,10 +164,10 @@ def _lie(right: float, down: float) -> str:
 
 def _checks(flat: Map) -> Iterator[Fit]:
     """As many cycles across as down."""
-    x, y = _places(flat)
+    x, y = _places(flat.shape)
     for cycles in np.arange(CHECKS, min(flat.shape) / 2 + 0.1, 0.5):
         across, down = ([trig(2 * np.pi * cycles * place) for trig in (np.cos, np.sin)] for place in (x, y))
         for spread in WINDOWS[:2]:
-            window: Any = _window(flat, spread)
+            window: Any = _window(flat.shape, spread)
             _, size = _fitted(flat, *(window * a * d for a in across for d in down))
             yield Fit(size, "checks", True, float(cycles))
