@@ -22,6 +22,8 @@ from app.texts import verbatim as verbatim
 from vitcore.translation import say
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -168,14 +170,17 @@ def _model_picker() -> None:
 
 
 def current(
-    block: int | None = None, needs: str = "", record: Callable[..., Recording] = session.recording
+    block: int | None = None,
+    needs: str = "",
+    record: Callable[..., Recording] = session.recording,
+    waits: DeltaGenerator | None = None,
 ) -> tuple[Vit, Photo, Recording]:
     """The model, the photo and the recording the page shows; says on the page what went wrong and what was done.
 
     `record` makes the recording, or has it already. A page that `needs` attention over one grid (its picture, in the reader's
-    language) says why and stops where there is none.
+    language) says why and stops where there is none. `waits` is where it says that the model is loaded: here, unless told.
     """
-    vit = model()
+    vit = model(waits)
     if needs and not vit.is_global:
         not_defined(vit, needs)
         st.stop()
@@ -189,14 +194,15 @@ def current(
         st.stop()
 
 
-def model() -> Vit:
-    """The model the page shows; says on the page what went wrong, and what is shown instead."""
-    waiting, text = st.empty(), texts.prose("common")
+def model(waits: DeltaGenerator | None = None) -> Vit:
+    """The model the page shows; says on the page what went wrong, and what is shown instead, and in `waits` that it is loaded."""
+    waits, text = waits or st.container(), texts.prose("common")
+    waiting = waits.empty()
 
     def progress(done: int, total: int) -> None:
         waiting.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
 
-    with st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
+    with waits, st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
         vit = session.vit(progress)
     waiting.empty()
     if session.model_failed():

@@ -18,12 +18,15 @@ QUIET_MS = {"hand": 250, "server": 80}
 
 # Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
 # the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
-# Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line.
+# Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line; where `window.stall` is
+# [word, ms], so much later from the first message with this word on, as of a server that has to load something first.
 # `window.shift` sums what the layout has shifted by itself.
 LISTEN = """
 window.spoke = window.touched = window.sending = window.shift = 0
 new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
   .observe({ type: "layout-shift", buffered: true })
+const late = data => window.stalling ||= new TextDecoder().decode(data).includes(window.stall[0])
+const stalled = data => window.stall && late(data) ? window.stall[1] : 0
 const speaks = () => { window.spoke = performance.now() }
 window.WebSocket = class extends WebSocket {
   constructor(...all) {
@@ -31,8 +34,11 @@ window.WebSocket = class extends WebSocket {
     super.addEventListener("message", speaks)
   }
   addEventListener(kind, hear, ...more) {
-    const late = event => window.lag ? setTimeout(() => { speaks(); hear(event) }, window.lag) : hear(event)
-    super.addEventListener(kind, kind === "message" ? late : hear, ...more)
+    const hears = event => {
+      const ms = (window.lag ?? 0) + stalled(event.data)
+      ms ? setTimeout(() => { speaks(); hear(event) }, ms) : hear(event)
+    }
+    super.addEventListener(kind, kind === "message" ? hears : hear, ...more)
   }
   send(data) {
     speaks()
@@ -65,8 +71,8 @@ AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
   window.watch(main)
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
-  const { mode, settled } = document.documentElement.dataset
-  if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined) return false
+  const { mode, settled, waiting } = document.documentElement.dataset
+  if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined || waiting === "") return false
   const now = performance.now()
   if (now - window.spoke < quiet.server || now - window.touched < quiet.hand) return false
   if (window.sending || document.querySelector(old)) return false

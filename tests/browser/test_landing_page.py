@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import served
 from files import saved
 from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from PIL import Image
@@ -140,6 +141,32 @@ def test_nothing_jumps_while_the_page_loads_axe_finds_nothing_serious_and_headin
     for theme in in_both(page):
         with subtests.test(theme):
             assert serious(page, also=("heading-order",), theme=theme) == []
+
+
+def test_nothing_jumps_where_the_server_is_slow_to_begin(visit, server):
+    page = visit("about:blank", width=390, height=844, new=True)
+    page.add_init_script("window.stall = ['gathered_first', 1000]")
+    page.goto(server)
+    page.wait_for_function("'settled' in document.documentElement.dataset", polling=10)  # from now on it is seen
+    assert page.evaluate("document.querySelectorAll('.st-key-gathered_first').length"), (
+        "not before its first screen is full"
+    )
+    assert shifted(page) <= STEADY, "what came before the first picture waited for it"
+
+
+def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
+    with served(tmp_path) as address:
+        page = visit(f"{address}/positions", width=390, height=844)
+        loading, intro = (
+            page.get_by_text("Loading the model"),
+            page.get_by_text("A Transformer is told where each patch sits"),
+        )
+        expect(loading).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(intro).to_be_hidden()
+        assert shifted(page) <= STEADY, "what came before the model waited for it"
+        expect(loading).to_be_hidden()
+        expect(intro).to_be_visible()
 
 
 def test_the_first_picture_is_the_same_once_the_model_is_there(visit):

@@ -28,8 +28,10 @@ for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn"
             st.switch_page(f"views/{way}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
 begins = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
 below = st.container()
-with below if ready else first, st.skeleton(height=560) if begins else st.container(), said:
-    vit, photo, rec = controls.current(controls.LAST)
+late = below if ready else first
+waits = late.container()  # where it is said that a model is loaded: not above a picture that is there
+with late, st.skeleton(height=560) if begins else st.container(), said:
+    vit, photo, rec = controls.current(controls.LAST, waits=waits)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention/page.py", query_params={"token": str(token)})
