@@ -9,7 +9,9 @@ from vitcore.models.torchvision_ops import SCHEMAS, declare_torchvision_ops
 
 def fresh(script):
     """Exit status and words of a new interpreter."""
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -38,6 +40,23 @@ print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('vit_tiny_patch16_224
         "vitcore.train.learning.model",
         "vitcore.train.learning.optimisers",
     ]
+
+
+def test_while_torch_is_loaded_other_threads_can_import():
+    """They need the lock that Python holds while a module is looked for."""
+    script = """
+import _imp, vitcore
+from vitcore.models import torchvision_ops
+declare = torchvision_ops.declare_torchvision_ops
+def told():
+    print(_imp.lock_held())
+    declare()
+torchvision_ops.declare_torchvision_ops = told
+import timm
+print(timm.is_model('vit_tiny_patch16_224'))
+"""
+    *held, known = fresh(script)
+    assert held and set(held) == {"False"} and known == "True"
 
 
 def test_declaring_twice_does_nothing():
