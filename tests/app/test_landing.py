@@ -56,7 +56,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
 
 
 def test_the_first_picture_needs_no_model():
-    with patch.object(controls, "current", lambda *_: st.stop()):
+    with patch.object(controls, "current", lambda *_, **__: st.stop()):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
     assert json.loads(at.get_by_key("gathered_first").proto.json)["image"].startswith("data:image/webp")

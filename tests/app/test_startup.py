@@ -19,7 +19,7 @@ alone = sorted(sys.modules)
 from unittest.mock import patch
 from streamlit.testing.v1 import AppTest
 from app.furniture import controls
-with patch.object(controls, "current", lambda *_: st.stop()):  # where a page begins to need the model
+with patch.object(controls, "current", lambda *_, **__: st.stop()):  # where a page begins to need the model
     at = AppTest.from_file({str(ROOT / "app" / "main.py")!r}, default_timeout=60).run()
 assert not at.exception, at.exception
 assert at.title and at.selectbox(key="photo") and at.markdown
