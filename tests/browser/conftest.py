@@ -4,22 +4,18 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from app_process import served
 from filelock import FileLock
 from looking import LISTEN
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-ROOT = Path(__file__).parents[2]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--js-flags=--no-turbofan --no-maglev",  # they optimise for minutes; a page is open for seconds
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
@@ -91,37 +87,6 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
     for lock in home.glob("*.lock"):
         if lock != Path(mine.lock_file):
             FileLock(lock).acquire(timeout=600)
-
-
-@contextlib.contextmanager
-def served(home: Path) -> Iterator[str]:
-    """A server of the app; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
-                        "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.port", str(port)]  # fmt: skip
-    with (
-        (home / "log").open("a") as log,
-        subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,
-    ):
-        try:
-            _wait_for(f"http://localhost:{port}/_stcore/health", process)
-            yield f"http://localhost:{port}"
-        finally:
-            process.terminate()
-
-
-def _wait_for(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        assert process.poll() is None, "the server ended before it began"
-        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=2):
-            return
-        time.sleep(0.1)
-    raise TimeoutError(f"no answer from {address}")
 
 
 @pytest.fixture(scope="session")

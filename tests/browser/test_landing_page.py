@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import served
+from app_process import served
 from files import saved
 from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from PIL import Image
@@ -161,6 +161,7 @@ def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
             page.get_by_text("Loading the model"),
             page.get_by_text("A Transformer is told where each patch sits"),
         )
+        page.wait_for_function("'waiting' in document.documentElement.dataset", polling=10)
         expect(loading).to_be_visible()
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(intro).to_be_hidden()

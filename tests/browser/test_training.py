@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from conftest import served
+from app_process import served
 from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
