@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitcore.analysis.comparison import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
 from vitcore.analysis.relevance import difference_points, rank_correlation, share
-from vitcore.forward.exchanged import watching_blocks
+from vitcore.forward.exchanged import faster, watching_blocks
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo
 from vitcore.models.cards import ModelError
@@ -94,7 +94,7 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
     """
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
-    module, states = _keeping(vit)
+    module, states = _keeping(vit.module)
     return Look(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
 
 
@@ -103,19 +103,19 @@ def look_again(vit: Vit, rec: Recording) -> Look:
     """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
-    module, states = _keeping(vit)
+    module, states = _keeping(faster(vit.module))
     module(to_input(vit, rec.seen.pixels))
     return Look(rec, _stacked(states, vit.grid.prefix))
 
 
-def _keeping(vit: Vit) -> tuple[Any, list[Tensor]]:
-    """The model, leaving its tokens in a list as they leave each block; and that list."""
+def _keeping(module: nn.Module) -> tuple[Any, list[Tensor]]:
+    """A model that leaves its tokens in a list as they leave each block; and that list."""
     states: list[Tensor] = []
 
     def keep(x: Tensor, result: Tensor) -> None:
         states.append(result)
 
-    return watching_blocks(vit.module, keep), states
+    return watching_blocks(module, keep), states
 
 
 def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vitcore.analysis.rollout import Fusion, build_up, rollout
-from vitcore.forward.exchanged import Watched, watching_blocks, with_parts
+from vitcore.forward.exchanged import Watched, faster, watching_blocks, with_parts
 from vitcore.forward.reader import Asked, Reader
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, open_photo, photo_of, see
@@ -167,17 +167,19 @@ def record(
 
     `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
     model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
-    without it the weights are computed once and used for both, which is faster (logits within float32's rounding). A
+    without it the weights are computed once and used for both, and linear layers are those that are faster on this CPU
+    (`forward.linear_layers`): quicker, with logits within float32's rounding. A
     `lean` recording holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
     numbers instead of L·H·T², from which `heads_again` and `fused_again` make the rest.
     """
     photo = as_photo(image)
     crop = see(photo.image, vit.transform, vit.grid)
+    usual = vit.module if fused_kernel else faster(vit.module)
     if not vit.is_global:
-        return _in_part(vit, photo, crop, tuple(fusions))
+        return _in_part(vit, usual, photo, crop, tuple(fusions))
     reader = Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
     norms: list[Tensor] = []
-    module = watching_blocks(vit.module, lambda _, left: norms.append(left[0].float().norm(dim=-1).flatten()))
+    module = watching_blocks(usual, lambda _, left: norms.append(left[0].float().norm(dim=-1).flatten()))
     with torch.inference_mode(), Tape(reader):
         logits = module(to_input(vit, crop.pixels))
     reader.check()
@@ -190,11 +192,11 @@ def record(
     )  # fmt: skip
 
 
-def _in_part(vit: Vit, photo: Photo, crop: Crop, fusions: tuple[Fusion, ...]) -> Recording:
+def _in_part(vit: Vit, module: nn.Module, photo: Photo, crop: Crop, fusions: tuple[Fusion, ...]) -> Recording:
     """What there is of a model whose attention is not over one grid: its answer, and no maps."""
     tokens = vit.grid.tokens
     with torch.inference_mode():
-        logits = vit.module(to_input(vit, crop.pixels))
+        logits = module(to_input(vit, crop.pixels))
     none = torch.zeros(0, 0)
     return Recording(
         vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
@@ -242,7 +244,7 @@ def embed(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 @torch.inference_mode()
 def predict_without_place(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Logits for pixels when all patches are given one position, the mean of the learned ones."""
-    return with_one_position(vit)(to_input(vit, pixels))[0].float().numpy()
+    return faster(with_one_position(vit))(to_input(vit, pixels))[0].float().numpy()
 
 
 @torch.inference_mode()
@@ -250,7 +252,5 @@ def predict(
     vit: Vit, pixels: NDArray[np.uint8], order: NDArray[np.int64] | None = None, move_positions: bool = False
 ) -> NDArray[np.float32]:
     """Logits for pixels; with `move_positions`, slot i is given position order[i], so positions follow their patches."""
-    module: nn.Module = vit.module
-    if move_positions and order is not None:
-        module = with_positions_moved(vit, order)
-    return module(to_input(vit, pixels))[0].float().numpy()
+    module = with_positions_moved(vit, order) if move_positions and order is not None else vit.module
+    return faster(module)(to_input(vit, pixels))[0].float().numpy()
