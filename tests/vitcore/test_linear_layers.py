@@ -1,0 +1,93 @@
+"""Linear layers by either library: the same numbers within float32's rounding, and the model is left as it was."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from vitcore.forward import exchanged, linear_layers
+from vitcore.forward.compare import look
+from vitcore.forward.exchanged import faster
+from vitcore.forward.linear_layers import ByOneDnn
+from vitcore.forward.recording import predict, predict_without_place, record
+
+pytestmark = pytest.mark.skipif(
+    not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")),
+    reason="this PyTorch comes without oneDNN",
+)
+
+
+@pytest.fixture
+def by(monkeypatch):
+    """Say which library is faster."""
+    return lambda onednn: monkeypatch.setattr(exchanged, "onednn_is_faster", lambda: onednn)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("shape", [(7,), (5, 7), (2, 3, 5, 7)])
+def test_onednn_computes_x_times_weights_and_bias(shape, bias):
+    torch.manual_seed(0)
+    layer, x = nn.Linear(7, 11, bias), torch.randn(shape)
+    with torch.inference_mode():
+        made = ByOneDnn(layer)(x)
+    by_hand = x.double() @ layer.weight.double().T + (layer.bias.double() if bias else 0)
+    assert made.shape == (*shape[:-1], 11)
+    assert torch.allclose(made.double(), by_hand, atol=1e-5)
+
+
+def test_either_library_makes_the_same_recording(by, make_vit, noise):
+    vit, photo = make_vit(reg_tokens=2), noise(1)
+    order = np.random.default_rng(0).permutation(vit.grid.patches)
+    made = []
+    for onednn in (False, True):
+        by(onednn)
+        seen = look(vit, photo)
+        rec, pixels = seen.rec, seen.rec.seen.pixels
+        made.append([
+            rec.logits, rec.fused["mean"], rec.norms, rec.distance_px, seen.tokens,
+            predict(vit, pixels), predict(vit, pixels, order, True), predict_without_place(vit, pixels),
+        ])  # fmt: skip
+    for usual, other in zip(*made, strict=True):
+        np.testing.assert_allclose(other, usual, rtol=1e-4, atol=1e-5)
+    assert any(not np.array_equal(usual, other) for usual, other in zip(*made, strict=True))  # both libraries were used
+
+
+def test_with_the_fused_kernel_logits_are_the_model_s_to_the_bit(by, make_vit, noise):
+    by(True)
+    vit = make_vit()
+    rec = record(vit, noise(1), fused_kernel=True)
+    assert np.array_equal(rec.logits, record(vit, rec.photo, fused_kernel=True).logits)
+    by(False)
+    assert np.array_equal(rec.logits, predict(vit, rec.seen.pixels))
+
+
+def test_the_model_keeps_its_layers_and_shares_its_weights(by, make_vit):
+    by(True)
+    module = make_vit().module
+    before = {name: type(part) for name, part in module.named_modules()}
+    copied = faster(module)
+    assert {name: type(part) for name, part in module.named_modules()} == before
+    parts = dict(copied.named_modules())
+    assert all(isinstance(parts[name], ByOneDnn) for name, kind in before.items() if kind is nn.Linear)
+    assert [id(p) for p in copied.parameters()] == [id(p) for p in module.parameters()]
+    by(False)
+    assert faster(module) is module
+
+
+def test_layers_of_other_numbers_stay_pytorch_s(by, make_vit):
+    by(True)
+    module = make_vit().module.to(torch.bfloat16)
+    assert faster(module) is module
+
+
+@pytest.mark.parametrize(("usual", "other", "chosen"), [(1.0, 0.5, True), (1.0, 0.95, False), (0.5, 1.0, False)])
+def test_onednn_is_chosen_where_it_is_clearly_faster(monkeypatch, usual, other, chosen):
+    monkeypatch.setattr(linear_layers, "_least_seconds", lambda *ways: [usual, other])
+    assert linear_layers.onednn_is_faster.__wrapped__() is chosen
+
+
+def test_the_least_time_of_each_way_counts(monkeypatch):
+    clock = iter([0, 5, 10, 11, 20, 22, 30, 34])  # begun and ended: 5 and 1, then 2 and 4
+    monkeypatch.setattr(linear_layers.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(linear_layers, "TIMES", 2)
+    assert linear_layers._least_seconds(int, int) == [2, 1]
