@@ -5,11 +5,16 @@ import pytest
 import torch
 from torch import nn
 
+from tests.files import saved
 from vitcore.forward import exchanged, linear_layers
+from vitcore.forward.block_numbers import inside
 from vitcore.forward.compare import look
 from vitcore.forward.exchanged import faster
 from vitcore.forward.linear_layers import ByOneDnn
+from vitcore.forward.logit_lens import lens
 from vitcore.forward.recording import predict, predict_without_place, record
+from vitcore.train.data.photos import Photos
+from vitcore.train.judging.evaluate import features
 
 pytestmark = pytest.mark.skipif(
     not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")),
@@ -35,10 +40,10 @@ def test_onednn_computes_x_times_weights_and_bias(shape, bias):
     assert torch.allclose(made.double(), by_hand, atol=1e-5)
 
 
-def test_either_library_makes_the_same_recording(by, make_vit, noise):
+def test_either_library_makes_the_same_of_a_photo(by, make_vit, noise):
     vit, photo = make_vit(reg_tokens=2), noise(1)
     order = np.random.default_rng(0).permutation(vit.grid.patches)
-    made = []
+    photos, made = Photos("noise", [saved(photo, "PNG")], np.array([-1])), []
     for onednn in (False, True):
         by(onednn)
         seen = look(vit, photo)
@@ -46,6 +51,7 @@ def test_either_library_makes_the_same_recording(by, make_vit, noise):
         made.append([
             rec.logits, rec.fused["mean"], rec.norms, rec.distance_px, seen.tokens,
             predict(vit, pixels), predict(vit, pixels, order, True), predict_without_place(vit, pixels),
+            lens(vit, pixels), features(vit, photos), inside(vit, pixels, 1, 5).x_out,
         ])  # fmt: skip
     for usual, other in zip(*made, strict=True):
         np.testing.assert_allclose(other, usual, rtol=1e-4, atol=1e-5)

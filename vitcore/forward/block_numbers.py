@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.exchanged import Watched, faster, with_parts
 from vitcore.forward.recording import to_input
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
@@ -77,7 +77,7 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
     def see(x: Tensor, result: Tensor) -> None:
         in_out["block"] = x, result
 
-    upto = [*vit.module.blocks[:block], Watched(_Run(run), see)]
+    upto = [*faster(vit.module).blocks[:block], Watched(_Run(run), see)]
     with_parts(vit.module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, Call)), None)
     if call is None or not _is_pre_norm(in_out):

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.exchanged import Watched, with_parts
+from vitcore.forward.exchanged import Watched, faster, with_parts
 from vitcore.forward.recording import to_input
 from vitcore.models.cards import ModelError
 from vitcore.models.zoo import Vit
@@ -37,7 +37,8 @@ def lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         states.extend([result] if states else [x, result])
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
-    model = with_parts(vit.module, blocks=nn.Sequential(*(Watched(block, see) for block in vit.module.blocks)))
+    module = faster(vit.module)
+    model = with_parts(module, blocks=nn.Sequential(*(Watched(block, see) for block in module.blocks)))
     return model(to_input(vit, pixels)).float().numpy()
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
+from vitcore.forward.exchanged import faster
 from vitcore.forward.recording import to_input
 from vitcore.images import PhotoError, see
 from vitcore.models.zoo import Vit, wordnet_ids
@@ -30,10 +31,10 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
     """
     to_model = matched(vit, photos.classes, photos.name)
     known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
-    hits: list[Tensor] = []
+    module, hits = faster(vit.module), list[Tensor]()
     for rows, x in _batches(vit, photos.subset(known), batch, skip_broken=True):
         right = torch.from_numpy(to_model[photos.labels[known[rows]]])
-        top = vit.module(x).topk(min(5, len(vit.labels))).indices
+        top = module(x).topk(min(5, len(vit.labels))).indices
         hits.append(top == right[:, None])
     if not hits:
         raise DataError(
@@ -56,8 +57,9 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
 @torch.inference_mode()
 def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
+    module = faster(vit.module)
     batches = [
-        vit.module.forward_head(vit.module.forward_features(x), pre_logits=True).float()
+        module.forward_head(module.forward_features(x), pre_logits=True).float()
         for _, x in _batches(vit, photos, batch)
     ]
     return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
