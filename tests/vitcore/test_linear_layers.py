@@ -92,6 +92,12 @@ def test_onednn_is_chosen_where_it_is_clearly_faster(monkeypatch, usual, other, 
     assert linear_layers.onednn_is_faster.__wrapped__() is chosen
 
 
+def test_timing_draws_no_random_numbers():
+    before = torch.get_rng_state()
+    linear_layers.onednn_is_faster.__wrapped__()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_the_least_time_of_each_way_counts(monkeypatch):
     clock = iter([0, 5, 10, 11, 20, 22, 30, 34])  # begun and ended: 5 and 1, then 2 and 4
     monkeypatch.setattr(linear_layers.time, "perf_counter", lambda: next(clock))
