@@ -169,7 +169,8 @@ ROOMS = {
         "vitcore.translation",
     ),
     "several_processes.py": (),
-    "forward/exchanged.py": (),
+    "forward/linear_layers.py": (),
+    "forward/exchanged.py": ("vitcore.forward.linear_layers",),
     "forward/logit_lens.py": (
         "vitcore.models.cards",
         "vitcore.forward.exchanged",

@@ -23,7 +23,7 @@ import sys, threading, vitcore
 print('torch' in sys.modules)
 def begin(name):
     __import__(name)
-    print(name)
+    sys.stdout.write(name + '\\n')  # in one piece: print ends the line in a second one
 parts = ('vitcore.architectures.axial', 'vitcore.train.learning.optimisers', 'vitcore.train.learning.model')
 threads = [threading.Thread(target=begin, args=[name]) for name in parts]
 for thread in threads:
