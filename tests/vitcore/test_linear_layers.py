@@ -12,7 +12,7 @@ from vitcore.forward.compare import look
 from vitcore.forward.exchanged import faster
 from vitcore.forward.linear_layers import ByOneDnn
 from vitcore.forward.logit_lens import lens
-from vitcore.forward.recording import predict, predict_without_place, record
+from vitcore.forward.recording import predict, predict_without_place, record, to_input
 from vitcore.train.data.photos import Photos
 from vitcore.train.judging.evaluate import features
 
@@ -84,6 +84,22 @@ def test_layers_of_other_numbers_stay_pytorch_s(by, make_vit):
     by(True)
     module = make_vit().module.to(torch.bfloat16)
     assert faster(module) is module
+
+
+@pytest.mark.parametrize("onednn", [False, True])
+def test_who_hooks_a_layer_is_called_and_keeps_what_it_made(by, make_vit, noise, onednn):
+    by(onednn)
+    vit, seen = make_vit(), []
+    hidden, asked = vit.module.blocks[1].mlp.fc1, vit.module.blocks[2].attn.qkv
+    hidden.register_forward_hook(lambda layer, taken, made: seen.append(made))
+    asked.register_forward_pre_hook(lambda layer, taken: seen.append(taken[0]))
+    rec = record(vit, noise(1))
+    of_recording, seen[:] = list(seen), []
+    with torch.inference_mode():
+        vit.module(to_input(vit, rec.seen.pixels))
+    assert [part.shape for part in of_recording] == [(1, rec.grid.tokens, 96), (1, rec.grid.tokens, 24)]
+    for one, other in zip(of_recording, seen, strict=True):
+        assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("usual", "other", "chosen"), [(1.0, 0.5, True), (1.0, 0.95, False), (0.5, 1.0, False)])

@@ -54,13 +54,18 @@ class _GeluInPlace(nn.Module):
         return torch.ops.aten.gelu_(x, approximate=self.approximate)
 
 
+def _is_hooked(part: nn.Module) -> bool:
+    """Whether somebody watches this very part, or one in it, at work: they must be called, and keep what they were shown."""
+    return any(module._forward_hooks or module._forward_pre_hooks for module in part.modules())
+
+
 def _frugal(block: Any) -> Any:
     """A copy of a block whose hidden layer is kept once; in timm's own MLP nothing else reads what its GELU takes."""
     import timm  # noqa: F401
     from timm.layers import Mlp
 
     mlp = getattr(block, "mlp", None)
-    if type(mlp) is not Mlp or type(mlp.act) is not nn.GELU:
+    if type(mlp) is not Mlp or type(mlp.act) is not nn.GELU or _is_hooked(mlp):
         return block
     return with_parts(block, mlp=with_parts(mlp, act=_GeluInPlace(mlp.act.approximate)))
 
@@ -74,9 +79,10 @@ def faster(module: nn.Module) -> Any:
 
 
 def _by_onednn(part: Any) -> Any:
-    """A copy of a part whose linear layers of float32, at any depth, are oneDNN's; a part without any as it is."""
+    """A copy of a part whose linear layers, at any depth, are oneDNN's; a part without any that it can compute as it is."""
     if type(part) is nn.Linear:
-        return ByOneDnn(part) if part.weight.dtype == torch.float32 and part.weight.device.type == "cpu" else part
+        computable = part.weight.dtype == torch.float32 and part.weight.device.type == "cpu"
+        return ByOneDnn(part) if computable and not _is_hooked(part) else part
     parts = {name: _by_onednn(child) for name, child in part._modules.items() if child is not None}
     others = {name: child for name, child in parts.items() if child is not part._modules[name]}
     return with_parts(part, **others) if others else part
