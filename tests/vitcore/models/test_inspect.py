@@ -98,3 +98,29 @@ def test_files_without_names(text, tmp_path):
         class_names(tmp_path / "names")
     with pytest.raises(ModelError, match="gone"):
         class_names(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols"),
+    [(18, 32), (14, 16), (20, 32), (8, 16), (24, 6), (16, 16)],
+    ids=["as many as a square", "with the class token as many as a square", "a prime number with it", "3 times 43 with it",
+         "tall", "square"],
+)  # fmt: skip
+def test_a_shape_that_the_positions_tell(rows, cols, tmp_path):
+    """Of the shipped model at another size: whatever else so many tokens could be, its neighbours are alike in one shape only."""
+    resized = zoo.load(image_px=(8 * rows, 8 * cols))
+    save_file(resized.module.state_dict(), tmp_path / "resized.safetensors")
+    vit = zoo.load(tmp_path / "resized.safetensors")
+    assert (vit.grid.rows, vit.grid.cols, vit.grid.prefix) == (rows, cols, 1)
+
+
+def test_a_shape_that_positions_do_not_tell_may_be_told(tmp_path):
+    wide = timm_vit(img_size=(32, 72))  # 4×9 patches of random positions are as many as 6×6
+    save_file(wide.state_dict(), tmp_path / "wide.safetensors")
+    found = zoo.inspect(tmp_path / "wide.safetensors")
+    assert "grid" not in [question.key for question in found.questions]
+    assert zoo.load(tmp_path / "wide.safetensors").grid.rows == 6
+    told = zoo.load(tmp_path / "wide.safetensors", answers={"grid": "4x9"})
+    assert (told.grid.rows, told.grid.cols) == (4, 9)
+    with pytest.raises(ModelError, match="possible are.*6x6"):
+        zoo.load(tmp_path / "wide.safetensors", answers={"grid": "5x7"})

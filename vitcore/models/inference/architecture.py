@@ -28,7 +28,7 @@ HEADS = {
 }  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
 MOST_CLASSES = 100_000
 MOST_ASPECT = 8
-CLEARLY = 0.1  # of a mean cosine
+CLEARLY = 0.8  # of what neighbours differ by: a true shape has half to three quarters of a wrong one's, chance 0.9
 BLOCK = re.compile(r"blocks\.(\d+)\.(.+)")
 HYBRID = "patch_embed.backbone."
 
@@ -41,6 +41,9 @@ class Inferred:
     step_px: tuple[int, int]  # pixels from one patch to the next, down and across
     grid: tuple[int, int] | None
     questions: tuple[Question, ...]
+    likely_grid: Question | None = (
+        None  # where the grid was read off the positions: it need not be asked, and may be told
+    )
     positions: int = 0  # position embeddings there are, of patches and perhaps of the tokens before them
 
     def settled(self, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,10 +82,12 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     asked = _questions(block, inferred, known, likely)
     if "normalise" not in known:
         asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
-    if ways:
-        asked.append(Question("grid", ways[0], tuple(ways), (("patches", ways[0][0] * ways[0][1]),)))
+    of_grid = (
+        [Question("grid", grid or ways[0], tuple(ways), (("patches", math.prod(grid or ways[0])),))] if ways else []
+    )
+    asked += [] if grid else of_grid
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return Inferred(inferred, step, grid, tuple(asked), positions)
+    return Inferred(inferred, step, grid, tuple(asked), next(iter(of_grid), None) if grid else None, positions)
 
 
 def _blocks(state: Mapping[str, Tensor]) -> int:
@@ -199,10 +204,10 @@ Way = tuple[int, int]
 def _grid(
     state: Mapping[str, Tensor], prefix: int, registers: bool, step: tuple[int, ...], size: tuple[int, int] | None
 ) -> tuple[Way | None, list[Way]]:
-    """The grid; or None and the ways it may be, the likeliest first.
+    """The grid, or None where it must be asked; and the ways it may be, the likeliest first, none where a size was told.
 
-    Positions belong to patches, and mostly to the tokens before them, too: the count that is a square is taken, unless values
-    say that the other one is a grid of another shape. 24 patches and a class token are as many as 5×5.
+    Positions belong to patches, and mostly to the tokens before them, too: a square is taken, unless the values say clearly that
+    they are a grid of another shape. 24 patches and a class token are as many as 5×5, 18×32 as many as 24×24.
     """
     told = (size[0] // step[0], size[1] // step[1]) if size else None
     if "pos_embed" not in state:
@@ -214,32 +219,28 @@ def _grid(
         counts.reverse()
     if told and told[0] * told[1] in counts:
         return told, []
-    squares = [(math.isqrt(n),) * 2 for n in counts if math.isqrt(n) ** 2 == n]
-    if squares and (squares[0][0] ** 2 == counts[0] or table.is_meta):
-        return squares[0], []
-    ways = sorted((way for n in counts for way in _ways(n)), key=lambda way: -_alike(table, way))
+    ways = [way for n in counts for way in _ways(n)] or [(1, counts[0])]
+    squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
-        first = sorted(_ways(counts[0]), key=lambda way: (abs(math.log(way[0] / way[1])), way))
-        return None, [*first, *(way for way in ways if way not in first)]
-    if squares and _alike(table, squares[0]) > _alike(table, ways[0]) - CLEARLY:
-        return squares[0], []
-    return None, ways
+        first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
+        return (squares[0] if squares else None), first
+    unlike = {way: _unlike(table, way) for way in ways}
+    ways.sort(key=lambda way: unlike[way])
+    return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
 
 
 def _ways(patches: int) -> list[Way]:
     """Rows and columns that give so many patches, none many times longer than the other."""
     sides = [(rows, patches // rows) for rows in range(1, patches + 1) if patches % rows == 0]
-    return [way for way in sides if max(way) <= MOST_ASPECT * min(way)] or [(1, patches)]
+    return [way for way in sides if max(way) <= MOST_ASPECT * min(way)]
 
 
-def _alike(table: Tensor, way: Way) -> float:
-    """Mean cosine of the positions of neighbours, beside and below each other, if patches lay like this; 0 without values."""
-    if table.is_meta:
-        return 0.0
+def _unlike(table: Tensor, way: Way) -> float:
+    """1 − the mean cosine of the positions of neighbours, those beside and those below each other, if patches lay like this."""
     places = table[0, -way[0] * way[1] :].double()
     grid = torch.nn.functional.normalize(places - places.mean(0), dim=-1).reshape(*way, -1)
-    near = [(grid[1:] * grid[:-1]).sum(-1).flatten(), (grid[:, 1:] * grid[:, :-1]).sum(-1).flatten()]
-    return float(torch.cat(near).mean())
+    near = [(grid[1:] * grid[:-1]).sum(-1), (grid[:, 1:] * grid[:, :-1]).sum(-1)]
+    return 1 - float(sum(cosines.mean() if cosines.numel() else 0 for cosines in near)) / 2
 
 
 def _questions(

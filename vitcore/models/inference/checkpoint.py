@@ -138,7 +138,8 @@ class Inspection:
 
         Raises: ModelError, for an impossible answer.
         """
-        told = answered(self.questions, answers)
+        likely = [q] if (q := self.inferred.likely_grid) and (answers or {}).get("grid") is not None else []
+        told = answered((*self.questions, *likely), answers)
         mean, std = told.pop("normalise", None) or self.configured.known["normalise"]
         shape = self.inferred.architecture if "timm" in self.inferred.architecture else self.inferred.settled(told)
         if self.differences.only_the_head:
