@@ -145,7 +145,7 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     numbers = rec.seen.pixels[top:bottom, left:right].ravel()
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
-    assert any("N = HW/P² = 128·128 / 8·8 = **256 patches**" in said for said in app.sentences("markdown"))
+    assert any("N = HW/P² = 128·128 / 8² = **256 patches**" in said for said in app.sentences("markdown"))
     assert any(
         "stands at place 38 of the sequence, which runs from 0 to 256; at place 0 stands the class token" in said
         for said in app.sentences("caption")

@@ -62,7 +62,7 @@ def cosine_map(
         picture(colour(cells, DIVERGING, -limit, limit), size, smooth=False), hover_cells(text, size),
         scale_bar(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
     ]  # fmt: skip
-    boxes = asked(patch, grid, INK["light"]["text"], 2)
+    boxes = asked(patch, grid, "#fff", 5) + asked(patch, grid, INK["light"]["text"], 2)  # seen on the darkest red, too
     return figure(parts, title, mode, height_px, size=size, shapes=boxes, **_counted(grid))
 
 

@@ -101,7 +101,7 @@ function describe(slot, data) {
   const col = patch % data.cols
   const [h, w] = data.cell
   const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
-  const value = data.values ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
+  const value = data.values && data.values[patch] !== null ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
   return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value }) : place + value
 }
 

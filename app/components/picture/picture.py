@@ -1,5 +1,6 @@
 """A picture a person can point at: hover a patch to read it, click (or arrow keys and Enter) to choose it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -19,14 +20,14 @@ _PICTURE = st.components.v2.component(
 def picture(
     image: str, rows: int, cols: int, cell_px: tuple[int, int], *, key: str, label: str, target: str,
     selected: int | None = None, gutter_px: float = 0, order: list[int] | None = None, overlay: str | None = None,
-    opacity: float = 1.0, values: list[float] | None = None, unit: str = "", lines: bool = True, smooth: bool = True,
+    opacity: float = 1.0, values: Sequence[float | None] | None = None, unit: str = "", lines: bool = True, smooth: bool = True,
     also: tuple[str, Any] | None = None, group: str = "",
 ) -> None:  # fmt: skip
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
-    `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values` are read out
-    with `unit` under the pointer; `also` is a (key, value) that a choice sets too. Pictures of one `group`, with as many rows
-    and columns, are pointed at together.
+    `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values`, where there is
+    one, are read out with `unit` under the pointer; `also` is a (key, value) that a choice sets too. Pictures of one `group`,
+    with as many rows and columns, are pointed at together.
     """
     text = texts.prose("common")
     data: dict[str, Any] = {

@@ -84,11 +84,12 @@ def _vtab(_: str, text: Prose) -> str:
     from vitcore.paper.tables import GROUPS, group_means
     from vitcore.translation import say
 
-    huge, small = group_means("ViT-H/14 (JFT)"), group_means("ViT-L/16 (I21k)")
-    widest = max(GROUPS, key=lambda group: huge[group] - small[group])
+    huge = group_means("ViT-H/14 (JFT)")
+    more, less = (group_means(f"ViT-L/16 ({data})") for data in ("JFT", "I21k"))
+    widest = max(GROUPS, key=lambda group: more[group] - less[group])
     return text["finding vtab"].format(
         mean=f"{huge['all']:.1f}", natural=f"{huge['Natural']:.1f}", specialized=f"{huge['Specialized']:.1f}",
-        structured=f"{huge['Structured']:.1f}", widest=say(widest), lead=f"{huge[widest] - small[widest]:.1f}",
+        structured=f"{huge['Structured']:.1f}", widest=say(widest), lead=f"{more[widest] - less[widest]:.1f}",
     )  # fmt: skip
 
 

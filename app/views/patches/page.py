@@ -39,7 +39,8 @@ if order is not None and rec.labels:  # beside the switch
 
 left, right = lead().columns([3, 2], gap="large")
 with left:
-    area = f"{grid.step_px[0]}·{grid.step_px[1]}"
+    down, across = grid.step_px
+    area = f"{down}²" if down == across else f"({down}·{across})"
     st.markdown("## " + text["count"].format(high=high, wide=wide, area=area, count=grid.patches))
     picture(
         cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],

@@ -39,11 +39,14 @@ def _attended(scene: Scene) -> None:
         return
     weights = scene.inside.weights[scene.head, grid.prefix :]
     most = [t - grid.prefix for t in _most(scene) if t >= grid.prefix]
+    shares: list[float | None] = [100 * share for share in weights.tolist()]
+    if not guess.is_made("block"):
+        shares[scene.patch] = None  # what it keeps for itself is asked beside the picture
     st.markdown(f"##### {scene.say('attended title')}")
     picture(
         scene.address, grid.rows, grid.cols, grid.step_px, key="story_attended", label=scene.say("attended title"),
         target="patch", selected=scene.patch, overlay=data_uri(attended(weights, grid, most)), lines=False,
-        values=(100 * weights).ravel().tolist(), unit=scene.text["attended unit"],
+        values=shares, unit=scene.text["attended unit"],
     )  # fmt: skip
     controls.scale_strip("Inferno", 0, 100 * float(weights.max()), scene.text["attended scale"], "story_attended_scale")
 

@@ -61,7 +61,8 @@ def test_axes_count_patches_from_0_as_the_app_does():
 def test_one_tile_outlines_its_position_and_tells_its_numbers():
     grid = GRIDS[1]
     fig = figures.tile(cosines(grid), grid, 7)
-    (box,) = fig.layout.shapes
-    assert (box.x0, box.y0, box.x1, box.y1) == (2, 1, 3, 2)
+    halo, box = fig.layout.shapes
+    assert all((shape.x0, shape.y0, shape.x1, shape.y1) == (2, 1, 3, 2) for shape in (halo, box))
+    assert halo.line.color == "#fff" and halo.line.width > box.line.width, "seen on dark red, too"
     text = next(t for t in fig.data if t.type == "heatmap").text
     assert text[1][2] == "row 1, column 2: +1.000"

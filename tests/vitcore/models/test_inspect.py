@@ -122,5 +122,5 @@ def test_a_shape_that_positions_do_not_tell_may_be_told(tmp_path):
     assert zoo.load(tmp_path / "wide.safetensors").grid.rows == 6
     told = zoo.load(tmp_path / "wide.safetensors", answers={"grid": "4x9"})
     assert (told.grid.rows, told.grid.cols) == (4, 9)
-    with pytest.raises(ModelError, match="possible are.*6x6"):
+    with pytest.raises(ModelError, match=r"possible are.*6x6"):
         zoo.load(tmp_path / "wide.safetensors", answers={"grid": "5x7"})
