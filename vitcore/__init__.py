@@ -2,7 +2,7 @@
 
     vit = vitcore.load()
     rec = vitcore.record(vit, "photo.jpg")
-    vitcore.figures.rollout(rec)
+    vitcore.figures.rollout(rec.rollout(), rec.seen.pixels, rec.grid)
 
 Nothing heavy is imported until it is used.
 """

@@ -386,3 +386,15 @@ def test_a_hybrids_grid_is_read_from_its_model_not_its_name(hybrid):
 ])  # fmt: skip
 def test_where_the_answer_is_read(make_vit, kind, said):
     assert make_vit(**kind).readout == said
+
+
+@pytest.mark.parametrize("size", [0, -8, 100_000, "128", (128,), (64, -8), 12.5, True])
+def test_what_is_no_input_size_is_one_sentence(size):
+    with pytest.raises(ModelError, match=r"number of pixels from 1 to 4,096") as said:
+        zoo.load(image_px=size)
+    assert repr(size) in str(said.value)
+
+
+def test_an_input_that_patches_do_not_fill_says_which_near_one_they_do():
+    with pytest.raises(ModelError, match="100×130 px is no whole number of patches of 8×8 px; 96×128 px is"):
+        zoo.load(image_px=(100, 130))

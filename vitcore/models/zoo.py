@@ -3,7 +3,7 @@
 Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from vitcore.translation import say
 declare_torchvision_ops()
 
 SHIPPED = own_files.SHIPPED
+MOST_PX = 4096  # a side of an input: more tokens than any of these models was made for
 
 
 def load(
@@ -51,10 +52,11 @@ def load(
     file, a directory of timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
 
     `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
-    "paper" (see `resample_positions`). Of a file without a card
-    everything is inferred (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
+    "paper" (see `resample_positions`); each side is a multiple of the patch. Of a file without a card everything is inferred
+    (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
     Raises: ModelError, with a sentence that says what to do.
     """
+    _check_size(image_px)
     if str(name).startswith(HUB_ID):
         return open_inspected(
             inspect(fetch_id(str(name), progress)),
@@ -149,12 +151,40 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=first_line(error))) from None
 
 
+def _check_size(size: Any, patch_px: tuple[int, int] = (1, 1)) -> None:
+    """Raises: ModelError, for an input size that is no whole number of patches, or no size at all."""
+    sides = size if isinstance(size, tuple | list) else (size, size)
+    if size is None:
+        return
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MOST_PX for side in sides):
+        raise ModelError(
+            say("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
+                most=f"{MOST_PX:,}", size=repr(size))
+        )  # fmt: skip
+    if any(side % patch for side, patch in zip(sides, patch_px, strict=True)):
+        near = [max(1, round(side / patch)) * patch for side, patch in zip(sides, patch_px, strict=True)]
+        raise ModelError(
+            say("{size} px is no whole number of patches of {patch} px; {near} px is.",
+                size=_by(sides), patch=_by(patch_px), near=_by(near))
+        )  # fmt: skip
+
+
+def _patch(module: Any) -> tuple[int, int]:
+    down, across = getattr(getattr(module, "patch_embed", None), "patch_size", (1, 1))
+    return down, across
+
+
+def _by(pair: Sequence[int]) -> str:
+    return "×".join(map(str, pair))
+
+
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
 def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> None:
     """Another input size for a module; its learned positions are resampled."""
+    _check_size(image_px, _patch(module))
     table, grid = module.pos_embed, list(module.patch_embed.grid_size)
     way = resampling(positions_by)
     module.set_input_size(img_size=_pair(image_px))  # as timm
@@ -176,6 +206,7 @@ def _load_hub(
     size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px and positions_by == "timm" else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
+        _check_size(image_px, _patch(module))
         if image_px and not size:
             _resize(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
