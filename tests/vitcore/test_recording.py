@@ -384,3 +384,27 @@ def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
         heads_again(lean, 0)
     with pytest.raises(KeyError):
         fused_again(lean, "max")
+
+
+def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):
+    rec = record(tiny, noise(1), maps=[1])
+    for ask, error, said in (
+        (lambda: record(tiny, noise(1), fusions=["median"]), ValueError, "mean, max, min, not 'median'"),
+        (lambda: record(tiny, noise(1), maps=[0, 3, -1]), ValueError, "from 0 to 2, not -1, 3"),
+        (lambda: record(tiny, np.zeros((8, 8, 3), np.uint8)), TypeError, "of an array: Image.fromarray"),
+        (lambda: record("vit_tiny", noise(1)), TypeError, "vitcore.load"),
+        (lambda: record(tiny.module, noise(1)), TypeError, "zoo.wrap"),
+        (lambda: rec.head_maps(2), KeyError, r"maps=\[2\]"),
+        (lambda: rec.head_maps(1, -1), IndexError, f"from 0 to {tiny.grid.tokens - 1}, not -1"),
+        (lambda: rec.rollout(tiny.grid.tokens), IndexError, f"not {tiny.grid.tokens}"),
+        (lambda: rec.build_up(-3), IndexError, "not -3"),
+        (lambda: rec.rollout(fusion="max"), KeyError, r"fusions=\['max'\]"),
+    ):
+        with pytest.raises(error, match=said):
+            ask()
+
+
+def test_a_recording_is_named_in_a_line(tiny, noise):
+    assert repr(record(tiny, noise(1), maps=[2, 0], fusions=("mean", "max"))) == (
+        "<Recording of picture by tiny: 4×4 patches, 3 blocks, fused: mean, max; heads kept of blocks: 0, 2>"
+    )

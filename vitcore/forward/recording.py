@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from vitcore.analysis.rollout import Fusion, build_up, rollout
+from vitcore.analysis.rollout import FUSIONS, Fusion, build_up, rollout
 from vitcore.forward.exchanged import Watched, faster, watching_blocks, with_parts
 from vitcore.forward.reader import Asked, Reader
 from vitcore.grid import Grid
@@ -27,7 +27,7 @@ from vitcore.tape import Tape
 from vitcore.translation import say
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recording:
     """What one forward pass left behind; arrays are float32 and read-only unless said otherwise."""
 
@@ -51,6 +51,13 @@ class Recording:
     norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     # (L, T): Euclidean norms of the tokens as they leave each block
 
+    def __repr__(self) -> str:
+        blocks = ", ".join(map(str, sorted(self.maps))) or "none"
+        return (
+            f"<Recording of {self.photo.name} by {self.model}: {self.grid.rows}×{self.grid.cols} patches, "
+            f"{len(self.distance_px)} blocks, fused: {', '.join(self.fused)}; heads kept of blocks: {blocks}>"
+        )
+
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""
         return top_classes(self.logits, self.labels, count)
@@ -58,8 +65,11 @@ class Recording:
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
-        Raises: KeyError, for a block whose maps were not kept.
+        Raises: KeyError, for a block whose maps were not kept; IndexError, for a token that there is not.
         """
+        if block not in self.maps:
+            raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
+        _check_token(self.grid, token)
         weights = self.maps[block].astype(np.float32)  # (H, T, T)
         rows = np.einsum("t,htk->hk", self.readout, weights) if token is None else weights[:, token]
         return self.grid.to_map(rows)
@@ -82,6 +92,8 @@ class Recording:
 
         Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block. Axial attention is followed
         through both of a block's steps, each with its residual.
+        Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
+        rollout is not defined.
         """
         if not len(self.distance_px):
             raise ModelError(
@@ -89,15 +101,27 @@ class Recording:
                     name=self.model)
             )  # fmt: skip
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
+        _check_token(self.grid, start)
         begin = self.readout if start is None else start
-        return self.grid.to_map(rollout(self.fused[fusion], begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
+        return self.grid.to_map(rollout(self._of(fusion), begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 
     def build_up(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
-        """Rollout through the blocks up to each, (L, rows, cols); start and settings as of `rollout`."""
+        """Rollout through the blocks up to each, (L, rows, cols); start, settings and errors as of `rollout`."""
+        _check_token(self.grid, start)
         begin = self.readout if start is None else start
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        layers = build_up(self.fused[fusion], begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
+        layers = build_up(self._of(fusion), begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
         return self.grid.to_map(layers[self.steps - 1 :: self.steps])
+
+    def _of(self, fusion: str) -> NDArray[np.float32]:
+        if fusion not in self.fused:
+            raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
+        return self.fused[fusion]
+
+
+def _check_token(grid: Grid, token: int | None) -> None:
+    if token is not None and not 0 <= token < grid.tokens:
+        raise IndexError(f"a token is from 0 to {grid.tokens - 1}, not {token}")
 
 
 def heads_again(rec: Recording, block: int) -> NDArray[np.float16]:
@@ -171,13 +195,23 @@ def record(
     (`forward.linear_layers`): quicker, with logits within float32's rounding. A
     `lean` recording holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
     numbers instead of L·H·T², from which `heads_again` and `fused_again` make the rest.
+
+    Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
+    ModelError.
     """
+    if not isinstance(vit, Vit):
+        raise TypeError(f"vit is what vitcore.load or vitcore.models.zoo.wrap gives, not {type(vit).__name__}")
+    fusions = tuple(fusions)
+    if strange := sorted({*fusions} - {*FUSIONS}):
+        raise ValueError(f"fusions are of {', '.join(FUSIONS)}, not {', '.join(map(repr, strange))}")
+    if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
+        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
     photo = as_photo(image)
     crop = see(photo.image, vit.transform, vit.grid)
     usual = vit.module if fused_kernel else faster(vit.module)
     if not vit.is_global:
-        return _in_part(vit, usual, photo, crop, tuple(fusions))
-    reader = Reader(vit, frozenset(maps), tuple(fusions), fused_kernel, lean)
+        return _in_part(vit, usual, photo, crop, fusions)
+    reader = Reader(vit, frozenset(maps), fusions, fused_kernel, lean)
     norms: list[Tensor] = []
     module = watching_blocks(usual, lambda _, left: norms.append(left[0].float().norm(dim=-1).flatten()))
     with torch.inference_mode(), Tape(reader):
@@ -218,6 +252,10 @@ def as_photo(image: Photo | Image.Image | str | Path | bytes | BinaryIO) -> Phot
         return image
     if isinstance(image, Image.Image):
         return photo_of(image)
+    if not isinstance(image, str | Path | bytes) and not hasattr(image, "read"):
+        raise TypeError(
+            f"a photo is a path, bytes, a file or a PIL image (of an array: Image.fromarray), not {type(image).__name__}"
+        )
     return open_photo(image)
 
 

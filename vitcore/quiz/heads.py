@@ -55,8 +55,8 @@ def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
             say("Each map is what one head attends to from the outlined patch. Which head looks nearest, on average over all "
                 "patches?"),
             choices,
-            [say("Mean attention distance: {told}. Even attention to all patches would read {even} px.", told=one,
-                 even=f"{even:.1f}") for one in told],
+            [say("Mean attention distance, of what goes to patches (renormalised): {told}. Even attention to all patches would "
+                 "read {even} px.", told=one, even=f"{even:.1f}") for one in told],
             least=REACH, lowest=not farthest, page="attention",
             address=[{"block": block, "one_head": head, "token": grid.prefix + patch} for block, head in chosen],
         )  # fmt: skip
