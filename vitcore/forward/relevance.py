@@ -56,8 +56,9 @@ def relevance(
 
     `target` is a class by its index, one for all or one an image; None asks for each image's likeliest class. Settings:
     rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block`;
-    gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`. An image's
-    map does not depend on the others of its batch.
+    gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`
+    (default: `STEPS`; what its sum is off by is in `gaps`, more steps make it less). An image's map does not depend on the
+    others of its batch.
     Raises: ModelError, for a model without a head where a class is needed; ValueError, for what there isn't.
     """
     if method not in METHODS:
