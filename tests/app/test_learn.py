@@ -210,3 +210,16 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         assert killed == []
     assert runs.watch("mine").state == "finished" and runs.watch("mine").steps == 70
     assert processes.resume("mine") == "" and not runs.watch("mine").resumable
+
+
+def test_why_a_loss_may_rise_is_said_of_what_was_taught_layer_by_layer(monkeypatch):
+    monkeypatch.setattr(runs, "RECORDINGS", SHIPPED)
+    log = json.loads((SHIPPED / "vit-tiny-patch8-128.json").read_text(encoding="utf-8"))["log"]
+    later = [next(r["step"] for r in log if term in r) for term in ("looker", "rolled")]
+
+    def said(film: str) -> str:
+        app = App("learn", film=film).fine()
+        return " ".join([*app.sentences("markdown"), *app.sentences("caption")])
+
+    assert f"terms are added on the way (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
+    assert "not one quantity" not in said("labels-alone")

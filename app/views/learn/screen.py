@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
+NO_TERMS = {"step", "loss", "lr", "images_per_s", "val_loss", "top1", "top5", "val_photos"}  # of a record of the log
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
@@ -172,7 +173,21 @@ def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> No
             chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], at=max(step, FIRST))
     measured = any("val_loss" in record or "top1" in record for record in film.log)
     points = text["points shared" if film.shared else "points"].format(photos=_held_out(film, text)) if measured else ""
-    explain(text.joined((text["curves"], points)), text["limits"])
+    later = ", ".join(f"{step:,}" for step in _terms_come(film)) if film.task == "layers" else ""
+    changing = text["curves layers"].format(steps=later) if later else ""
+    explain(text.joined((text["curves"], points, changing)), text["limits"])
+
+
+def _terms_come(film: Film) -> list[int]:
+    """The steps at which the loss has a term that it did not have before."""
+    known: set[str] = set()
+    steps = []
+    for record in film.log:
+        terms = record.keys() - NO_TERMS
+        if known and terms - known:
+            steps.append(int(record["step"]))
+        known |= terms
+    return steps
 
 
 def _arrays(film: Film, frame: int) -> dict[str, Any]:
