@@ -1,0 +1,19 @@
+"""An experiment's chart: the numbers along an axis that is drawn by ratio are written out."""
+
+import pytest
+
+from vitcore.figures.charts.experiment import Curve, experiment
+
+
+@pytest.mark.parametrize(
+    ("x", "written"),
+    [
+        ([3, 4, 6, 9, 14, 40, 90, 200], ["5", "10", "20", "50", "100", "200"]),
+        ([0.7, 4, 6, 9, 14, 40, 90, 5000], ["1", "10", "100", "1000"]),
+        ([8, 40, 300], ["8", "40", "300"]),
+    ],
+)
+def test_numbers_by_ratio_are_written_out(x, written):
+    curve = Curve("ViT", x, [80.0] * len(x), [79.0] * len(x), [81.0] * len(x), [])
+    axis = experiment([curve], "title", "operations", "accuracy", 5, 95, log=True).layout.xaxis
+    assert list(axis.ticktext) == written and [float(text) for text in written] == list(axis.tickvals)
