@@ -90,7 +90,7 @@ def test_its_accuracy_is_said_beside_the_papers():
         ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", "the 50,000 validation photos of ImageNet-1k"],
         ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", "the 50,000 validation photos of ImageNet-1k"],
     ]
-    assert "a photo 49,320 times in all; the paper's data sets hold 1,300,000 to 303,000,000 photos" in said
+    assert "49,320 crops of photos in all; the paper's data sets hold 1,300,000 to 303,000,000 photos" in said
 
 
 def test_only_what_is_known_is_set_beside_the_paper():
