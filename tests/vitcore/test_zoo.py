@@ -358,6 +358,17 @@ def test_a_file_placed_by_hand(no_hub, small, tmp_path):
     assert load(SMALL, image_px=(160, 192)).grid.image_px == (160, 192)
 
 
+def test_a_model_whose_patch_is_one_number(no_hub, tmp_path):
+    """As timm's XCiT has it, and not only (height, width)."""
+    import timm
+
+    name = "xcit_nano_12_p16_224"
+    (tmp_path / "by-hand").mkdir()
+    save_file(timm.create_model(name).state_dict(), tmp_path / "by-hand" / f"{name}.safetensors")
+    assert load(name).grid.image_px == (224, 224)
+    assert load(name, image_px=(96, 128)).grid.image_px == (96, 128)
+
+
 def test_a_damaged_file_placed_by_hand(no_hub, small, tmp_path):
     (tmp_path / "by-hand").mkdir()
     (tmp_path / "by-hand" / f"{SMALL}.safetensors").write_bytes(small[1][:5000])

@@ -32,11 +32,12 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
     mixed = split_picture(pixels, grid, gutter_px)
     high, wide = grid.image_px
     parts = [picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))]
-    about = f"N = HW/P² = {high}·{wide} / {_area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
+    about = f"N = HW/P² = {high}·{wide} / {area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
     return figure(parts, say("The photo as patches"), mode, 580, about, size=(wide, high))
 
 
-def _area(grid: Grid) -> str:
+def area(grid: Grid) -> str:
+    """P² of "N = HW/P²", in pixels as a person writes it: 16², (8·16)."""
     high, wide = grid.step_px
     return f"{high}²" if high == wide else f"({high}·{wide})"
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -74,6 +75,13 @@ def note(text: str, x: float, y: float, size: int = 13, color: str = "", **more:
     """Words at a place in a figure, from there to the right; `more` is whatever else Plotly knows of them."""
     font = {"size": size} | ({"color": color} if color else {})
     return {"text": text, "x": x, "y": y, "showarrow": False, "xanchor": "left", "font": font} | more
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, 20 … from low to high, of many decades 1, 10, 100 …: to be written out, as Plotly leaves the tens away."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if math.log10(high / low) < 3.5 else (1,)
+    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
 
 
 def outline(x: float, y: float, wide: float, high: float, ink: str, width: float = 2) -> Part:

@@ -77,8 +77,9 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
     def see(x: Tensor, result: Tensor) -> None:
         in_out["block"] = x, result
 
-    upto = [*faster(vit.module).blocks[:block], Watched(_Run(run), see)]
-    with_parts(vit.module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
+    module = faster(vit.module)
+    upto = [*module.blocks[:block], Watched(_Run(run), see)]
+    with_parts(module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, Call)), None)
     if call is None or not _is_pre_norm(in_out):
         raise _not_defined(vit)

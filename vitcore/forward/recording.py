@@ -101,17 +101,17 @@ class Recording:
                     name=self.model)
             )  # fmt: skip
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        _check_token(self.grid, start)
-        begin = self.readout if start is None else start
-        return self.grid.to_map(rollout(self._of(fusion), begin, prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
+        return self.grid.to_map(rollout(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 
     def build_up(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout through the blocks up to each, (L, rows, cols); start, settings and errors as of `rollout`."""
-        _check_token(self.grid, start)
-        begin = self.readout if start is None else start
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        layers = build_up(self._of(fusion), begin, prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
+        layers = build_up(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
         return self.grid.to_map(layers[self.steps - 1 :: self.steps])
+
+    def _begin(self, start: int | None) -> int | NDArray[np.float32]:
+        _check_token(self.grid, start)
+        return self.readout if start is None else start
 
     def _of(self, fusion: str) -> NDArray[np.float32]:
         if fusion not in self.fused:
@@ -192,9 +192,9 @@ def record(
     `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
     model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
     without it the weights are computed once and used for both, and linear layers are those that are faster on this CPU
-    (`forward.linear_layers`): quicker, with logits within float32's rounding. A
-    `lean` recording holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
-    numbers instead of L·H·T², from which `heads_again` and `fused_again` make the rest.
+    (`forward.linear_layers`): quicker, with logits within float32's rounding. A `lean` recording holds fused heads in half
+    precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
+    `heads_again` and `fused_again` make the rest.
 
     Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
     ModelError.

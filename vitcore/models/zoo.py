@@ -3,7 +3,7 @@
 Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from vitcore.models.embeddings import with_positions_moved as with_positions_mov
 from vitcore.models.hub import Progress
 from vitcore.models.hub import fetch as fetch
 from vitcore.models.hub_ids import HUB_ID, fetch_id
-from vitcore.models.inference.checkpoint import Inspection
+from vitcore.models.inference.checkpoint import Inspection, by
 from vitcore.models.inference.checkpoint import inspect as inspect
 from vitcore.models.structure import image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
@@ -56,7 +56,8 @@ def load(
     (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
     Raises: ModelError, with a sentence that says what to do.
     """
-    _check_size(image_px)
+    if image_px is not None:
+        _check_size(image_px)
     if str(name).startswith(HUB_ID):
         return open_inspected(
             inspect(fetch_id(str(name), progress)),
@@ -151,31 +152,29 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=first_line(error))) from None
 
 
-def _check_size(size: Any, patch_px: tuple[int, int] = (1, 1)) -> None:
-    """Raises: ModelError, for an input size that is no whole number of patches, or no size at all."""
+def _check_size(size: Any) -> None:
+    """Raises: ModelError, for what is no input size."""
     sides = size if isinstance(size, tuple | list) else (size, size)
-    if size is None:
-        return
     if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MOST_PX for side in sides):
         raise ModelError(
             say("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
                 most=f"{MOST_PX:,}", size=repr(size))
         )  # fmt: skip
-    if any(side % patch for side, patch in zip(sides, patch_px, strict=True)):
-        near = [max(1, round(side / patch)) * patch for side, patch in zip(sides, patch_px, strict=True)]
+
+
+def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
+    """Raises: ModelError, for an input size that the module's patches do not fill."""
+    import timm  # noqa: F401
+    from timm.layers import to_2tuple
+
+    patch = to_2tuple(getattr(getattr(module, "patch_embed", None), "patch_size", 1))
+    sides = list(zip(_pair(size), patch, strict=True))
+    if any(side % step for side, step in sides):
+        near = tuple(max(1, round(side / step)) * step for side, step in sides)
         raise ModelError(
             say("{size} px is no whole number of patches of {patch} px; {near} px is.",
-                size=_by(sides), patch=_by(patch_px), near=_by(near))
+                size=by(_pair(size)), patch=by(patch), near=by(near))
         )  # fmt: skip
-
-
-def _patch(module: Any) -> tuple[int, int]:
-    down, across = getattr(getattr(module, "patch_embed", None), "patch_size", (1, 1))
-    return down, across
-
-
-def _by(pair: Sequence[int]) -> str:
-    return "×".join(map(str, pair))
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -184,7 +183,7 @@ def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
 
 def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> None:
     """Another input size for a module; its learned positions are resampled."""
-    _check_size(image_px, _patch(module))
+    _check_patches(module, image_px)
     table, grid = module.pos_embed, list(module.patch_embed.grid_size)
     way = resampling(positions_by)
     module.set_input_size(img_size=_pair(image_px))  # as timm
@@ -206,8 +205,9 @@ def _load_hub(
     size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px and positions_by == "timm" else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
-        _check_size(image_px, _patch(module))
-        if image_px and not size:
+        if size:
+            _check_patches(module, size["img_size"])
+        elif image_px:
             _resize(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
         raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=first_line(error))) from None

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
-NO_TERMS = {"step", "loss", "lr", "images_per_s", "val_loss", "top1", "top5", "val_photos"}  # of a record of the log
 ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
@@ -163,6 +162,7 @@ def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> No
     if not film.log:
         return
     from vitcore.figures.training import FIRST
+    from vitcore.train.runs.frames import terms_come
 
     drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
@@ -173,21 +173,9 @@ def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> No
             chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], at=max(step, FIRST))
     measured = any("val_loss" in record or "top1" in record for record in film.log)
     points = text["points shared" if film.shared else "points"].format(photos=_held_out(film, text)) if measured else ""
-    later = ", ".join(f"{step:,}" for step in _terms_come(film)) if film.task == "layers" else ""
+    later = ", ".join(f"{step:,}" for step in terms_come(film.log)) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
     explain(text.joined((text["curves"], points, changing)), text["limits"])
-
-
-def _terms_come(film: Film) -> list[int]:
-    """The steps at which the loss has a term that it did not have before."""
-    known: set[str] = set()
-    steps = []
-    for record in film.log:
-        terms = record.keys() - NO_TERMS
-        if known and terms - known:
-            steps.append(int(record["step"]))
-        known |= terms
-    return steps
 
 
 def _arrays(film: Film, frame: int) -> dict[str, Any]:

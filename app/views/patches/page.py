@@ -19,6 +19,7 @@ vit, photo, rec = controls.current()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
+from vitcore.figures.patches import area  # noqa: E402
 from vitcore.images import seen_part  # noqa: E402
 
 if vit.patches is None:
@@ -39,9 +40,7 @@ if order is not None and rec.labels:  # beside the switch
 
 left, right = lead().columns([3, 2], gap="large")
 with left:
-    down, across = grid.step_px
-    area = f"{down}²" if down == across else f"({down}·{across})"
-    st.markdown("## " + text["count"].format(high=high, wide=wide, area=area, count=grid.patches))
+    st.markdown("## " + text["count"].format(high=high, wide=wide, area=area(grid), count=grid.patches))
     picture(
         cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import CATEGORICAL, Mode, Part, figure
+from vitcore.figures.theme import CATEGORICAL, Mode, Part, figure, round_numbers
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
@@ -76,7 +75,7 @@ def experiment(
         else {}
     )
     if log:
-        ticks = numbers if len(numbers) < 8 else _round_numbers(numbers[0], numbers[-1])
+        ticks = numbers if len(numbers) < 8 else round_numbers(numbers[0], numbers[-1])
         axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{x:g}" for x in ticks]}
     return figure(
         traces, title, mode, 460,
@@ -86,10 +85,3 @@ def experiment(
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02,
                 "font": {"size": 13}},
     )  # fmt: skip
-
-
-def _round_numbers(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, … from low to high, written out: plotly's own leave the tens away."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low < 1000 else (1,)
-    return [digit * 10.0**power for power in powers for digit in steps if low <= digit * 10.0**power <= high]

@@ -28,6 +28,7 @@ from vitcore.figures.theme import (
     outline,
     picture,
     rgb,
+    round_numbers,
     scale_bar,
 )
 from vitcore.grid import Grid
@@ -236,9 +237,7 @@ def _span(norms: NDArray, cut: Any) -> tuple[float, float]:
 
 def _axis(low: float, high: float) -> Part:
     """An axis of norms: powers of ten on an even axis, with 1, 2, 5, 10, 20 … written on it."""
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    steps = (1, 2, 5) if np.log10(high / low) < 3.5 else (1,)
-    ticks = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+    ticks = round_numbers(low, high)
     return {"title": {"text": say("norm")}, "range": [np.log10(low), np.log10(high)], "tickvals": np.log10(ticks).tolist(),
             "ticktext": [f"{tick:g}" for tick in ticks]}  # fmt: skip
 

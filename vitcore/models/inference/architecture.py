@@ -41,9 +41,7 @@ class Inferred:
     step_px: tuple[int, int]  # pixels from one patch to the next, down and across
     grid: tuple[int, int] | None
     questions: tuple[Question, ...]
-    likely_grid: Question | None = (
-        None  # where the grid was read off the positions: it need not be asked, and may be told
-    )
+    tellable: tuple[Question, ...] = ()  # may be told and is not asked: a grid read off the positions
     positions: int = 0  # position embeddings there are, of patches and perhaps of the tokens before them
 
     def settled(self, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,12 +80,10 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     asked = _questions(block, inferred, known, likely)
     if "normalise" not in known:
         asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
-    of_grid = (
-        [Question("grid", grid or ways[0], tuple(ways), (("patches", math.prod(grid or ways[0])),))] if ways else []
-    )
-    asked += [] if grid else of_grid
+    of_grid = (_of_grid(grid or ways[0], ways),) if ways else ()
+    asked += () if grid else of_grid
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return Inferred(inferred, step, grid, tuple(asked), next(iter(of_grid), None) if grid else None, positions)
+    return Inferred(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
 
 
 def _blocks(state: Mapping[str, Tensor]) -> int:
@@ -227,6 +223,10 @@ def _grid(
     unlike = {way: _unlike(table, way) for way in ways}
     ways.sort(key=lambda way: unlike[way])
     return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
+
+
+def _of_grid(likely: Way, ways: list[Way]) -> Question:
+    return Question("grid", likely, tuple(ways), (("patches", math.prod(likely)),))
 
 
 def _ways(patches: int) -> list[Way]:

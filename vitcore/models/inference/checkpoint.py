@@ -56,7 +56,7 @@ class Differences:
         """One sentence each, in the reader's language."""
         said = [say("missing: {tensor}", tensor=name) for name in self.missing]
         said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=_by(shape), wanted=_by(wanted))
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=by(shape), wanted=by(wanted))
                  for name, shape, wanted in self.misshapen]  # fmt: skip
         return tuple(said)
 
@@ -112,8 +112,8 @@ class Inspection:
             (say("format"), self.part.format.title),
             (say("width"), str(a["embed_dim"])),
             (say("blocks"), str(a["depth"])),
-            (say("patch"), f"{_by(step)} px"),
-            (say("grid"), f"{_by(grid)}, {_by((grid[0] * step[0], grid[1] * step[1]))} px" if grid else "?"),
+            (say("patch"), f"{by(step)} px"),
+            (say("grid"), f"{by(grid)}, {by((grid[0] * step[0], grid[1] * step[1]))} px" if grid else "?"),
             (say("heads"), str(a.get("num_heads", "?"))),
             (say("MLP"), f"{round(a['embed_dim'] * a['mlp_ratio'])}" + (f", {a['mlp']}" if "mlp" in a else "")),
             (say("tokens before the patches"), ", ".join(tokens) or say("none")),
@@ -138,8 +138,7 @@ class Inspection:
 
         Raises: ModelError, for an impossible answer.
         """
-        likely = [q] if (q := self.inferred.likely_grid) and (answers or {}).get("grid") is not None else []
-        told = answered((*self.questions, *likely), answers)
+        told = answered((*self.questions, *self.inferred.tellable), answers)
         mean, std = told.pop("normalise", None) or self.configured.known["normalise"]
         shape = self.inferred.architecture if "timm" in self.inferred.architecture else self.inferred.settled(told)
         if self.differences.only_the_head:
@@ -315,5 +314,6 @@ def likely_answers(inspection: Inspection, answers: Mapping[str, Any] | None = N
     return ", ".join(f"{q.key}={written(q.likely)}" for q in inspection.questions if (answers or {}).get(q.key) is None)
 
 
-def _by(shape: tuple[int, ...]) -> str:
+def by(shape: tuple[int, ...]) -> str:
+    """A shape as a person writes it: 16×16."""
     return "×".join(map(str, shape)) or "1"

@@ -31,7 +31,8 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
     """
     to_model = matched(vit, photos.classes, photos.name)
     known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
-    module, hits = faster(vit.module), list[Tensor]()
+    module = faster(vit.module)
+    hits: list[Tensor] = []
     for rows, x in _batches(vit, photos.subset(known), batch, skip_broken=True):
         right = torch.from_numpy(to_model[photos.labels[known[rows]]])
         top = module(x).topk(min(5, len(vit.labels))).indices

@@ -74,6 +74,19 @@ def last_accuracy(log: Sequence[dict[str, Any]]) -> Accuracy | None:
     return next((Accuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
 
 
+def terms_come(log: Sequence[dict[str, Any]]) -> list[int]:
+    """The steps of a training's log at which its loss has a term that it did not have before."""
+    no_terms = {"step", "loss", "lr", "images_per_s", "top1", "top5"}
+    known: set[str] = set()
+    steps = []
+    for record in log:
+        terms = {name for name in record.keys() - no_terms if not name.startswith("val_")}
+        if known and terms - known:
+            steps.append(int(record["step"]))
+        known |= terms
+    return steps
+
+
 def snapshot_steps(recipe: Recipe) -> set[int]:
     """Steps whose frame is kept: 0, the last, and the rest spaced by a constant ratio between."""
     return spaced_steps(recipe.steps, recipe.snapshots)
