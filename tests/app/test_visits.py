@@ -2,6 +2,9 @@
 
 import gc
 import time
+from types import SimpleNamespace
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from PIL import Image
 from served import Visit, served
 from streamlit.runtime import Runtime
 
-from app.state.memory import budget, visitors
+from app.state.memory import budget, media_files, visitors
 from vitcore.images import Photo
 
 MINE = saved(corners((300, 200)), "PNG")
@@ -109,3 +112,31 @@ def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):
     assert visitors.gone(now + visitors.SILENT_S + 1) == ["somebody"] and visitors.SILENT_S <= 30 * 60
     visitors.forget("somebody")
     assert budget.STORE.peek(("upload", "somebody")) is None
+
+
+def test_every_message_comes_whole(server):
+    """A reference is to what the browser said it has; by then it may have forgotten it, and the page is dead."""
+    visit = Visit(server).open("bring")
+    largest = max(visit.said, key=len)
+    assert visit.open("bring").references == 0
+    assert len(largest) > 10_000 and largest in visit.said, "which Streamlit would replace by a reference"
+    visit.close()
+
+
+def test_a_download_waits_for_who_asked_for_it(server, monkeypatch):
+    """It is made when it is asked for, and other visitors' runs end before a slow line has fetched it."""
+    one, other = Visit(server).open("rollout"), Visit(server).open("patches")
+    files = Runtime.instance().media_file_mgr
+    asked = next(file for file, made in files._deferred_callables.items() if made["session_id"] == one.session)
+    address = server.replace("ws:", "http:").replace("/_stcore/stream", files.execute_deferred(asked))
+    for _ in range(3):
+        other.open("patches")
+    with urlopen(address) as answer:
+        assert len(answer.read()) > 1000
+    later = media_files.HELD_S + 1
+    monkeypatch.setattr(media_files, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
+    media_files.let_go()
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(address)
+    for visit in (one, other):
+        visit.close()

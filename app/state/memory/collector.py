@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from app.state.memory import budget
+from app.state.memory import budget, media_files
 
 EVERY_S = 20.0  # between two sweeps
 HEAVY = ("torch", "timm", "plotly.graph_objects")  # what a page with a picture has loaded
@@ -32,6 +32,7 @@ def _sweep() -> None:
         time.sleep(EVERY_S)
         tidy()
         budget.STORE.look()
+        media_files.let_go()
 
 
 def tidy() -> None:
