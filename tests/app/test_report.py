@@ -20,7 +20,8 @@ from visitor import App
 import vitcore
 from app import texts
 from app.furniture import copy_link
-from app.state import report_zip, session
+from app.state import session
+from app.state.many_photos import report_zip
 from vitcore.analysis import filters
 from vitcore.figures import print_figure
 from vitcore.models import zoo
@@ -193,6 +194,15 @@ def test_a_zip_of_many_photos(tiny_app, three):
     assert "begin" in [b.key for b in button(app, "again").fine().at.button]
 
 
+def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
+    """The button is touched before the page has answered to what was set last."""
+    monkeypatch.setattr(report_zip, "go_on", lambda one: [])
+    app = tiny_app("report", discard="40").fine()
+    app.at.get_by_key("discard").set_value(70)
+    batch = button(app, "begin").fine().at.session_state["_batch"]
+    assert batch.bundle.settings.discard == pytest.approx(0.7)
+
+
 def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
     go_on = report_zip.go_on
     app = tiny_app("report").fine()
@@ -200,7 +210,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
 
         def stopped_after_one(one):
             yield next(go_on(one))
-            one.stopped = True  # what the button does, in the run that interrupts this one
+            one.stop()  # what the button does, in the run that interrupts this one
 
         patch.setattr(report_zip, "go_on", stopped_after_one)
         button(app, "begin").fine()
@@ -218,7 +228,7 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
         def stopped_after_one(one):
             seen.append(next(go_on(one)))
             yield seen[-1]
-            one.stopped = True
+            one.stop()
 
         patch.setattr(report_zip, "go_on", stopped_after_one)
         button(app, "begin").fine()
@@ -228,8 +238,13 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
     assert len(names) == len(set(names)), "no photo is in it twice"
 
 
-def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
-    """Two runs of the page at once: the older one, in the middle of a photo, finds that it is no longer the newest."""
+def began_anew(one: report_zip.Batch) -> None:
+    one.turn += 1
+
+
+@pytest.mark.parametrize("meanwhile", [began_anew, report_zip.Batch.stop])
+def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
+    """Two runs of the page at once: the older one, in the middle of a photo, finds that the newer began anew, or stopped."""
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_zip.st, "session_state", {})
@@ -240,7 +255,7 @@ def test_a_run_that_was_overtaken_adds_nothing(tiny_app, three):
     made = one.bundle.make
 
     def overtaken(*given):
-        one.turn += 1
+        meanwhile(one)
         return made(*given)
 
     one.bundle.make = overtaken
@@ -314,11 +329,12 @@ def test_nothing_here_needs_a_heavy_import_early():
     import subprocess
     import sys
 
-    script = "import sys, streamlit; before = set(sys.modules); import app.state.report_zip, app.state.reports;"
+    script = "import sys, streamlit; before = set(sys.modules);"
+    script += "import app.state.many_photos.report_zip, app.state.reports;"
     script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", script],
-        cwd=Path(report_zip.__file__).parents[2],
+        cwd=Path(report_zip.__file__).parents[3],
         capture_output=True,
         text=True,
         check=True,

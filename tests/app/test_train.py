@@ -226,6 +226,16 @@ def test_a_name_that_cannot_be_had(name, said, asked):
     assert not asked and app.values()["run"] == "a new one"
 
 
+def test_what_is_started_is_what_the_page_says_now(asked):
+    """The button is touched before the page has answered to what was typed last."""
+    app = App("train").fine()
+    app.at.get_by_key("run_name").set_value("mine")
+    app.at.get_by_key("image_folder_tiny.steps").set_value(31)
+    press(app, "Start training")
+    steps = json.loads((files.find("mine").path / "recipe.json").read_text(encoding="utf-8"))["steps"]
+    assert app.values()["run"] == "mine" and steps == 31 and len(asked) == 1
+
+
 def test_without_a_name_it_is_preset_and_time(asked):
     app = press(App("train"), "Start training")
     assert app.values()["run"].startswith("image_folder_tiny-2")

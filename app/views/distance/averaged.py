@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app import texts
-from app.state import averages
+from app.state.many_photos import averages
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -22,7 +22,7 @@ def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -
         place.button(text["go on"], icon=":material/play_arrow:", on_click=setattr, args=(mean, "stopped", False))
     elif mean.done < mean.photos:
         bar, stop = place.progress(mean.done / mean.photos, text["looking"]), place.empty()
-        stop.button(text["stop"], icon=":material/stop:", on_click=setattr, args=(mean, "stopped", True))
+        stop.button(text["stop"], icon=":material/stop:", on_click=mean.stop)
         for done in averages.go_on(vit, photos, mean):
             bar.progress(done / mean.photos, text.fill("photos done", done=done, count=mean.photos))
         bar.empty()

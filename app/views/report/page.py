@@ -6,7 +6,7 @@ from app import texts
 from app.components.listing.listing import listing
 from app.furniture import controls, copy_link
 from app.state import session
-from app.views.report import parts
+from app.views.report import many_photos, parts
 
 text = texts.prose("report")
 st.markdown(text["intro"])
@@ -23,7 +23,7 @@ with right:
 
 st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])
-parts.many(text, vit, asked)
+many_photos.many(text, vit, asked)
 st.caption(text["shell"])
 listing(parts.shell(vit, asked), key="shell")
 

@@ -1,4 +1,4 @@
-"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo, the ZIP file of many."""
+"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import streamlit as st
 from app import texts
 from app.components.lecture.lecture import wide
 from app.furniture import controls, copy_link, model_card, outliers
-from app.state import report_zip, reports, session
+from app.state import reports, session
 from vitcore.names import file_name
 from vitcore.translation import speaking
 
@@ -107,65 +107,6 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
         )  # fmt: skip
         st.download_button(text["animation gif"], gif, file_name("gif", *of), "image/gif", key="animation_gif",
                            icon=":material/gif_box:", on_click="ignore")  # fmt: skip
-
-
-def many(text: texts.Prose, vit: Vit, asked: Settings) -> None:
-    """The ZIP file of many photos: which, begin, progress and stop, and the file."""
-    which = controls.choice(text, "which", ["samples", "own"])
-    given = session.sample_files()
-    if which == "own":
-        files = st.file_uploader(text["files"], controls.TYPES, True, key="batch", max_upload_size=25)
-        given = [(file.name, file.getvalue()) for file in files or ()]
-        st.caption(text.fill("most", count=report_zip.MOST_PHOTOS))
-    one = report_zip.batch()
-    count = min(len(given), report_zip.MOST_PHOTOS)
-    if one is None:
-        st.button(text.fill("begin", count=count), key="begin", icon=":material/folder_zip:", type="primary",
-                  disabled=not given, on_click=report_zip.begin, args=(vit.name, given, asked, which == "samples"))  # fmt: skip
-        if problem := st.session_state.pop("_batch_problem", None):
-            st.warning(problem, icon=":material/memory:")
-        return
-    if not one.finished and not one.stopped and one.done < one.total:
-        _work(text, one)
-    _after(text, one)
-
-
-def _work(text: texts.Prose, one: report_zip.Batch) -> None:
-    """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
-    bar, stop = st.progress(one.done / one.total, text.fill("working", done=one.done, count=one.total)), st.empty()
-    stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=setattr, args=(one, "stopped", True))
-    for done in report_zip.go_on(one):
-        bar.progress(done / one.total, text.fill("working", done=done, count=one.total))
-    bar.empty()
-    stop.empty()
-
-
-def _after(text: texts.Prose, one: report_zip.Batch) -> None:
-    """What came of it: the file, or where it was stopped; and what was left out."""
-    made = len(one.bundle.photos)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if one.finished:
-            st.markdown(text.fill("ready", count=made))
-            st.download_button(
-                text["zip get"].format(size=size(text, one.size)), one.data,
-                file_name("zip", "inside-vit", f"{made} photos", one.model), "application/zip",
-                key="zip", icon=":material/download:", type="primary", on_click="ignore",
-            )  # fmt: skip
-        elif one.stopped:
-            st.markdown(text.fill("stopped", done=one.done, count=one.total))
-            st.button(
-                text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(one, "stopped", False)
-            )
-            if made:
-                st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=one.finish)
-        again = "again" if one.finished or not made else "discard all"
-        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard)
-    if not made and one.done == one.total:
-        st.error(text["none"], icon=":material/broken_image:")
-    problems = [*one.bundle.problems, *([one.full] if one.full else [])]
-    if problems:
-        lines = "\n".join(f"- {controls.verbatim(problem)}" for problem in problems)
-        st.warning(f"{text['left out']}\n{lines}", icon=":material/broken_image:")
 
 
 def shell(vit: Vit, asked: Settings) -> str:

@@ -11,6 +11,7 @@ from app.views.train import kinds, recipe_form, run_panel
 text = texts.prose("train")
 if mode.allows("trainings"):
     st.markdown(text["intro"])
+recipe_form.turn_to_the_started()
 names = {run_panel.NEW: text["new"]} | {name: name for name in runs.ids()}
 chosen = controls.named(text["run"], names, "run", help=text["run help"], width=420)
 if chosen != run_panel.NEW:
@@ -40,6 +41,7 @@ with right, st.container(border=True):
         st.error(controls.verbatim(recipe[0].upper() + recipe[1:]), icon=":material/error:")
     else:
         recipe_form.before(preset, recipe, photos, text)
+    st.session_state.pop(recipe_form.ASKED, None)  # not with what is changed later
 if runs.ids():
     st.markdown(f"## {text['runs title']}")
     run_panel.table(text)

@@ -15,6 +15,7 @@ from app import mode, texts
 from app.components.lecture.lecture import wide
 from app.components.listing.listing import listing
 from app.furniture.controls import named, verbatim
+from app.furniture.held_button import pressed
 from app.state import processes, runs
 from app.views.train import kinds
 from vitcore.train.recipes.presets import PRESETS
@@ -30,6 +31,8 @@ WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": 
          "mlp_head": "hidden layer in the head", "mlp_ratio": "MLP width",
          "positions_at": "where positions act", "resnet": "ResNet", "readout": "read from",
          "resident_gb": "kept decoded"}  # fmt: skip
+ASKED = "_start_asked"  # the button was pressed, and the page has not been drawn to its end since
+STARTED = "_started"  # controls to set for the run that was just started
 SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
 
 
@@ -187,10 +190,11 @@ def before(name: str, wanted: Recipe, photos: str, text: texts.Prose) -> None:
         st.caption(verbatim(timed) if isinstance(timed, str) else text["measured"])
     given = st.text_input(text["run name"], key="run_name", placeholder=f"{name}-…", max_chars=64,
                           help=text["run name help"]).strip()  # fmt: skip
-    st.button(text["start"], type="primary", icon=":material/play_arrow:", on_click=_start, disabled=bool(photographs.problem),
-              args=(name, wanted, photos, given))  # fmt: skip
-    if problem := st.session_state.pop("_start_problem", None):
-        st.error(verbatim(_begun(problem)), icon=":material/error:")
+    start = pressed(
+        text["start"], ASKED, type="primary", icon=":material/play_arrow:", disabled=bool(photographs.problem)
+    )
+    if start and not photographs.problem:
+        st.error(verbatim(_begun(_start(name, wanted, photos, given))), icon=":material/error:")
     st.caption(text["same"])
     listing(command(name, wanted, photos, given), key="command")
 
@@ -226,14 +230,23 @@ def _short(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _start(name: str, wanted: Recipe, photos: str, given: str) -> None:
+def turn_to_the_started() -> None:
+    """Before the controls are drawn: show the run that has just been started."""
+    st.session_state.update(st.session_state.pop(STARTED, {}))
+
+
+def _start(name: str, wanted: Recipe, photos: str, given: str) -> str:
+    """Start a training. Returns what went wrong; if nothing did, the page is drawn again and shows the run."""
     where = photos if ":" in photos or photos in SOURCES else _absolute(photos)
     run_id = given or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     try:
         problem = processes.start(run_id, wanted, where)
     except mode.OffError as error:
         problem = str(error)
-    st.session_state.update({"_start_problem": problem} if problem else {"run": run_id, "run_name": ""})
+    if not problem:
+        st.session_state[STARTED] = {"run": run_id, "run_name": ""}
+        st.rerun()
+    return problem
 
 
 def _absolute(photos: str) -> str:

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.state.many_photos.stoppable import Stoppable
 from app.state.session import digest_of
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
-@dataclass
-class Average:
+@dataclass(eq=False)
+class Average(Stoppable):
     """Means over photos, in progress or done: `total` is (3, L, H), distances dropped and renormalised, share on prefix tokens.
 
     `squares` (L, H) sums the squares of the renormalised distances.
     """
 
     photos: int
-    done: int = 0
     images: int = 0
     total: Any = 0
     squares: Any = 0
     problems: list[str] = field(default_factory=list)
-    stopped: bool = False
-    turn: int = 0  # of the page's runs that went on with it; only the newest may
 
     @property
     def px(self) -> Any:
@@ -68,11 +66,12 @@ def go_on(model: Vit, photos: list[tuple[str, bytes]], mean: Average) -> Iterato
             px = np.stack([rec.distance_px, rec.distance_renormalised_px, rec.prefix_share]).astype(np.float64)
         except PhotoError as error:
             problem = str(error)
-        if mean.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
-            return
-        if px is not None:
-            mean.total, mean.squares, mean.images = mean.total + px, mean.squares + px[1] ** 2, mean.images + 1
-        else:
-            mean.problems.append(str(problem))
-        mean.done = place
+        with mean.lock:
+            if mean.turn != mine:  # stopped while this photo was looked at, or the page looks at it again
+                return
+            if px is not None:
+                mean.total, mean.squares, mean.images = mean.total + px, mean.squares + px[1] ** 2, mean.images + 1
+            else:
+                mean.problems.append(str(problem))
+            mean.done = place
         yield place

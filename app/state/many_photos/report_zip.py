@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
 from app.state import models
+from app.state.many_photos.stoppable import Stoppable
 from app.state.memory import budget, visitors
 from app.state.reports import credit_of, model_side
 
@@ -25,7 +25,7 @@ MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
 
 
 @dataclass(eq=False)
-class Batch:
+class Batch(Stoppable):
     """A visitor's ZIP file, in progress or done. It grows on disk; what is in memory is one photo at a time."""
 
     photos: list[tuple[str, bytes]]
@@ -34,12 +34,8 @@ class Batch:
     total: int
     credited: bool  # photos of the gallery, whose credits are known
     model: str  # its name
-    done: int = 0
-    stopped: bool = False
     size: int = 0  # bytes, once it is finished
     full: str = ""  # why it ended early
-    turn: int = 0  # of the page's runs that went on with it; only the newest may
-    lock: Any = field(default_factory=threading.Lock)
 
     @property
     def finished(self) -> bool:
@@ -67,8 +63,8 @@ def batch() -> Batch | None:
     return st.session_state.get("_batch")
 
 
-def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> None:
-    """Begin a ZIP file; the one there was is thrown away."""
+def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> str:
+    """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
     from vitcore.report.bundle import Bundle
     from vitcore.report.shelf import Zip
 
@@ -78,11 +74,11 @@ def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credi
     try:
         visitors.bring("batch", some)
     except budget.NoRoomError:
-        st.session_state["_batch_problem"] = texts.prose("common")["no room photos"]
-        return
+        return texts.prose("common")["no room photos"]
     file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
     bundle = Bundle(vit, Zip(file, MOST_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
     st.session_state["_batch"] = Batch(some, file, bundle, len(some), credited, vit.called)
+    return ""
 
 
 def discard() -> None:
@@ -114,7 +110,7 @@ def go_on(one: Batch) -> Iterator[int]:
         except (PhotoError, ModelError) as error:
             problem = str(error)
         with one.lock:
-            if one.turn != mine:  # the page began anew while this photo was looked at, and looks at it again
+            if one.turn != mine:  # stopped while this photo was looked at, or the page looks at it again
                 return
             try:
                 one.bundle.add(made) if made else one.bundle.fail(problem)
