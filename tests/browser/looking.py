@@ -3,7 +3,8 @@
 import base64
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
@@ -16,18 +17,20 @@ COLOURS = ("color-contrast", "link-in-text-block")  # what axe can find in the d
 # the server has spoken the page has only to draw, and what it asks for then is heard.
 QUIET_MS = {"hand": 250, "server": 80}
 
-# Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, and hold
-# the grey bars still that Streamlit shows while it loads: they pulse, and to draw them cost as much as the page itself.
+# Told to every page before its own scripts: remember when the page, the server and the hand at it last spoke, by a clock that
+# stands still while the page gets no core (what is due then comes late, too), and hold the grey bars still that Streamlit
+# shows while it loads: they pulse, and to draw them cost as much as the page itself.
 # Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line; where `window.stall` is
 # [word, ms], so much later from the first message with this word on, as of a server that has to load something first.
 # `window.shift` sums what the layout has shifted by itself.
 LISTEN = """
-window.spoke = window.touched = window.sending = window.shift = 0
+window.clock = window.spoke = window.touched = window.sending = window.shift = 0
+setInterval(() => { window.clock += 25 }, 25)
 new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
   .observe({ type: "layout-shift", buffered: true })
 const late = data => window.stalling ||= new TextDecoder().decode(data).includes(window.stall[0])
 const stalled = data => window.stall && late(data) ? window.stall[1] : 0
-const speaks = () => { window.spoke = performance.now() }
+const speaks = () => { window.spoke = window.clock }
 window.WebSocket = class extends WebSocket {
   constructor(...all) {
     super(...all)
@@ -52,7 +55,7 @@ XMLHttpRequest.prototype.send = function (...all) {
   return send.apply(this, all)
 }
 for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "input", "change"])
-  window.addEventListener(kind, () => { window.touched = performance.now() }, true)
+  window.addEventListener(kind, () => { window.touched = window.clock }, true)
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", speaks)
 window.addEventListener("resize", speaks)
 const sizes = new ResizeObserver(speaks)
@@ -73,8 +76,7 @@ AT_REST = """quiet => {
   const old = "[data-stale=true], [data-testid=stSkeleton], [data-testid=stSpinner]"
   const { mode, settled, waiting } = document.documentElement.dataset
   if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined || waiting === "") return false
-  const now = performance.now()
-  if (now - window.spoke < quiet.server || now - window.touched < quiet.hand) return false
+  if (window.clock - window.spoke < quiet.server || window.clock - window.touched < quiet.hand) return false
   if (window.sending || document.querySelector(old)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
@@ -168,11 +170,11 @@ def drawn(page: Page) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
 
 
-def changed(page: Page, before: np.ndarray) -> np.ndarray:
-    """Its pixels, once they differ."""
+def changed(page: Page, before: Any, look: Callable[[Page], Any] = drawn) -> Any:
+    """Its pixels, or what else there is to look at, once they differ."""
     for _ in range(LONG_MS // 100):
-        now = drawn(page)
-        if now.shape != before.shape or not np.array_equal(now, before):
+        now = look(page)
+        if not np.array_equal(now, before):
             return now
         page.wait_for_timeout(100)
     raise AssertionError("the picture did not change")

@@ -23,7 +23,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
-    document.addEventListener("click", lightOrDark, { signal: s.end.signal })
+    document.addEventListener("click", lightOrDark, { signal: s.end.signal, capture: true }) // before Python is asked
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
     for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
     document.addEventListener("click", onward, { signal: s.end.signal })
@@ -113,11 +113,12 @@ function hush({ type, key, target, movementX, movementY }) {
   if (type === "keydown") root.setAttribute("data-keys-known", "")
 }
 
-// Only Streamlit's menu sets its theme without a new visit; nobody sees it open.
-function lightOrDark({ target }) {
-  const asked = target.closest?.(".st-key-light_dark button")
+// Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `theme.js`, once.
+function lightOrDark(event) {
+  const asked = event.target.closest?.(".st-key-light_dark button")
   const menu = document.querySelector("[data-testid=stMainMenuButton]")
   if (!asked || !menu) return
+  event.stopPropagation()
   const wanted = root.dataset.mode === "dark" ? "Light" : "Dark"
   const choose = frames => {
     const item = document.querySelector(`[data-testid=stMainMenuItem-theme-${wanted}]`)
