@@ -211,7 +211,10 @@ def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
     """Parameters of a recipe's model, and floating-point operations of a step; or why it can't be built."""
     if not mode.allows("paths"):  # a recipe may name a teacher's file
         return mode.why("trainings")
-    return _shape(recipe_json, classes, texts.language())
+    try:
+        return _shape(recipe_json, classes, texts.language())
+    except Exception as error:  # timm and torch each complain in their own way; not kept, it may be out of memory
+        return first_line(error)
 
 
 def measured(recipe_json: str, classes: int) -> Cost | str:
@@ -226,15 +229,12 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float] | str:
+def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
     from vitcore.train.learning import cost
     from vitcore.train.recipes.recipe import from_json
 
     recipe = from_json(recipe_json)
-    try:
-        params, forward = cost.shape(recipe, classes)
-    except Exception as error:  # timm and torch each complain in their own way
-        return first_line(error)
+    params, forward = cost.shape(recipe, classes)
     return params, 3 * forward * recipe.batch
 
 

@@ -250,6 +250,29 @@ def test_names_that_mean_nothing(name, monkeypatch):
     refusal(load, name)
 
 
+@pytest.mark.parametrize(("slip", "meant"), [
+    ("vit-tiny-patch8-182", zoo.DEFAULT), ("vit_base_patch16_24", "vit_base_patch16_224"),
+    ("vit_base_patch16_224.augreg_in21k_ft_in1", "vit_base_patch16_224.augreg_in21k_ft_in1k"),
+])  # fmt: skip
+def test_a_slip_of_the_hand_is_told_the_nearest_name(slip, meant):
+    assert refusal(load, slip).endswith(f"{slip!r}; the nearest name is {meant}.")
+
+
+@pytest.mark.parametrize(("said", "meant"), [
+    ("google/vit-base-patch16-224", "hf-hub:google/vit-base-patch16-224"),
+    ("https://huggingface.co/facebook/dino-vits8", "hf-hub:facebook/dino-vits8"),
+    ("https://hf.co/owner/name/tree/v1.0?show=all", "hf-hub:owner/name@v1.0"),
+    ("https://huggingface.co/owner/name/tree/main", "hf-hub:owner/name"),
+])  # fmt: skip
+def test_a_model_of_the_hub_is_told_how_to_ask_for_it(said, meant):
+    assert refusal(load, said).endswith(f"{said!r}; a model of the hub is asked for as {meant}.")
+
+
+def test_a_directory_without_a_model_is_told_so(tmp_path):
+    told = f"{tmp_path} is a directory that holds no model: neither weights nor a config.json."
+    assert refusal(load, tmp_path) == told
+
+
 # A hub, ours
 
 

@@ -1,8 +1,10 @@
 """The hub: weights of timm's models as local files, placed by hand or downloaded through huggingface_hub."""
 
+import difflib
 import errno
 import io
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,20 @@ from vitcore.translation import say
 
 ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
+HUB_ID = "hf-hub:"
+VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(@[\w.-]{1,100})?")
+PAGE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)(?:/(?:tree|blob)/([^/?#]+))?")
+
+
+def id_in(said: str) -> str:
+    """The hub's id, `owner/name` or `owner/name@revision`, in an id with or without `hf-hub:`, or in a model page's address.
+
+    What is neither comes back as it is.
+    """
+    said = said.strip().removeprefix(HUB_ID)
+    if page := PAGE.match(said):
+        return page[1] + (f"@{page[2]}" if page[2] and page[2] != "main" else "")
+    return said
 
 
 def by_hand() -> Path:
@@ -37,13 +53,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     except RuntimeError:  # the part after the dot
         config = None
     if config is None or not (config.hf_hub_id or config.url):
-        raise ModelError(
-            say(
-                "timm knows no trained model named {name!r}; its names look like {example}.",
-                name=name,
-                example=CARDS[1].name,
-            )
-        )
+        raise ModelError(_unknown(name))
     repo = config.hf_hub_id or f"timm/{name}"
     kept = try_to_load_from_cache(repo, "model.safetensors")
     if isinstance(kept, str):
@@ -67,6 +77,28 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         # for whoever is at this machine: a page's visitor is told nothing of its folders
         refused.add_note(say("Or save model.safetensors from huggingface.co/{repo} as {file}.", repo=repo, file=placed))
         raise refused from None
+
+
+def _unknown(name: str) -> str:
+    """That no model has this name, with what was perhaps meant: an id of the hub, a shipped name or one of timm's."""
+    if Path(name).is_dir():
+        return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
+    if VALID_ID.fullmatch(repo := id_in(name)):
+        return say(
+            "timm knows no trained model named {name!r}; a model of the hub is asked for as {id}.",
+            name=name,
+            id=HUB_ID + repo,
+        )
+    import timm
+
+    tagged = timm.list_pretrained()
+    names = {card.name for card in CARDS} | set(tagged) | {one.partition(".")[0] for one in tagged}
+    if near := difflib.get_close_matches(name, sorted(names), 1, cutoff=0.8):
+        return say(
+            "timm knows no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0]
+        )
+    example = CARDS[1].name
+    return say("timm knows no trained model named {name!r}; its names look like {example}.", name=name, example=example)
 
 
 def _disk_is_full(error: BaseException | None) -> bool:

@@ -3,17 +3,14 @@
 Its configuration comes first, so that what is no Vision Transformer is refused before its weights are downloaded.
 """
 
-import re
 from pathlib import Path
 
 from vitcore.models.cards import ModelError
 from vitcore.models.formats import configuration, folders
 from vitcore.models.formats.reading import json_object
-from vitcore.models.hub import ANSWER_SECONDS, Progress, _bar, _disk_is_full
+from vitcore.models.hub import ANSWER_SECONDS, HUB_ID, VALID_ID, Progress, _bar, _disk_is_full
 from vitcore.translation import say
 
-HUB_ID = "hf-hub:"
-VALID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(@[\w.-]{1,100})?")
 SMALL = ("config.json", "open_clip_config.json", "preprocessor_config.json")
 
 
@@ -23,7 +20,7 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
     Raises: ModelError, when the id is none, the hub does not have it, does not give it, or can't be reached.
     """
     said = name.removeprefix(HUB_ID)
-    if not VALID.fullmatch(said):
+    if not VALID_ID.fullmatch(said):
         raise ModelError(
             say(
                 "{name} is no id of the hub: those look like {example}.",

@@ -25,9 +25,9 @@ from vitcore.models.embeddings import resampling
 from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_one_position as with_one_position
 from vitcore.models.embeddings import with_positions_moved as with_positions_moved
-from vitcore.models.hub import Progress
+from vitcore.models.hub import HUB_ID, Progress
 from vitcore.models.hub import fetch as fetch
-from vitcore.models.hub_ids import HUB_ID, fetch_id
+from vitcore.models.hub_ids import fetch_id
 from vitcore.models.inference.checkpoint import Inspection, by
 from vitcore.models.inference.checkpoint import inspect as inspect
 from vitcore.models.structure import image_px_of, read

@@ -58,7 +58,8 @@ def tell_what_is_assumed(model: str, answers: dict[str, str]) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
-    from vitcore.models.hub_ids import HUB_ID, fetch_id
+    from vitcore.models.hub import HUB_ID
+    from vitcore.models.hub_ids import fetch_id
     from vitcore.models.inference.checkpoint import inspect
     from vitcore.models.inference.labels import class_names
 

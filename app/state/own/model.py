@@ -119,9 +119,10 @@ def look_into(arrived: Arrived) -> str | None:
 def bring_id(said: str, progress: Callable[[int, int], None]) -> str | None:
     """The same with a model of the hub, by its id. Raises: OffError, where this server downloads no others."""
     mode.demand("downloads")
-    from vitcore.models.hub_ids import HUB_ID, fetch_id
+    from vitcore.models.hub import HUB_ID, id_in
+    from vitcore.models.hub_ids import fetch_id
 
-    called = HUB_ID + said.strip().removeprefix(HUB_ID)
+    called = HUB_ID + id_in(said)
     try:
         path = fetch_id(called, progress)
         _keep(Brought(path, called, _inspect(path)))
