@@ -97,6 +97,14 @@ def percent(share: float, digits: int = 1) -> str:
     return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
 
 
+def decimal(number: float, digits: int, plus: bool = False) -> str:
+    """A number with so many digits after the point and the minus sign of print, −0.12; what rounds to 0 has none.
+
+    plus: whether what is not negative has a sign, too.
+    """
+    return f"{round(float(number), digits) + 0.0:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+
+
 def percent_in_two_digits(share: float) -> str:
     """A share with the two digits that count: 5.9 %, 0.027 %, 100 %."""
     return f"{float(f'{100 * share:.2g}'):g} %"

@@ -77,8 +77,9 @@ def _photo_picker() -> None:
         st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
     named = own_photo and text["own photo"].format(id=text["your photo"], name=verbatim(own_photo[1]))
-    if named and chosen == session.UPLOAD:
-        st.caption(named)
+    with st.empty():  # always there: tabs that move down fall back to their first
+        if named and chosen == session.UPLOAD:
+            st.caption(named)
     look, own, camera = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with look:
         photos(chosen, key="gallery")
@@ -339,4 +340,5 @@ def scale_strip(scale: str, low: float, high: float, unit: str, key: str) -> Non
     """A colour bar under a picture, with numbers at its ends and a unit."""
     from vitcore.figures.theme import stops
 
-    scale_bar(stops(scale), f"{low:.3g}", f"{high:.3g}", unit, key=key)
+    least, most = (f"{end:.3g}".replace("-", "−") for end in (low, high))
+    scale_bar(stops(scale), least, most, unit, key=key)

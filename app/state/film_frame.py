@@ -11,7 +11,7 @@ from vitcore.analysis import training
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.figures.training import Line
-from vitcore.translation import percent
+from vitcore.translation import decimal, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -45,9 +45,7 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
     table = film.at("positions", frame)
     cosine = similarity(table[len(table) - film.grid.patches :])
-    told = texts.prose("learn")["correlation"].format(
-        value=round(correlation_with_distance(cosine, film.grid), 2) + 0.0
-    )
+    told = texts.prose("learn")["correlation"].format(value=decimal(correlation_with_distance(cosine, film.grid), 2))
     return figures.positions(cosine, film.grid, mode, told, side_px=TILES_PX)
 
 

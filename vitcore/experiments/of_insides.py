@@ -33,7 +33,7 @@ def _similarity(quick: bool) -> list[Cell]:
 
 
 def _most_apart(values: Values) -> list[float]:
-    """How far the settings are apart that are drawn farthest apart by the paper's order: the longest less the shortest."""
+    """How far the settings are apart that are drawn farthest apart by the paper's order: the shortest less the longest."""
     return [values["positions", "short, low rate"] - values["positions", "long, high rate"]]
 
 
@@ -48,9 +48,9 @@ SIMILARITY = Experiment(
     x_title="training", measure="position_correlation", others=("top1",), base=_similarity_base, cells=_similarity,
     claims=(
         Claim("In all three, nearer positions are more alike.", lambda s: [-s["positions", name] for name in SETTINGS],
-              unit="correlation"),
-        Claim("The longest training leaves another correlation than the shortest.", _most_apart, unit="correlation",
-              kind="apart", margin=0.02),
+              unit="correlation of cosine with nearness, the least of the three"),
+        Claim("The longest training leaves another correlation than the shortest.", _most_apart,
+              unit="correlation, shortest less longest", kind="apart", margin=0.02),
     ),
 )  # fmt: skip
 

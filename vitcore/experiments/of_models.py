@@ -62,8 +62,9 @@ POSITIONS = Experiment(
     small="16 patches instead of 196: a learned table has little to learn, and without positions a digit is a bag of 16 pieces.",
     x_title="position embedding", base=base, cells=_positions,
     claims=(
-        Claim("Any kind is better than none.", _gains),
-        Claim("Two kinds differ by less than half of what positions gain.", _alike),
+        Claim("Any kind is better than none.", _gains, unit="points above none, for the kind that gains least"),
+        Claim("Two kinds differ by less than half of what positions gain.", _alike,
+              unit="points by which half of the gain exceeds the largest difference"),
     ),
 )  # fmt: skip
 
@@ -109,7 +110,8 @@ DATA = Experiment(
     base=_data_base, cells=_data,
     claims=(
         Claim("With the least data the ResNet is ahead.", lambda values: [_lead(values, 0)]),
-        Claim("Its lead is smaller with the most data.", lambda values: [_lead(values, 0) - _lead(values, -1)]),
+        Claim("Its lead is smaller with the most data.", lambda values: [_lead(values, 0) - _lead(values, -1)],
+              unit="points by which its lead with the least data exceeds that with the most"),
     ),
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ from vitcore.figures.theme import (
     rgb,
 )
 from vitcore.grid import Grid
-from vitcore.translation import percent, say
+from vitcore.translation import decimal, percent, say
 
 SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
@@ -105,7 +105,7 @@ def projection(
             _placed(picture(one, (tile, tile), smooth=False), top, x)
             for one, top in zip(drawn, (6.4, 12.6), strict=True)
         ]
-        number = f"{sums[i]:+.2f}".replace("-", "−")
+        number = decimal(sums[i], 2, plus=True)
         said.append(note(f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK[mode]["text"], xanchor="center"))
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),
                      (12.4, say("= products, summed over colours, ±{limit:.2g}", limit=limit)),
@@ -208,7 +208,7 @@ def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count
     top = np.argsort(-logits)[:count]
     said = []
     for place, i in enumerate(top):
-        written = f"{logits[i]:.2f}".replace("-", "−")
+        written = decimal(logits[i], 2)
         words = say(
             "{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100)
         )

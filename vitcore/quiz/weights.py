@@ -8,7 +8,7 @@ from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.translation import percent, say
+from vitcore.translation import decimal, percent, say
 
 MOST_COMPONENTS = 28  # the paper's number
 VARIANCE = 0.02  # of it, by which the first component is ahead
@@ -55,14 +55,14 @@ def place_of_tile(m: Material, rng: Generator) -> Question | None:
         if sorted(at)[-2] > 1 - COSINE:
             continue
         choices = [
-            Choice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=_signed(value)),
+            Choice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=decimal(value, 2)),
                    Picture(marks.tile(grid.to_map(m.cosine[place])), say("A map of cosines, red for alike and blue for opposite"),
                            photo=False))
             for place, value in zip(places, at, strict=True)
         ]  # fmt: skip
         why = say("A position is as similar to itself as can be: its map is 1 at its own place. There the others "
                   "are at most {most}.",
-                  most=_signed(sorted(at)[-2]))  # fmt: skip
+                  most=decimal(sorted(at)[-2], 2))  # fmt: skip
         shown = Picture(marks.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined"))
         question = judged(
             "place_of_tile",
@@ -88,11 +88,11 @@ def like_place(m: Material, rng: Generator) -> Question | None:
         values = [float(m.cosine[asked, place]) for place in rest]
         told = sorted(values, reverse=True)
         choices = [
-            Choice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=_signed(value)))
+            Choice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=decimal(value, 2)))
             for letter, place, value in zip(LETTERS, rest, values, strict=True)
         ]  # fmt: skip
         why = say("The cosine of the two position embeddings is {most}; with the others it is {rest}.",
-                  most=_signed(told[0]), rest=", ".join(map(_signed, told[1:])))  # fmt: skip
+                  most=decimal(told[0], 2), rest=", ".join(decimal(value, 2) for value in told[1:]))  # fmt: skip
         question = judged(
             "like_place",
             say("Which of the four places is most like the outlined one to the model: whose position embedding is most similar to "
@@ -103,8 +103,3 @@ def like_place(m: Material, rng: Generator) -> Question | None:
         if question:
             return question
     return None
-
-
-def _signed(value: float) -> str:
-    """Two digits, with a minus sign where there is one to say."""
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.components import source
+from vitcore.translation import decimal
 
 _VECTORS = st.components.v2.component(
     "inside_vit_vectors",
@@ -33,9 +34,7 @@ def vector(
     the length, e.g. how many numbers there are.
     """
     first = [float(v) for v in values[:BARS]]
-    written = "  ".join(f"{v:+.2f}".replace("-", "−") for v in first[:NUMBERS]) + (
-        "  …" if len(values) > NUMBERS else ""
-    )
+    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBERS]) + ("  …" if len(values) > NUMBERS else "")
     length = float((values.astype(float) ** 2).sum() ** 0.5)
     row = {
         "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,

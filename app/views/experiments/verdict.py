@@ -9,7 +9,7 @@ import streamlit as st
 from app.furniture import controls
 from app.texts import Prose
 from vitcore.names import file_name
-from vitcore.translation import say
+from vitcore.translation import decimal, say
 
 if TYPE_CHECKING:
     from vitcore.analysis.verdicts import Judgement
@@ -37,8 +37,8 @@ def _told(claim: Claim, told: Judgement, text: Prose) -> str:
     words = f"{say(claim.words)} **{text[f'verdict {told.verdict}']}**"
     if not told.low > float("-inf"):
         return f"{words} {text['one seed']}"
-    numbers = text["numbers"].format(mean=_number(told.mean), low=_number(told.low), high=_number(told.high),
-                                     unit=say(claim.unit), sure=SURE)  # fmt: skip
+    mean, low, high = (decimal(number, 2, plus=True) for number in (told.mean, told.low, told.high))
+    numbers = text["numbers"].format(mean=mean, low=low, high=high, unit=say(claim.unit), sure=SURE)
     if told.verdict != "open":
         return f"{words} {numbers}"
     more = (
@@ -47,10 +47,6 @@ def _told(claim: Claim, told: Judgement, text: Prose) -> str:
         else text["would not tell"].format(count=f"{MOST_SEEDS:,}")
     )
     return f"{words} {numbers} {more}"
-
-
-def _number(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
 
 
 def made(experiment: Experiment, results: Results, text: Prose) -> None:

@@ -18,7 +18,7 @@ from app.components.listing.listing import listing
 from app.furniture import controls, model_card
 from app.state import runs
 from vitcore.names import file_name
-from vitcore.translation import percent, say
+from vitcore.translation import decimal, percent, say
 
 if TYPE_CHECKING:
     from vitcore.train.runs.frames import Film
@@ -113,7 +113,7 @@ def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts
     signs = appeared(film.arrays, frame, film.grid)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
         ("filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
-        ("positions", signs.positions, signs.correlation, {"correlation": round(signs.correlation or 0, 2) + 0.0}),
+        ("positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
         ("heads", signs.heads, signs.near, {"near": percent(signs.near or 0, 0), "far": percent(signs.far or 0, 0)}),
     ]
     lines = []

@@ -10,6 +10,7 @@ from app.components.figure import figure
 from app.furniture import controls
 from app.state import insights
 from app.texts import Prose
+from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -54,6 +55,6 @@ def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
         st.markdown(text[f"{kind} finding"].format(
-            most=f"{values[most]:+.3f}", least=f"{values[least]:+.3f}", down=high - row, right=wide - col, low=low - row,
-            far=far - col,
+            most=decimal(values[most], 3, plus=True), least=decimal(values[least], 3, plus=True), down=high - row,
+            right=wide - col, low=low - row, far=far - col,
         ))  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.state import session
+from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,10 +24,10 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     most, alike = positions.nearest(cosine, chosen)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": most, "most_row": most_row, "most_col": most_col}
-    st.markdown(text["most similar"].format(**here, **there, cosine=f"{alike:.3f}"))
+    st.markdown(text["most similar"].format(**here, **there, cosine=decimal(alike, 3)))
     places = positions.neighbours(chosen, grid)
     each = [
-        text[f"beside {way}"].format(place=places[way], cosine=f"{near:.3f}")
+        text[f"beside {way}"].format(place=places[way], cosine=decimal(near, 3))
         for way, near in positions.beside(cosine, chosen, grid).items()
     ]
     st.markdown(text["beside"].format(beside=", ".join(each)))
@@ -35,11 +36,13 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
         st.markdown(text["mirror none"].format(least=positions.MIRROR))
     for mirror in mirrors:
         said = text[f"mirror {mirror.way}"]
-        st.markdown(said.format(cosine=f"{mirror.cosine:.2f}", elsewhere=f"{mirror.elsewhere:.2f}"))
+        st.markdown(said.format(cosine=decimal(mirror.cosine, 2), elsewhere=decimal(mirror.elsewhere, 2)))
     down, up, mean = positions.corners(cosine, grid)
     like = min(down, up) - mean > positions.MIRROR
     st.markdown(
-        text["corners like" if like else "corners"].format(down=f"{down:.2f}", up=f"{up:.2f}", mean=f"{mean:.2f}")
+        text["corners like" if like else "corners"].format(
+            down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)
+        )
     )
     if mirrors or like:
         st.caption(text["mirror why"])

@@ -23,6 +23,7 @@ if by_hand := bool(vit.card.interpolated or vit.card.teacher):
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import positions as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
+from vitcore.translation import decimal  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 cosine = session.similarity(vit.name)
@@ -40,7 +41,7 @@ with right:
     figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], of=(vit.called,),
            called=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     found.line(cosine, chosen, vit, text)
-    st.metric(text["correlation"], f"{places.correlation_with_distance(cosine, grid):.2f}",
+    st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2),
               help=text["correlation help"])  # fmt: skip
 with left:
     st.markdown(f"## {text['tiles title']}")
@@ -53,7 +54,7 @@ with left:
     downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], of=(vit.called,), cosine=cosine)
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
-        about = text["untrained about"].format(correlation=f"{places.correlation_with_distance(noise, grid):.2f}")
+        about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
         plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how interpolated" if by_hand else "untrained how"])
 

@@ -30,7 +30,7 @@ else:
 
 if not vit.is_global:
     st.stop()
-with st.expander(text["identity title"], icon=":material/help:"):
+with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     through_layers.identity(asked)
 settings = left.settings if left and not left.method.asks_class else {}
 st.header(asked.since(text["build-up title"], settings), anchor=question.BUILD_UP)
