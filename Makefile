@@ -28,7 +28,7 @@ app: $(APP_READY) ## install what is missing, then open the app on http://localh
 test: $(DEV_READY) browser ## every test but the slow ones; those with a browser after the others, whatever these say
 	@trap 'exit 130' INT; failed=0; set -x; \
 	$(PY) -m pytest -m "not slow and not browser" -n auto --maxprocesses 4 --dist worksteal --durations=10 || failed=1; \
-	$(PY) -m pytest -m "not slow and browser" -n 2 --dist worksteal --durations=10 tests/browser || failed=1; \
+	$(PY) -m pytest -m "not slow and browser" -n auto --maxprocesses 3 --dist worksteal --durations=10 tests/browser || failed=1; \
 	{ set +x; } 2>/dev/null; exit $$failed
 
 test-slow: $(DEV_READY) browser ## the slow tests

@@ -32,6 +32,11 @@ SAMPLES = ROOT / "assets" / "samples"
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """What `-n auto` is: one more than there are cores, as a test often waits for a process it has started."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """What is loaded now stays: the collector need not walk through torch, timm and three thousand tests again and again."""
     gc.collect()

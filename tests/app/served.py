@@ -54,12 +54,17 @@ def served() -> Iterator[str]:
 
 
 class Visit:
-    """One visitor's connection. `said` is all that the last run put on the page; `ids` are of controls ever seen."""
+    """One visitor's connection. `said` is all that the last run put on the page; `ids` are of controls ever seen.
+
+    As a browser does, it tells the server which messages it has had: `kept`; `references` came in place of some.
+    """
 
     def __init__(self, address: str) -> None:
         self.socket = connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60)
         self.session, self.page, self.states, self.ids, self.buttons = "", "", {}, {}, {}
         self.said: list[str] = []
+        self.kept: set[str] = set()
+        self.references = 0
 
     def close(self) -> None:
         self.socket.close()
@@ -99,6 +104,7 @@ class Visit:
         else:
             message.rerun_script.page_script_hash = self.page
         message.rerun_script.widget_states.widgets.extend([*self.states.values(), *(fresh or {}).values()])
+        message.rerun_script.cached_message_hashes.extend(self.kept)
         self.socket.send(message.SerializeToString())
         self.said = []
         until = time.monotonic() + 120
@@ -113,11 +119,13 @@ class Visit:
 
     def _read(self, forward: ForwardMsg) -> None:
         kind = forward.WhichOneof("type")
+        self.references += kind == "ref_hash"
         if kind == "new_session":
             self.session = forward.new_session.initialize.session_id or self.session
         if kind == "navigation":
             self.page = forward.navigation.page_script_hash
         if kind == "delta":
+            self.kept.add(forward.hash)
             raw = forward.delta.SerializeToString()
             for found in re.findall(rb"\$\$ID-[0-9a-f]{32}-[\w.]+", raw):
                 text = found.decode()

@@ -224,7 +224,8 @@ def test_an_id_of_the_hub_is_brought_like_a_file(monkeypatch, tmp_path, weights)
     folder.mkdir()
     save_file(weights, folder / "model.safetensors")
     monkeypatch.setattr("vitcore.models.hub_ids.fetch_id", lambda name, *_: folder)
-    app = App("bring").set(own_hub="someone/some-vit").fine()
+    pasted = " https://huggingface.co/someone/some-vit/blob/main/config.json"
+    app = App("bring").set(own_hub=pasted).fine()
     press(app, "own_fetch").fine()
     assert "hf-hub:someone/some-vit" in said(app) and not app.at.error
     press(app, "own_open").fine()

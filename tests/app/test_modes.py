@@ -238,7 +238,7 @@ def test_names_are_never_markdown(slug, named):
         assert [text for text in markdown(app) if RAW.search(str(text))] == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come back to this file, and a name of the app's is one model
 def hostile(make_module):
     """A model whose classes are called like that, as folders may be."""
     vit = zoo.wrap(make_module(), "hostile")

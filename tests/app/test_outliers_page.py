@@ -16,7 +16,7 @@ from vitcore.models import zoo
 TEXT = texts.prose("outliers", "en")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a worker may come back to this file, and a name of the app's is one model
 def planted(make_module):
     """A small ViT with registers, whose patch 62 of 64 is far longer than the others: at the rim, in no corner."""
     module = make_module(img_size=64, reg_tokens=2)

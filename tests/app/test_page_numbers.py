@@ -9,7 +9,8 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state import averages, session
+from app.state import session
+from app.state.many_photos import averages
 from app.views.distance import findings
 from vitcore.analysis import distance, filters, patches, positions
 from vitcore.grid import Grid
@@ -77,7 +78,7 @@ def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
 
         def stopped_after_one(vit, photos, mean):
             yield next(go_on(vit, photos, mean))
-            mean.stopped = True  # what the button does, in the run that interrupts this one
+            mean.stop()  # what the button does, in the run that interrupts this one
 
         patch.setattr(averages, "go_on", stopped_after_one)
         app = App("distance").set(over="samples").fine()
@@ -87,6 +88,20 @@ def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
     next(b for b in app.at.button if b.label == "Go on").click()
     app.run().fine()
     assert "3 images" in below_the_title(app)
+
+
+def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped(monkeypatch, shipped):
+    """The run that the button interrupts is in the middle of a photo, beside the run that says how many there are."""
+    mean, record = averages.Average(2), vitcore.record
+
+    def stopped_meanwhile(*given, **how):
+        if mean.done == 1:
+            mean.stop()
+        return record(*given, **how)
+
+    monkeypatch.setattr("vitcore.forward.recording.record", stopped_meanwhile)
+    assert list(averages.go_on(shipped, [(f"{name}.jpg", sample(name)) for name in ("cat", "rocket")], mean)) == [1]
+    assert (mean.done, mean.images) == (1, 1)
 
 
 def bars(chart: dict) -> list[tuple[str, float]]:
@@ -121,7 +136,9 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert f"Beside it: {told}." in position.sentences("markdown")
-    number = float(position.at.metric[0].value)
+    number = position.at.metric[0].value
+    assert number.startswith("−"), "print's minus sign, as in every sentence here"
+    number = float(number.replace("−", "-"))
     assert number == pytest.approx(positions.correlation_with_distance(cosine, shipped.grid), abs=0.006)
 
 
@@ -173,8 +190,6 @@ def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_sai
 
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
-    from app.state import averages, session
-
     photos = session.sample_files()[:4]
     mean = averages.Average(len(photos))
     former = averages.go_on(shipped, photos, mean)

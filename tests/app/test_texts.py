@@ -140,6 +140,8 @@ def test_what_is_not_nothing_does_not_read_0():
     shares = (0.342, 0.0006, 0.0004, 1e-9, 0.0)
     assert [translation.percent(share) for share in shares] == ["34.2 %", "0.1 %", "< 0.1 %", "< 0.1 %", "0.0 %"]
     assert translation.percent(0.001, 0) == "< 1 %"
+    said = [translation.decimal(number, 2) for number in (-0.125, -0.004, 0, 1.5)]
+    assert said == ["−0.12", "0.00", "0.00", "1.50"] and translation.decimal(0.25, 1, plus=True) == "+0.2"
 
 
 def everything(lang: str) -> dict[str, str]:

@@ -61,6 +61,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     bring(page, "mine.jpg", "image/jpeg", saved(photo, "JPEG"))
     mine = changed(page, before)
     expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
+    expect(page.get_by_role("tab", name="Upload")).to_have_attribute("aria-selected", "true")
     touch(page, 2, 5)
     expect(number(page, "Patch")).to_have_value("37")
     expect(page.get_by_role("heading", name="Patch 37: row 2, column 5")).to_be_visible()
@@ -107,9 +108,9 @@ def test_a_snapshot_of_the_camera(visit):
     page.get_by_label("Use the camera").click(force=True)
     page.wait_for_function("document.querySelector('video')?.readyState === 4")  # the camera has warmed up
     page.get_by_role("button", name="Take Photo").click()
-    expect(page.get_by_role("button", name="Clear photo")).to_be_visible()
     changed(page, before)
     expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
+    expect(page.get_by_role("button", name="Clear photo")).to_be_visible()  # the tab is still the camera's
 
 
 def test_the_keyboard_is_enough(visit):

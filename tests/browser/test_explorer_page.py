@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both, pick, resize, serious, too_wide
+from looking import LONG_MS, at_rest, changed, in_both, pick, resize, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -283,19 +283,20 @@ def test_clicks_in_quick_succession_all_count(visit):
     expect(title(page)).to_contain_text("layer 7, head 1")
 
 
+def drawings(page: Page) -> list[str]:
+    """The lit photo and the first head's map."""
+    return pixels(ready(page), "canvas.lit") + pixels(page)
+
+
 def test_scales_and_drawings(visit):
-    page = ready(visit("attention?block=6&one_head=0"))
-    seen = [pixels(page, "canvas.lit") + pixels(page)]
+    page = visit("attention?block=6&one_head=0")
+    seen = [drawings(page)]
     page.get_by_role("button", name="Drawing").click()
     for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):
         page.get_by_role("switch", name=label).click(force=True)
-        at_rest(page)
-        ready(page)
-        seen.append(pixels(page, "canvas.lit") + pixels(page))
-        assert seen[-1] != seen[-2], label
+        seen.append(changed(page, seen[-1], drawings))
     page.get_by_role("radio", name="darkness").click()
-    at_rest(page)
-    assert pixels(page, "canvas.lit") != seen[-1][:1]
+    assert changed(page, seen[-1], drawings)[0] != seen[-1][0]
 
 
 def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):

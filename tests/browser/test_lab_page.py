@@ -93,6 +93,7 @@ def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
     stopped = said.inner_text()
     page.wait_for_timeout(1200)
     assert said.inner_text() == stopped
+    build_up(page).get_by_role("button", name="layer 8", exact=True).click()
     build_up(page).get_by_role("button", name="Play").click()
     expect(said).to_contain_text(LAST, timeout=20_000)
     expect(build_up(page).get_by_role("button", name="Play")).to_be_visible()

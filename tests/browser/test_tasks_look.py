@@ -143,6 +143,7 @@ def test_the_farthest_head_on_a_phone(visit, rec):
         f"Of all layers, layer {block}, head {head} looks farthest: {px.max():.1f} px as drawn (renormalised)"
     )
     expect(found).to_be_visible()
+    at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()
     assert found.bounding_box()["y"] - (chart["y"] + chart["height"]) < 200, "right below its chart"
 
