@@ -163,8 +163,7 @@ def _model_picker() -> None:
     if card := cards.get(name or ""):
         good = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.own()
         st.caption(f"{card.line}  \n{good}")
-        if weak := model_card.warning(card):
-            st.caption(f":material/warning: {weak}")
+        model_card.chip(card)
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show(card)
             st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")

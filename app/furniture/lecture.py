@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.components.lecture.lecture import dress
-from app.furniture import controls
+from app.furniture import controls, model_card
 from app.state import models, session
 from vitcore.translation import say
 
@@ -111,6 +111,8 @@ def _pickers(text: texts.Prose) -> None:
         names = list(cards) if model in cards else [*cards, model]
         st.selectbox(text["bar model"], names, key="bar_model", on_change=_choose_model,
                      format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+        if card := cards.get(model or ""):
+            model_card.chip(card)
 
 
 def _choose_model() -> None:

@@ -32,8 +32,7 @@ def show(card: ModelCard, paper: bool = True) -> None:
     """
     text, trained = texts.prose("common"), _trained(card.name)
     data = trained.get("data") or card.data
-    said = [warning(card), text["about taught"].format(teacher=card.teacher) if card.teacher else "",
-            text["taught looker"].format(looker=card.looker) if card.looker else "",
+    said = [*notes(card), text["about taught"].format(teacher=card.teacher) if card.teacher else "",
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
             text["about data"].format(data=say(data)) if data else "", say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
@@ -120,32 +119,22 @@ def localised(name: str) -> Localised | None:
     return Localised(str(whose), int(found["photos"]), float(found["rollout_auc"]), float(found["centre_prior_auc"]))
 
 
-def cautions(vit: Vit) -> tuple[str, ...]:
-    """What somebody must know who sees the model's pictures and answer without the app: what was taught, and whether it is weak."""
+def notes(card: ModelCard) -> list[str]:
+    """What a reader of its pictures and answers must know: how well it names, and who taught it; [] where nothing is to be said."""
     text = texts.prose("common")
-    said = [text["taught"].format(teacher=vit.card.teacher)] if vit.card.teacher else []
-    said += [text["taught looker"].format(looker=vit.card.looker)] if vit.card.looker else []
-    return tuple(sentence.replace("**", "") for sentence in [*said, warning(vit.card)] if sentence)
+    taught = text["taught"].format(teacher=card.teacher) if card.teacher else ""
+    looks = text["taught looker"].format(looker=card.looker) if card.looker else ""
+    return [said for said in (warning(card), text.joined([taught, looks])) if said]
 
 
-def taught(vit: Vit) -> None:
-    """Say so, where a picture shows what the model was made to imitate."""
-    if vit.card.teacher:
-        told = texts.prose("common")["taught"].format(teacher=vit.card.teacher)
-        st.caption(f":material/school: {told}")
+def cautions(vit: Vit) -> tuple[str, ...]:
+    """The same without marks, for a handout, whose reader has no app."""
+    return tuple(said.replace("**", "") for said in notes(vit.card))
 
 
-def looked(name: str) -> None:
-    """Say so, where a picture shows what a second teacher taught the class token to look at."""
-    card = of_menu(name)
-    if card and card.looker:
-        st.caption(":material/school: " + texts.prose("common")["taught where to look"].format(looker=card.looker))
-
-
-def weak(name: str) -> None:
-    """Say so, where a picture shows the answer of a model that is often wrong."""
-    card = of_menu(name)
-    if card and (said := warning(card)):
+def chip(card: ModelCard) -> None:
+    """The same in small, below the picker of the model: the only place but its card where the app says it."""
+    for said in notes(card):
         st.caption(said)
 
 

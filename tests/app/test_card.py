@@ -184,3 +184,19 @@ def test_sentences_follow_the_numbers():
     said = speed_findings.of(one, "one", WORDS)
     assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5 % more" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said
+
+
+def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alone():
+    """Every page says it as often as a page that shows nothing of the model: none repeats it."""
+    marks = ("Taught, not found", "Weak at naming", "A second teacher")
+
+    def often(slug: str) -> list[int]:
+        app = App(slug).fine()
+        said = "\n".join(app.sentences("caption") + app.sentences("markdown"))
+        return [said.count(mark) for mark in marks]
+
+    below = often("patches")
+    assert min(below) >= 1
+    for slug in ("overview", "attention", "rollout", "distance", "positions", "filters", "outliers", "compare"):
+        assert often(slug) == below, slug
+    assert often("card") == [count + 1 for count in below]

@@ -2,7 +2,7 @@
 
 from app import texts
 from app.components.figure import aside
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.views.attention.explorer_data import explore
 
 text = texts.prose("attention")
@@ -11,4 +11,3 @@ vit, *_ = controls.current(needs=text["what"])
 if vit.structure.axes:
     first.caption(text["axial"])
 explore(vit.name, text)
-model_card.taught(vit)

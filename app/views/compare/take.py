@@ -53,10 +53,10 @@ def _number(value: float) -> str:
 
 
 def taught(pair: Pair) -> None:
-    """Say so of a model that was made to imitate another: its pictures are the other's as well."""
-    for vit, name in zip(pair.vits, pair.names, strict=True):
-        if vit.card.teacher:
-            told = pair.text["taught"].format(model=controls.verbatim(name), teacher=vit.card.teacher)
+    """Say so where one of the two was taught by the other: that they are alike was the aim."""
+    for vit, other in (pair.vits, pair.vits[::-1]):
+        if other.card.title in (vit.card.teacher, vit.card.looker):
+            told = pair.text["taught"].format(model=vit.card.title, teacher=other.card.title)
             st.caption(f":material/school: {told}")
 
 

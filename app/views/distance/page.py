@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.state import session
 from app.views.distance import findings
 from app.views.distance.averaged import averaged
@@ -15,8 +15,6 @@ vit, photo, rec = controls.current(needs=text["what"])
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.session_state["block"], st.session_state["one_head"] = block, head = touched
     st.switch_page("views/attention/page.py", query_params={"block": str(block), "one_head": str(head)})
-with first:
-    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import distance  # noqa: E402

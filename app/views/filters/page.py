@@ -6,16 +6,14 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.state import session
 from app.views.filters import enlarged, in_words
 from vitcore.translation import percent
 
 text = texts.prose("filters")
-first = aside(text["intro"])
+aside(text["intro"])
 vit, photo, rec = controls.current()
-with first:
-    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402

@@ -4,15 +4,13 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, figure, lead
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.state import insights, session
 from app.views.outliers import findings, masking
 
 text = texts.prose("outliers")
-first = aside(text["intro"])
+aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
-with first:
-    model_card.taught(vit)
 
 from vitcore import figures  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components.picture.picture import picture, scale_bar
-from app.furniture import controls, model_card, photo_names
+from app.furniture import controls, photo_names
 from vitcore.translation import percent, say
 
 
@@ -41,7 +41,5 @@ def _told(drawn: dict[str, Any], readout: str, text: texts.Prose) -> None:
     share, even = (f"{value:.3g}" for value in (drawn["values"][patch], sum(drawn["values"]) / len(drawn["values"])))
     st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=share, even=even))
     photo_names.by_imagenet([label for label, _ in drawn["answer"]])
-    model_card.weak(drawn["model"])
     st.caption(text["rollout"].format(readout=readout))
-    model_card.looked(drawn["model"])
     st.page_link("views/rollout/page.py", label=text["rollout link"], icon=":material/arrow_forward:")

@@ -8,15 +8,13 @@ from app import texts
 from app.components import address
 from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.components.picture.picture import picture
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.state import session
 from app.views.positions import by_offset, found, other_resolution
 
 text = texts.prose("positions")
 first = aside(text["intro"])
 vit, photo, rec = controls.current()
-with first:
-    model_card.taught(vit)
 if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 

@@ -4,14 +4,12 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, lead
-from app.furniture import controls, model_card
+from app.furniture import controls
 from app.views.rollout import difference, question, side, through_layers
 
 text = texts.prose("rollout")
 first = aside(text["intro"])
 vit, photo, rec = controls.current()
-with first:
-    model_card.looked(vit.name)
 if vit.structure.axes:
     first.caption(text["axial"])
 if not vit.is_global:
