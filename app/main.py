@@ -18,6 +18,10 @@ if __name__ == "__main__":
 
     every_page.draw()
 else:
-    from app import first_paint
+    from starlette.middleware import Middleware
 
-    app = st.App(__file__, routes=first_paint.routes())
+    from app import first_paint, log, open_files
+
+    log.bound()
+    refuse = Middleware(open_files.Refuse, limit=open_files.allow_more())
+    app = st.App(__file__, routes=first_paint.routes(), lifespan=open_files.lifespan, middleware=[refuse])

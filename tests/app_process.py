@@ -10,12 +10,12 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
-def served(home: Path) -> Iterator[str]:
-    """A server of the app; its address."""
+def served(home: Path, most_files: int | None = None) -> Iterator[str]:
+    """A server of the app, which may open no more than so many files; its address. What it says is in `home / "log"`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -23,6 +23,8 @@ def served(home: Path) -> Iterator[str]:
                         "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
                "--server.port", str(port)]  # fmt: skip
+    if most_files:
+        command = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh", *command]
     with (
         (home / "log").open("a") as log,
         subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,
