@@ -294,5 +294,5 @@ def test_the_patch_that_gave_most_is_said_and_can_be_opened(first):
     given = first.rollout()
     patch = int(given.argmax())
     row, col = divmod(patch, given.shape[1])
-    said = f"Patch {patch} (row {row}, column {col}) gave most, {100 * given.max():.3g} % of the total."
+    said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total."
     assert said in App("rollout").fine().sentences("markdown")

@@ -135,7 +135,7 @@ def test_no_class_token_is_said(kind, readout, kinds, offer):
     assert any("no class token" in c for c in app.go("distance").fine().sentences("caption"))
     app.go("overview").fine()
     assert f"What the {readout} gathered" in [header.value for header in app.at.header]
-    assert any(f"gave more to the {readout}" in c for c in app.sentences("caption"))
+    assert any(f"carried information to the {readout}" in c for c in app.sentences("caption"))
     assert not any("class token" in c for c in app.sentences("caption"))
 
 

@@ -97,7 +97,7 @@ def _patches(rec: Recording, settings: Settings) -> Picture:
         about=say("{rows} × {cols} = {count} {count:patch|patches} of {high} × {wide} px", rows=grid.rows,
                   cols=grid.cols, count=grid.patches,
                   high=grid.step_px[0], wide=grid.step_px[1]) + more,
-        how=say("Each square is one token of the sequence, read row by row. The model knows nothing of the picture but these."),
+        how=say("Each square is one token of the sequence, read row by row."),
         limits=say("Which of them matter, or what the model makes of them."),
         tiles=(("", drawn),),
         figure=lambda mode: figures.patches(rec.seen.pixels, grid, mode=_mode(mode)),
@@ -203,11 +203,10 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
     about = say("what {who} gathered", who=who) + _begins(settings) + _masked(rec, settings)
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
-        how=say("Attention of all layers, heads fused and the residual connection added, multiplied back to the input. Bright "
-                "patches gave more."),
-        limits=say("Why the model decided: it shows where information flowed, not evidence. On 79 photos with known outlines "
-                   "(59 from Pixabay, 20 frames of DAVIS-2016), “the middle of the picture” ranks the object's pixels as well as "
-                   "rollout of the model that ships does (pixel AUC 0.86), and better than rollout of ViT-Ti/16 (0.84)."),
+        how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
+                "input. Bright patches have more of it."),
+        limits=say("Why the model decided: it shows from where attention could have carried information, if all values counted "
+                   "alike. That it lies on the object makes it plausible, not proof."),
         tiles=(("", _over(photo, amounts, top, settings, rec)),), photo=True,
         scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(amounts)),
         figure=lambda mode: figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=about, start=settings.patch),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import texts
 from app.components import address
 from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
@@ -30,9 +31,11 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cell = _asked(pair, comparison)
         with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
-            settings: dict[str, Any] = {"fusion": controls.choice(text, "fusion", ["mean", "max", "min"])}
-            settings["discard_ratio"] = controls.slider(text["discard"], "discard", 0, 95, 0) / 100
-            settings["residual"] = controls.slider(text["residual"], "residual", 0, 95, 50) / 100
+            helps = texts.prose("common")
+            fusion = controls.choice(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
+            settings: dict[str, Any] = {"fusion": fusion}
+            for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
+                settings[name] = controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     items = tuple(sorted(settings.items()))
     maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, comparison)

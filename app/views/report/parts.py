@@ -30,10 +30,11 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
         st.expander(text["settings"], icon=":material/tune:"),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        fusion = controls.choice(text, "fusion", ["mean", "max", "min"])
-        discard = controls.slider(text["discard"], "discard", 0, 95, 0, width=200)
-        residual = controls.slider(text["residual"], "residual", 0, 95, 50, width=200)
-        first = controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160)
+        helps = texts.prose("common")
+        fusion = controls.choice(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
+        discard = controls.slider(text["discard"], "discard", 0, 95, 0, width=200, help=helps["discard help"])
+        residual = controls.slider(text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"])
+        first = controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160, help=helps["first help"])
         asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
         pin = _pin(text, grid.patches)

@@ -23,13 +23,14 @@ IN_VITCORE = {"discard": "discard_ratio", "first": "first_block"}  # where the c
 
 def chosen(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     """The controls of a side, drawn; what each is set to, by its name."""
-    text = a.text
+    text, helps = a.text, texts.prose("common")
     values: dict[str, Any] = {}
     if "fusion" in method.settings:
-        values["fusion"] = controls.choice(text, f"{prefix}fusion", ["mean", "max", "min"], called="fusion")
+        ways, told = ["mean", "max", "min"], helps["fusion help"]
+        values["fusion"] = controls.choice(text, f"{prefix}fusion", ways, called="fusion", help=told)
     if "residual" in method.settings:
         for key, most in (("discard", 95), ("residual", 95), ("first", a.vit.blocks - 1)):
-            values[key] = controls.slider(text[key], f"{prefix}{key}", 0, most, USUAL[key])
+            values[key] = controls.slider(text[key], f"{prefix}{key}", 0, most, USUAL[key], help=helps[f"{key} help"])
     if not method.asks_class:
         values["mask_outliers"] = outliers.switch(a.vit, a.rec, f"{prefix}mask_outliers")
     if "steps" in method.settings:

@@ -33,5 +33,6 @@ def localised(a: Asked) -> str:
     return text.joined((
         text.fill("localised", photos=found.photos, model=model, rollout=f"{rollout:.2f}",
                   verdict=text[f"middle {verdict}"].format(prior=f"{prior:.2f}")),
+        text["localised taught"].format(looker=card.looker) if here and card and card.looker else "",
         "" if here else text["localised elsewhere"],
     ))  # fmt: skip
