@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import mode, texts
 from app.components.choices import answered, hold
-from app.furniture import controls, copy_link, lecture, missing
+from app.furniture import controls, copy_link, lecture, missing, outliers
 from app.menu import GROUPS, PAGES
 from app.state import session, turns
 from app.state.memory import collector, media_files
@@ -42,6 +42,7 @@ def draw() -> None:
     with turns.pages.one(first=again):  # a click before a page that is opened: who moves a slider looks at it
         hold(another_page=not again)
         row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
+        outliers.arrive(entered=not again, looks=row.looks)
         around = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")
         head.title(page.title, anchor=False)

@@ -6,7 +6,7 @@ A sequence is `prefix` tokens (class, distillation, registers) followed by rowsÂ
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 SINK = 0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
 
@@ -63,6 +63,12 @@ class Grid:
         """Left, top, right, bottom of a patch in the model's input."""
         (row, col), (high, wide) = self.row_col(patch), self.step_px
         return col * wide, row * high, (col + 1) * wide, (row + 1) * high
+
+    def at_the_rim(self, patches: ArrayLike) -> tuple[int, int]:
+        """How many of these patches lie in a corner of the picture, and how many at its rim, corners included."""
+        rows, cols = np.divmod(np.asarray(patches), self.cols)
+        at_row, at_col = np.isin(rows, (0, self.rows - 1)), np.isin(cols, (0, self.cols - 1))
+        return int((at_row & at_col).sum()), int((at_row | at_col).sum())
 
     def centres_px(self) -> NDArray[np.float64]:
         """(N, 2): y and x of each patch's centre."""

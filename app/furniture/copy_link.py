@@ -18,7 +18,7 @@ from vitcore.models.cards import DEFAULT
 if TYPE_CHECKING:
     from vitcore.report.settings import Settings
 
-SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query", "mask_outliers")
+SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query")
 
 
 def remember(slug: str) -> None:

@@ -267,9 +267,9 @@ def _masked(model: str, key: str, blocks: tuple[int, ...], fusions: tuple[str, .
     return without_outliers(_rec)
 
 
-def key_of(rec: Recording, mask_outliers: bool) -> str:
+def key_of(rec: Recording, masks: bool) -> str:
     """Under which what is made of a recording is kept."""
-    return f"masked {rec.photo.key}" if mask_outliers else rec.photo.key
+    return f"masked {rec.photo.key}" if masks else rec.photo.key
 
 
 # What a model is made of.

@@ -76,3 +76,10 @@ def test_to_map_drops_prefix_tokens(grid):
 def test_to_map_rejects_other_sizes(count):
     with pytest.raises(ValueError, match=f"{count} values"):
         Grid(2, 3, 8).to_map(np.zeros((4, count)))
+
+
+def test_corners_and_the_rim_are_counted():
+    grid = Grid(3, 4, 16)
+    assert grid.at_the_rim([0, 3, 8, 11]) == (4, 4)
+    assert grid.at_the_rim([1, 5, 6, 7]) == (0, 2)
+    assert grid.at_the_rim(range(12)) == (4, 10)

@@ -10,6 +10,7 @@ from vitcore.figures.charts.token_norms import norm_histogram, norm_map, norm_st
 from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import component, filters, looks_like, scree
+from vitcore.figures.outlined import outlined
 from vitcore.figures.patches import one_patch, patches
 from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.positions import cosine_map, positions, tile
@@ -19,6 +20,6 @@ from vitcore.figures.training import Line, curves, gathered, masked
 __all__ = [
     "Line", "SpeedLine", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance",
     "explorer", "few_shot", "filters", "gathered", "heads", "looks_like", "masked", "norm_histogram", "norm_map", "norm_strip",
-    "norms_by_depth", "one_patch", "patches", "positions", "predictions", "print_figure", "relevance", "rollout", "scree",
-    "speed", "tile",
+    "norms_by_depth", "one_patch", "outlined", "patches", "positions", "predictions", "print_figure", "relevance", "rollout",
+    "scree", "speed", "tile",
 ]  # fmt: skip

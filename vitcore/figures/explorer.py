@@ -1,11 +1,14 @@
 """The attention explorer as it is seen: the photo lit by a head (or more), the asked patches outlined, and every head beside it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import fitted
+from vitcore.figures.outlined import frames
 from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, lut, mosaic, note, outline, picture, scale_bar
 from vitcore.grid import Grid
 from vitcore.translation import percent_in_two_digits, say
@@ -19,11 +22,12 @@ Pixels = NDArray[np.uint8] | Image.Image
 def explorer(
     lit: NDArray, maps: NDArray, photo: Pixels, grid: Grid, title: str, unit: str, mode: Mode = "light", *, top: float,
     about: str = "", style: str = "heat", log: bool = False, shared: bool = False, asked: tuple[int, ...] = (),
+    marks: Sequence[Sequence[int]] = (),
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) weights on the photo up to `top`, and (H, rows, cols) maps beside it, each on its own scale unless `shared`.
 
     Above each stands the largest weight in it; the bar is of the maps. Style "heat" colours the photo, "light" darkens what has
-    little weight; `asked` are the patches that are outlined.
+    little weight; `asked` are the patches that are outlined. `marks` are outlier tokens in the lit photo and in each map, framed.
     """
     count, rows = len(maps), grid.rows
     across = min(count, 4 if count > 3 else 3)
@@ -49,6 +53,8 @@ def explorer(
         row, col = grid.row_col(patch)
         shapes += [outline(col * side, above + row * side, side, side, ink, 3)]
         shapes += [outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
+    for patches, place, wide in zip(marks, [(0, above), *places], [side] + count * [1], strict=bool(marks)):
+        shapes += frames(patches, grid, place, wide, 1.5 if wide == side else 0.8)
     largest = [
         say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max())))
         for head, m in enumerate(maps)

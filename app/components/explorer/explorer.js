@@ -45,6 +45,7 @@ function adopt(s, data) {
   const photo = s.root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
   s.root.classList.toggle("few", data.heads <= 4)
+  s.root.classList.toggle("outliers", data.outliers.patches.length > 0 && !data.outliers.masked)
   bars(s)
   label(s)
   drawAtlas(s)
@@ -106,7 +107,7 @@ function paint(s) {
   const common = Math.max(...tops.flat())
   s.cards.forEach((card, head) => s.values.forEach((rows, i) => {
     fill(s.small, rows[head], grid.prefix, shared ? common : tops[i][head], log, s.colours.solid)
-    enlarge(s, card.maps[i], shown[i], COLOURS[i])
+    enlarge(s, card.maps[i], shown[i], COLOURS[i], standingOut(rows[head], grid.prefix, data.outliers))
   }))
   paintPhoto(s, shown, common)
   outline(s)
@@ -123,10 +124,11 @@ function paintPhoto(s, shown, common) {
   s.top = st.head !== null && !st.rolled && shared ? common : s.lit[largest(s.lit, grid.prefix)]
   fill(s.small, s.lit, grid.prefix, s.top, log, s.colours[style])
   s.over.putImageData(s.small.image, 0, 0)
+  s.marks = standingOut(s.lit, grid.prefix, data.outliers)
 }
 
 // The small map on a card's canvas, and on it the patch that was asked.
-function enlarge(s, ctx, token, colour) {
+function enlarge(s, ctx, token, colour, marks) {
   const { canvas } = ctx
   const { grid } = s.data
   const dpr = window.devicePixelRatio || 1
@@ -134,6 +136,7 @@ function enlarge(s, ctx, token, colour) {
   if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high })
   ctx.imageSmoothingEnabled = false
   ctx.drawImage(s.small.canvas, 0, 0, wide, high)
+  framed(ctx, marks, grid.rows, grid.cols, wide, high)
   if (token < grid.prefix) return
   const [row, col] = place(token, grid)
   const [x, y] = [Math.round((col * wide) / grid.cols), Math.round((row * high) / grid.rows)]
@@ -166,6 +169,7 @@ function outline(s) {
   for (let r = 1; r < grid.rows; r++) { ctx.moveTo(0, r * h); ctx.lineTo(wide, r * h) }
   for (let c = 1; c < grid.cols; c++) { ctx.moveTo(c * w, 0); ctx.lineTo(c * w, high) }
   ctx.stroke()
+  framed(ctx, s.marks, grid.rows, grid.cols, wide, high)
   const box = (token, colour, width, dash = []) => {
     if (token === null || token === undefined || token < grid.prefix) return
     const [row, col] = place(token, grid)

@@ -11,11 +11,19 @@ import streamlit as st
 from app.components import worded
 from app.components.choices import choose
 
-PARTS = "explorer_read explorer_words explorer_touch explorer"
-NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys")
+PARTS = "../outlined explorer_read explorer_words explorer_touch explorer"
+NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
 # What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.
-CHOICES: dict[str, type] = {"token": int, "second": int, "block": int, "head": int, "column": bool, "rolled": bool}
+CHOICES: dict[str, type] = {
+    "token": int,
+    "second": int,
+    "block": int,
+    "head": int,
+    "column": bool,
+    "rolled": bool,
+    "mask": bool,
+}
 
 
 def explorer(data: dict[str, Any], *, key: str, targets: dict[str, str], directions: tuple[str, str]) -> None:

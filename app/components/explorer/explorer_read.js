@@ -82,6 +82,22 @@ function largest(values, from) {
   return at
 }
 
+// Outlier tokens (patches) that hold much of a map: more than an even share, and at most one in so many of the others has as
+// much (`analysis.outliers.standing_out`).
+function standingOut(values, from, { patches, one_in: oneIn }) {
+  if (!patches.length) return []
+  const others = values.length - from - patches.length
+  let sum = 0
+  for (let i = from; i < values.length; i++) sum += values[i]
+  return patches.filter(patch => {
+    const mine = values[from + patch]
+    if (!(mine * (values.length - from) > sum)) return false
+    let asMuch = 0
+    for (let i = from; i < values.length; i++) if (values[i] >= mine && !patches.includes(i - from)) asMuch++
+    return asMuch * oneIn <= others
+  })
+}
+
 // Colours 0…255 as the browser keeps pixels: opaque, over a photo, or black that lets through what is attended to.
 function palettes(text) {
   const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))

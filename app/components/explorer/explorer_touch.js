@@ -48,8 +48,8 @@ function card(s, into, head) {
   })
   const name = make("span", button, { className: "name" })
   make("strong", name, { textContent: fillIn(words.head, { head }) + " " })
-  const word = make("em", name)
   const top = make("small", button, { className: "largest" })
+  const word = make("em", button)
   const facts = make("small", button)
   button.onclick = () => change(s, { head: s.st.head === head && !s.st.rolled ? null : head, rolled: false })
   maps.forEach(({ canvas }, which) => {
@@ -147,7 +147,7 @@ function drawAtlas(s) {
   for (const cell of s.atlas.flat()) {
     const facts = cards[cell.block]?.[cell.head]
     const word = facts && headline(s, facts).word
-    cell.button.title = fillIn(cell.head === null ? words["mean of one"] : words["one head"], cell) + (word ? `: ${word}` : "")
+    cell.button.title = fillIn(cell.head === null ? words["mean of one"] : words["one head"], cell) + (word ? `: ${fillIn(words["over all"], { word })}` : "")
     cell.button.setAttribute("aria-label", cell.button.title)
   }
   if (!bytes) return
@@ -194,6 +194,7 @@ function listen(s) {
     label(s)
     schedule(s)
   }
+  s.root.querySelector(".mask").onclick = () => change(s, { mask: !s.data.outliers.masked })
   s.root.querySelector(".play").onclick = () => play(s)
   s.root.onkeydown = e => pressed(s, e)
 }

@@ -24,6 +24,7 @@ function tell(s) {
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]), even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
   q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
+  outlying(s)
   q(".pointed").textContent = pointed(s) || (s.comparing ? words["compare now"] : POINTS ? words.point : "")
   s.tiles.forEach(({ value, button }, token) => {
     value.textContent = percent(lit[token])
@@ -39,8 +40,24 @@ function tell(s) {
   to.textContent = data.shared ? digits(top) : words["own maximum"]
   s.cards.forEach((card, head) => {
     const row = s.values[0][head]
-    card.top.textContent = fillIn(words.largest, { percent: percent(row[largest(row, grid.prefix)]) })
+    const marks = standingOut(row, grid.prefix, data.outliers).length
+    const most = fillIn(words.largest, { percent: percent(row[largest(row, grid.prefix)]) })
+    card.top.textContent = marks ? `${most}\n${data.outliers.counted[marks - 1]}` : most
   })
+}
+
+// Which outlier tokens hold much of what lights the photo, or that they are masked; and the switch beside it.
+function outlying(s) {
+  const { outliers, grid } = s.data
+  const line = s.root.querySelector(".outlying")
+  const rim = patch => [patch % grid.cols, Math.floor(patch / grid.cols)].map((at, i) => at === 0 || at === (i ? grid.rows : grid.cols) - 1)
+  const all = test => s.marks.every(patch => test(rim(patch)))
+  const where = all(([x, y]) => x && y) ? "corner" : all(([x, y]) => x || y) ? "edge" : ""
+  const who = s.marks.length ? outliers.called[where][s.marks.length - 1] : ""
+  const said = outliers.masked || (who && fillIn(s.st.column ? outliers.other : outliers.attended, { who }))
+  line.hidden = !said
+  line.querySelector("span").textContent = said
+  line.querySelector("button").setAttribute("aria-pressed", String(!!outliers.masked))
 }
 
 function title(s, token) {
@@ -96,7 +113,7 @@ function say(s) {
   clearTimeout(s.saying)
   s.saying = setTimeout(() => {
     const q = q => s.root.querySelector(q).textContent
-    q(".look h3") && (s.root.querySelector(".said").textContent = `${q(".look h3")}. ${q(".most")}`)
+    q(".look h3") && (s.root.querySelector(".said").textContent = `${q(".look h3")}. ${[q(".outlying span"), q(".most")].filter(Boolean).join(" ")}`)
   }, 400)
 }
 
@@ -121,7 +138,7 @@ function label(s) {
   s.cards.forEach((card, head) => {
     const facts = cards[head] && headline(s, cards[head])
     card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head))
-    card.word.textContent = facts ? facts.word : "…"
+    card.word.textContent = facts ? fillIn(words["over all"], { word: facts.word }) : "…"
     card.facts.textContent = facts ? facts.facts : ""
     card.button.title = facts ? `${facts.word}\n${facts.rule}` : ""
     card.button.classList.toggle("two", st.second !== null)

@@ -18,7 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(data.cols * data.cell[1]) / (data.rows * data.cell[0])})`
   // it has a name, so now it can be reached
-  canvas.setAttribute("aria-label", data.label + ". " + data.words.keys)
+  canvas.setAttribute("aria-label", [data.label, data.told, data.words.keys].filter(Boolean).join(". ").replaceAll(".. ", ". "))
   canvas.setAttribute("role", "application")
   canvas.tabIndex = 0
   for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
@@ -102,7 +102,8 @@ function describe(slot, data) {
   const [h, w] = data.cell
   const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
   const value = data.values && data.values[patch] !== null ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
-  return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value }) : place + value
+  const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
+  return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
 }
 
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
@@ -141,6 +142,7 @@ function draw(canvas, s) {
     ctx.globalAlpha = 1
   }
   if (lines && !gutter) grid(ctx, rows, cols, w, h)
+  framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
   const shown = slotOf(selected, s.data)
   if (shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
   if (s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)

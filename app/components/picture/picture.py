@@ -8,12 +8,13 @@ import streamlit as st
 from app import texts
 from app.components import source
 from app.components.choices import choose
+from vitcore.translation import say
 
 _PICTURE = st.components.v2.component(
     "inside_vit_picture",
     html=source("picture/picture.html"),
     css=source("picture/picture.css"),
-    js=source("picture/picture.js"),
+    js=source("outlined.js") + source("picture/picture.js"),
 )
 
 
@@ -21,20 +22,20 @@ def picture(
     image: str, rows: int, cols: int, cell_px: tuple[int, int], *, key: str, label: str, target: str,
     selected: int | None = None, gutter_px: float = 0, order: list[int] | None = None, overlay: str | None = None,
     opacity: float = 1.0, values: Sequence[float | None] | None = None, unit: str = "", lines: bool = True, smooth: bool = True,
-    also: tuple[str, Any] | None = None, group: str = "",
+    also: tuple[str, Any] | None = None, group: str = "", marks: Sequence[int] = (), told: str = "",
 ) -> None:  # fmt: skip
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
     `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i; `values`, where there is
     one, are read out with `unit` under the pointer; `also` is a (key, value) that a choice sets too. Pictures of one `group`,
-    with as many rows and columns, are pointed at together.
+    with as many rows and columns, are pointed at together. `marks` are outlier tokens, which get a thin frame; `told` says so.
     """
     text = texts.prose("common")
     data: dict[str, Any] = {
         "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
         "gutter": gutter_px, "order": order, "overlay": overlay, "opacity": opacity, "values": values, "unit": unit,
-        "lines": lines, "smooth": smooth, "group": group,
-        "words": {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"]},
+        "lines": lines, "smooth": smooth, "group": group, "marks": list(marks), "told": told,
+        "words": {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token")},
     }  # fmt: skip
 
     def pick() -> None:

@@ -169,4 +169,5 @@ function draw(canvas, s, frames) {
   ctx.globalAlpha = 1 - opacity
   ctx.drawImage(photo, 0, 0, wide, high)
   ctx.globalAlpha = 1
+  framed(ctx, s.data.marks?.[frames.at(-1)[0]], ...s.data.grid, wide, high)
 }

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 DIRECTIONS = ("gives", "gets")
 TARGETS = {name: name for name in ("token", "second", "block", "rolled")} | {"column": "direction", "head": "one_head"}
+TARGETS |= {"mask": outliers.STATE}
 WORDS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "second row", "second column", "compare now", "point", "value", "pinned", "under", "cards",
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
-    "facts", "far", "share", "outlier tokens", "measured",
+    "over all", "facts", "far", "share", "outlier tokens", "measured",
 )  # fmt: skip
 TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
@@ -44,19 +45,24 @@ KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "str
 def explore(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
     vit, photo = models.loaded(model), session.photo()
+    outliers.set_to(outliers.on())  # a touch in the picture sets it; the address follows
     hold("direction", "lit", "log", "one_scale", *TARGETS.values())
     grid = vit.grid
     state = _controls(vit, photo, grid, text)
     rec = session.recording(vit, photo, state["block"])
-    state["key"] = insights.key_of(rec, state["mask"])
+    state["key"], state["outliers"] = (
+        insights.key_of(rec, state["mask"]),
+        _outliers(vit, photo, rec, state["mask"], text),
+    )
     rec = insights.masked(vit, rec) if state["mask"] else rec
     with lead():
         explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
-    if not state["mask"]:
-        _outliers(vit, photo, rec, state["block"], text)
     explain(text["how"], text["limits"])
     with st.container(horizontal=True, vertical_alignment="center"):
         _take(vit, photo, rec, state, text)
+        if state["outliers"]["patches"]:
+            st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
+                         query_params={"block": str(state["block"])})  # fmt: skip
         st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
                      query_params={"picture": "attention", "both_layer": str(state["block"])})  # fmt: skip
     st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
@@ -88,7 +94,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
             shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=text["shared help"])
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
-            mask = outliers.switch(vit, session.recording(vit, photo), "mask_outliers")
+            mask = outliers.switch(vit, session.recording(vit, photo), "drawing")
     return {
         "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
         "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
@@ -131,7 +137,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
     some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _maps(vit, photo, rec, state, some)
-    chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled")}
+    chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
     heads_by_block = insights.heads_in_words(*me, tuple(rec.maps), rec)
     shown = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
     strip = insights.atlas(*me, state["token"], state["column"], rec)
@@ -141,7 +147,7 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         "state": chosen, "heads": vit.heads, "names": names, "spoken": _in_a_sentence(vit, text),
         "share_names": [text["the token"].format(name=text[name]) for name in (*has, "registers")],
         "span": SPAN, "class": "class token" in has,
-        "style": state["style"], "log": state["log"],
+        "outliers": state["outliers"], "style": state["style"], "log": state["log"],
         "shared": state["shared"], "maps": maps, "photo": shown,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
@@ -159,7 +165,7 @@ def _words(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
     """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
     counted = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
     titles = {word: outliers.told(text[word], mask) for word in TITLES}
-    return {word: text[word] for word in WORDS} | counted | titles
+    return {word: text[word] for word in WORDS} | counted | titles | {"mask": texts.prose("outliers")["mask"]}
 
 
 def _maps(
@@ -230,19 +236,19 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _outliers(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
-    """Which head of a layer gives most of its attention to outlier tokens, where that is much; and the way to their page."""
-    from vitcore.analysis.heads import MUCH
+def _outliers(vit: Vit, photo: Photo, rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
+    """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
+    from vitcore.analysis.outliers import ONE_IN
+    from vitcore.figures.outlined import called, sentence, told_masked
 
-    me = (vit.name, photo.key)
-    shares = [head.outlying for head in insights.heads_in_words(*me, tuple(rec.maps), rec)[block]]
-    if max(shares) < MUCH:
-        return
-    count = len(insights.outliers(*me, rec).patches)
-    head = shares.index(max(shares))
-    st.markdown(text.fill("outliers", count=count, block=block, head=head, share=percent(shares[head], 0)))
-    st.page_link("views/outliers/page.py", label=text["to outliers"], query_params={"block": str(block)},
-                 icon=":material/arrow_forward:")  # fmt: skip
+    patches = insights.outliers(vit.name, photo.key, rec).patches.tolist()
+    counts = range(1, len(patches) + 1)
+    return {
+        "patches": patches, "one_in": ONE_IN, "masked": told_masked(len(patches)) if masked else "",
+        "called": {place: [called(count, place) for count in counts] for place in ("corner", "edge", "")},
+        "attended": sentence("{who}", True), "other": sentence("{who}", False),
+        "counted": [text.fill("outliers here", count=count) for count in counts],
+    }  # fmt: skip
 
 
 def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
@@ -279,11 +285,13 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         _title(grid, _in_a_sentence(vit, text), len(maps), state, text),
     )
     style, log, shared = state["style"], state["log"], state["shared"]
+    found = [outliers.in_map(vit, rec, one, not state["column"]) for one in (grid.to_map(lit), *shown)]
+    marks, note = [one.patches for one in found], text["how printed"].format(block=state["block"])
     downloads(
         lambda: figures.explorer(
             grid.to_map(lit), shown, session.shown_again(model, key), grid, title, unit, mode, top=top, about=about,
-            style=style, log=log, shared=shared, asked=patches,
-        ), "heads", text["how printed"].format(block=state["block"]), of=(photo.name, vit.called),
+            style=style, log=log, shared=shared, asked=patches, marks=marks,
+        ), "heads", text.joined((note, found[0].told)), of=(photo.name, vit.called),
         called=f"heads-layer-{state['block']}", attention=shown,
     )  # fmt: skip
 

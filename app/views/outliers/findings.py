@@ -18,8 +18,6 @@ MOST_NAMED = 12  # patches that a sentence lists
 
 def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
-    from vitcore.analysis.outliers import at_the_rim
-
     largest = outliers.times.max(1)
     if not len(outliers.patches):
         layer = int(largest.argmax())
@@ -35,8 +33,8 @@ def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     told = text.fill("some", **facts, times=f"{largest[start]:.0f}")
     if start:
         told += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
-    corners, rim = at_the_rim(outliers.patches, grid)
-    usual = at_the_rim(range(grid.patches), grid)[1] / grid.patches
+    corners, rim = grid.at_the_rim(outliers.patches)
+    usual = grid.at_the_rim(range(grid.patches))[1] / grid.patches
     where = "corners" if corners == len(outliers.patches) else "rim"
     st.markdown(f"{told} {text.fill(where, count=len(outliers.patches), rim=rim, usual=percent(usual, 0))}")
 

@@ -12,6 +12,7 @@ from app.components import address
 from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
 from app.furniture import controls
+from app.furniture.outliers import KEY, switch
 from app.state import insights, session
 from vitcore.models.cards import DEFAULT
 from vitcore.translation import percent
@@ -87,6 +88,7 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
         with place:
             title, about = text[f"side {key}"], text[f"{of} about"].format(block=block, readout=controls.readout(vit))
             drawn = fitted_to(figures.gathered(amounts, shown, grid, title, top, controls.theme(), about), WIDE_PX)
+            drawn = figures.outlined(drawn, outliers.patches, grid)
             arrays: Any = {f"{of}_{key}": amounts}
             figure(
                 drawn,
@@ -100,15 +102,16 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     st.markdown(
         text.joined([text["measured"], text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]])
     )
+    switch(vit, rec, "here")
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
                          query_params={"block": str(block), "token": str(grid.prefix + int(patch)),
                                        "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
-        st.page_link("views/attention/page.py", label=text["to explorer"], query_params={"mask_outliers": "true"},
+        st.page_link("views/attention/page.py", label=text["to explorer"], query_params={KEY: "true"},
                      icon=":material/arrow_forward:")  # fmt: skip
         st.page_link("views/rollout/page.py", label=text["to lab"], icon=":material/arrow_forward:",
-                     query_params={"b_method": texts.prose("rollout")["method.rollout"], "b_mask_outliers": "true"})  # fmt: skip
+                     query_params={KEY: "true"})  # fmt: skip
 
 
 def _map(rec: Recording, of: str, block: int) -> np.ndarray:

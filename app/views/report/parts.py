@@ -38,7 +38,7 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
         asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
         pin = _pin(text, grid.patches)
-        mask = outliers.switch(vit, session.recording(vit, session.photo()), "mask_outliers")
+        mask = outliers.switch(vit, session.recording(vit, session.photo()), "report")
     chosen: Any = fusion
     return Settings(
         fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if asks else None, pin=pin,

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
-from app.furniture import controls
+from app.furniture import controls, outliers
 from app.state import insights
 from app.views.rollout.question import Asked
 from app.views.rollout.side import Side, grey
@@ -26,6 +26,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
     title = text["difference"].format(**pair)
+    found = outliers.in_map(a.vit, a.rec, values, attended=False, masked=left.found.masked and right.found.masked)
     photo_shown, opacity, mode = a.photo_shown, a.opacity, a.mode
     one, two = st.columns(2, gap="large")
     with one:
@@ -33,10 +34,11 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         picture(
             grey(a), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
             also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, grid), opacity=a.opacity,
-            values=values.ravel().tolist(), unit=unit, lines=False,
+            values=values.ravel().tolist(), unit=unit, lines=False, marks=found.patches, told=found.told,
         )  # fmt: skip
         more = text["or more"] if most < abs(values).max() else ""
         controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
+        outliers.beside(found, "differ")
     with two:
         if abs(values).max() > 0:  # not where nothing differs
             place = int(abs(values).argmax())
@@ -47,8 +49,9 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         st.metric(text["alike"], f"{alike:.2f}" if alike == alike else "–", help=text["alike help"])
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
-            lambda: figures.relevance(
-                values, photo_shown, grid, title, unit, signed=True, opacity=opacity, mode=mode
+            lambda: figures.outlined(
+                figures.relevance(values, photo_shown, grid, title, unit, signed=True, opacity=opacity, mode=mode),
+                found.patches, grid,
             ),
             "difference", text["difference how"].format(**pair), of=(a.photo.name, a.vit.called),
             called=f"{left.method.name} less {right.method.name}", difference=values,

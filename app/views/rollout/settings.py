@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from app.views.rollout.question import Asked
     from vitcore.analysis.relevance import Method
 
-USUAL: dict[str, Any] = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0, "mask_outliers": False,
-                         "baseline": "mean", "steps": 24}  # fmt: skip
+USUAL: dict[str, Any] = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0, "baseline": "mean", "steps": 24}
 STEPS = (8, 32)  # fewest and most: 32 take the shipped model 3 s on two cores
 CHOICES = ("fusion", "baseline")
 PERCENT = ("discard", "residual")
@@ -31,8 +30,6 @@ def chosen(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     if "residual" in method.settings:
         for key, most in (("discard", 95), ("residual", 95), ("first", a.vit.blocks - 1)):
             values[key] = controls.slider(text[key], f"{prefix}{key}", 0, most, USUAL[key], help=helps[f"{key} help"])
-    if not method.asks_class:
-        values["mask_outliers"] = outliers.switch(a.vit, a.rec, f"{prefix}mask_outliers")
     if "steps" in method.settings:
         values["baseline"] = controls.choice(text, f"{prefix}baseline", ["mean", "black", "white"], called="baseline")
         values["steps"] = controls.slider(text["steps"], f"{prefix}steps", *STEPS, USUAL["steps"])
@@ -41,12 +38,10 @@ def chosen(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     return values
 
 
-def for_vitcore(values: dict[str, Any]) -> dict[str, Any]:
-    """The same as `vitcore` takes them: shares of 1, and a mask only where one is wanted."""
-    return {
-        IN_VITCORE.get(key, key): value / 100 if key in PERCENT else value
-        for key, value in values.items() if key != "mask_outliers" or value
-    }  # fmt: skip
+def for_vitcore(a: Asked, method: Method, values: dict[str, Any]) -> dict[str, Any]:
+    """The same as `vitcore` takes them: shares of 1; and whether outlier tokens are masked, where they are."""
+    given = {IN_VITCORE.get(key, key): value / 100 if key in PERCENT else value for key, value in values.items()}
+    return given | ({outliers.KEY: True} if not method.asks_class and outliers.masks(a.vit, a.rec) else {})
 
 
 def otherwise(text: texts.Prose, prefix: str, values: dict[str, Any], side: str) -> None:
@@ -54,7 +49,7 @@ def otherwise(text: texts.Prose, prefix: str, values: dict[str, Any], side: str)
     found = {key: value for key, value in values.items() if value != USUAL[key]}
     if not found:
         return
-    said = [text["otherwise one"].format(name=_name(text, key), now=_value(text, key, value), usual=_value(text, key, USUAL[key]))
+    said = [text["otherwise one"].format(name=text[key], now=_value(text, key, value), usual=_value(text, key, USUAL[key]))
             for key, value in found.items()]  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", key=f"{prefix}otherwise"):
         lead = text["otherwise of"].format(side=side) if side else text["otherwise"]
@@ -65,11 +60,5 @@ def otherwise(text: texts.Prose, prefix: str, values: dict[str, Any], side: str)
         )  # fmt: skip
 
 
-def _name(text: texts.Prose, key: str) -> str:
-    return texts.prose("outliers")["mask"] if key == "mask_outliers" else text[key]
-
-
 def _value(text: texts.Prose, key: str, value: Any) -> str:
-    if key in CHOICES:
-        return text[f"{key}.{value}"]
-    return text["on" if value else "off"] if key == "mask_outliers" else str(value)
+    return text[f"{key}.{value}"] if key in CHOICES else str(value)

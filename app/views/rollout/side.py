@@ -36,6 +36,7 @@ class Side:
     shown: NDArray
     unit: str
     title: str
+    found: outliers.Found
     relevance: Relevance | None = None
 
     def of(self, a: Asked) -> Hashable:
@@ -74,11 +75,12 @@ def side(
         copy_link.remember(text.page)
     with above:
         try:
-            done = _computed(a, method, settings.for_vitcore(values))
+            done = _computed(a, method, settings.for_vitcore(a, method, values))
         except budget.NoRoomError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
         _draw(a, done, prefix)
+        outliers.beside(done.found, f"{prefix}gathered", maskable=not method.asks_class, always=True)
         _most(a, done)
         if name == "rollout" and (found := told.localised(a)):
             st.markdown(found)
@@ -114,16 +116,17 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
     items = tuple(sorted(chosen.items()))
     if not method.asks_class:
         raw = insights.rollout(a.vit.name, a.photo.key, a.query, items, a.vit, a.rec)
-        gathered = outliers.told(title.format(who=a.who), bool(chosen.get("mask_outliers")))
-        return Side(method, chosen, raw, 100 * raw, unit, gathered)
+        found = outliers.in_map(a.vit, a.rec, raw)
+        gathered = outliers.told(title.format(who=a.who), found.masked)
+        return Side(method, chosen, raw, 100 * raw, unit, gathered, found)
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
         computed = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     spoken = title.format(label=a.rec.labels[a.target])
-    return Side(
-        method, chosen, computed.maps, 100 * share(computed.maps) if shown is None else shown, unit, spoken, computed
-    )
+    found = outliers.in_map(a.vit, a.rec, computed.maps, method.needs_attention, masked=False)
+    shown = 100 * share(computed.maps) if shown is None else shown
+    return Side(method, chosen, computed.maps, shown, unit, spoken, found, computed)
 
 
 def _draw(a: Asked, side: Side, prefix: str) -> None:
@@ -142,7 +145,7 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
         data_uri(paper_drawing(side.raw, a.photo_shown, grid), photo=True) if paper else under, grid.rows, grid.cols, grid.step_px,
         key=f"{prefix}gathered", label=f"{a.text[f'method.{side.method.name}']}: {side.title}", target="query", also=("ask", True),
         selected=None if side.method.asks_class else a.query, overlay=over, opacity=a.opacity,
-        values=side.shown.ravel().tolist(), unit=side.unit, lines=False,
+        values=side.shown.ravel().tolist(), unit=side.unit, lines=False, marks=side.found.patches, told=side.found.told,
     )  # fmt: skip
     if paper and scale_top(side.raw) < side.raw.max():
         st.caption(a.text["paper clips"].format(top=most, unit=side.unit))
@@ -181,11 +184,12 @@ def _take(a: Asked, side: Side, prefix: str) -> None:
     text, name = a.text, side.method.name
     grid, photo_shown = a.rec.grid, a.photo_shown  # downloads keep what they name, not all of `a`
     start = None if side.method.asks_class else a.query
-    style, opacity, mode = a.style, a.opacity, a.mode
+    style, opacity, mode, marks = a.style, a.opacity, a.mode, side.found.patches
+    note = text.joined((_how(a, name), side.found.told))
     downloads(
-        lambda: figures.relevance(
+        lambda: figures.outlined(figures.relevance(
             side.shown, photo_shown, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
             opacity=opacity, mode=mode, about=side.title, start=start,
-        ),
-        f"{prefix}{name}", _how(a, name), of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
+        ), marks, grid),
+        f"{prefix}{name}", note, of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
     )  # fmt: skip

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.components.figure import downloads, explain
 from app.components.player.player import player
-from app.furniture import controls
+from app.furniture import controls, outliers
 from app.state import insights
 from app.texts import Prose
 from app.views.rollout import told
@@ -27,17 +27,22 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
 
     text, grid = a.text, a.rec.grid
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
+    if outliers.masks(a.vit, a.rec):
+        how |= {outliers.KEY: True}
     maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
     top, layers = build_up_top(maps), range(len(maps))
+    found = [outliers.in_map(a.vit, a.rec, one) for one in maps]
     first = int(how["first_block"])
     player(
         a.address, frames, [text["layer"].format(layer=i) for i in layers],
-        [_caption(float(maps[i].sum()), i, first, told.before(a), text) for i in layers],
+        [text.joined((_caption(float(maps[i].sum()), i, first, told.before(a), text), found[i].told)) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="build_up", label=a.since(text["build-up label"].format(who=a.who), how), opacity=a.opacity,
+        grid=(grid.rows, grid.cols), marks=[one.patches for one in found],
     )  # fmt: skip
     unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
     controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
+    outliers.beside(found[-1], "build_up")
     how_told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_told, text["build-up limits"])
     photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)
@@ -64,7 +69,8 @@ def identity(a: Asked) -> None:
     other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
     apart, mine = {}, []
     for residual in (0.5, 0.0):
-        settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
+        settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
+        settings += ((outliers.KEY, True),) if outliers.masks(a.vit, a.rec) else ()
         one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
         apart[residual] = percent_in_two_digits(max(0.0, 1 - in_common(one, two)))
         mine.append(one)

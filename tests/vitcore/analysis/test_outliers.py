@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.outliers import at_the_rim, cuts, mask_keys, outliers, share_on
-from vitcore.grid import Grid
+from vitcore.analysis.outliers import cuts, mask_keys, outliers, share_on, standing_out
 
 
 def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
@@ -92,8 +91,60 @@ def test_the_share_of_attention_on_tokens():
     assert share_on(np.stack([mask_keys(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
 
 
-def test_corners_and_the_rim_are_counted():
-    grid = Grid(3, 4, 16)
-    assert at_the_rim([0, 3, 8, 11], grid) == (4, 4)
-    assert at_the_rim([1, 5, 6, 7], grid) == (0, 2)
-    assert at_the_rim(range(12), grid) == (4, 10)
+def test_an_outlier_stands_out_where_at_most_one_in_twenty_others_has_as_much():
+    """The line itself: 5 of 100 others with as much, and it misleads; 6, and it does not."""
+    for others, expected in ((0, [7]), (5, [7]), (6, [])):
+        values = np.linspace(0, 1, 101)
+        values[7] = 2.0
+        free = [place for place in range(101) if place != 7]
+        values[free[:others]] = 2.0
+        assert standing_out(values, [7]).tolist() == expected
+        assert standing_out(1000 * values, [7]).tolist() == expected and standing_out(-values, [7]).tolist() == expected
+
+
+def test_many_outliers_do_not_hide_each_other_and_dim_ones_are_not_named():
+    values = np.random.default_rng(0).uniform(0.5, 1, (16, 16))
+    values.flat[[0, 15, 100, 101, 102, 240, 255]] = 9
+    values.flat[15] = 0.1  # an outlier by norm that this map gives little
+    assert standing_out(values, [0, 15, 100, 101, 102, 240, 255]).tolist() == [0, 100, 101, 102, 240, 255]
+    assert standing_out(values, [3, 15]).tolist() == []  # those that are bright are no outliers here
+
+
+@pytest.mark.parametrize("values", [np.zeros((4, 4)), np.ones((4, 4)), np.eye(4)], ids=["black", "even", "elsewhere"])
+def test_nothing_stands_out_of_a_map_that_gives_outliers_little(values):
+    assert standing_out(values, [1, 4]).tolist() == [] == standing_out(values, []).tolist()
+
+
+def test_less_than_an_even_share_is_little_even_where_others_have_nothing():
+    values = np.zeros(100)
+    values[50:53] = [10, 20, 30]
+    values[3] = 1e-6
+    assert standing_out(values, [3]).tolist() == []
+    values[3] = 2.0
+    assert standing_out(values, [3]).tolist() == [3]
+
+
+def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_brightest(shipped):
+    """By other means than the rule's: ranks of all patches by SciPy, in the first picture and in the last layers' attention."""
+    from scipy.stats import rankdata
+
+    from app.state.session import SAMPLES
+    from vitcore.forward.outliers import outliers_of
+    from vitcore.forward.recording import record
+
+    said = []
+    for name in ("cat", "castle", "rocket", "crab", "citrus"):
+        rec = record(shipped, SAMPLES / f"{name}.jpg")
+        patches = outliers_of(rec).patches
+        maps = [rec.rollout(), *(rec.grid.to_map(rec.readout @ fused) for fused in rec.of_blocks()[-5:])]
+        for values in maps:
+            rest = np.delete(values.ravel(), patches)
+            below = [
+                rankdata([*rest, values.flat[patch]], "max")[-1] - 1 for patch in patches
+            ]  # others that have no more
+            ties = [(rest == values.flat[patch]).sum() for patch in patches]
+            top = [patch for patch, less, tie in zip(patches, below, ties, strict=True)
+                   if (less - tie) >= 0.95 * len(rest) and values.flat[patch] > values.mean()]  # fmt: skip
+            assert standing_out(values, patches).tolist() == top
+            said.append(bool(top))
+    assert any(said) and not all(said), "photos on both sides of the line"

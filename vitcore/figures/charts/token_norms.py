@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import MOST_CELLS, fitted, label
+from vitcore.figures.outlined import MARK
 from vitcore.figures.theme import (
     CATEGORICAL,
     INK,
@@ -34,7 +35,6 @@ from vitcore.figures.theme import (
 from vitcore.grid import Grid
 from vitcore.translation import say
 
-MARK = "#4FC3D9"  # around an outlier: seen on every colour of the scale
 OPACITY = 0.6  # of the norms over the photo
 BINS = 48
 MOST_MARKS = 2000  # outlines that are drawn

@@ -1,0 +1,66 @@
+"""Outlier tokens in a picture: a frame around each, within its patch, in figures and in pixels; none without."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from vitcore import figures
+from vitcore.figures import print_figure
+from vitcore.figures.outlined import MARK, named, on_pixels, outlined, told, told_masked
+from vitcore.figures.theme import SEQUENTIAL, lut, rgb
+from vitcore.grid import Grid
+
+GRID = Grid(4, 4, 16)
+
+
+def test_a_figure_gets_a_frame_around_each_and_keeps_what_it_had():
+    mask = np.random.default_rng(0).uniform(size=(4, 4))
+    plain = figures.rollout(mask / mask.sum(), np.full((64, 64, 3), 90, np.uint8), GRID, start=5)
+    fig = outlined(plain, [3, 12], GRID)
+    assert outlined(plain, [], GRID) is plain and len(plain.layout.shapes) == 1
+    assert fig.layout.shapes[0] == plain.layout.shapes[0]
+    marks = [shape for shape in fig.layout.shapes if shape.line.color == MARK]
+    assert [(int(m.x0), int(m.y0)) for m in marks] == [(3, 0), (0, 3)]
+    assert all(int(m.x1) == int(m.x0) and int(m.y1) == int(m.y0) for m in marks), "within the patch"
+    go.Figure(fig.to_dict())  # Plotly checks every property
+    assert print_figure(fig, "svg").count(MARK.lower().encode()) == 2 + print_figure(plain, "svg").count(
+        MARK.lower().encode()
+    )
+
+
+def test_pixels_get_a_frame_around_each_and_stay_as_they_were_elsewhere():
+    before = np.full((96, 96, 3), 130, np.uint8)
+    after = on_pixels(before, [3], GRID)
+    changed = (after != before).any(-1)
+    assert changed[:24, 72:].any() and not changed[24:].any() and not changed[:, :72].any()
+    assert (after == rgb(MARK)).all(-1).any() and not changed[8:16, 80:88].any(), "what lies inside is seen"
+    assert on_pixels(before, [], GRID) is before
+
+
+def luminance(colour):
+    linear = np.where((c := np.asarray(colour) / 255) <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
+
+
+@pytest.mark.parametrize("code", range(0, 256, 15))
+def test_mark_or_casing_is_seen_on_every_colour_of_the_scale(code):
+    """WCAG's 3:1 for what is no text: of the frame's two colours at least one."""
+    ground = luminance(lut(SEQUENTIAL)[code])
+    ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(rgb(MARK)), 0.0)]
+    assert max(ratios) >= 3
+
+
+@pytest.mark.parametrize(("patches", "who"), [
+    ([3], "This corner patch is an outlier token"), ([0, 3, 8, 11], "These 4 corner patches are outlier tokens"),
+    ([1], "This edge patch is an outlier token"), ([0, 1, 7], "These 3 edge patches are outlier tokens"),
+    ([5], "This patch is an outlier token"), ([0, 5], "These 2 patches are outlier tokens"),
+])  # fmt: skip
+def test_which_patches_they_are_is_said(patches, who):
+    grid = Grid(3, 4, 16)
+    assert named(patches, grid) == who
+    assert told(patches, grid) == f"{who}, not what the model looks at." and told(patches, grid, False) == f"{who}."
+
+
+def test_nothing_is_said_of_nothing_and_masked_ones_are_counted():
+    assert told([], Grid(3, 4, 16)) == "" == told_masked(0)
+    assert told_masked(1) == "1 outlier token is masked here." and told_masked(4) == "4 outlier tokens are masked here."
