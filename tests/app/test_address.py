@@ -49,7 +49,6 @@ SETTINGS = {
         "residual": ("10", 10), "first": ("2", 2), "opacity": ("70", 70), "compare": ("true", True),
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
-        "mask_outliers": ("true", True),
     },
     "outliers": {"block": ("3", 3), "of": ("rollout", "rollout")},
     "compare": {
@@ -61,12 +60,11 @@ SETTINGS = {
     "attention": {
         "block": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
-        "mask_outliers": ("true", True),
     },
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
     "report": {"pin": ("5", 5),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
-        "first": ("2", 2), "which": ("own", "own"), "mask_outliers": ("true", True),
+        "first": ("2", 2), "which": ("own", "own"),
     },
 }  # fmt: skip
 
@@ -76,8 +74,9 @@ def test_every_setting_is_in_the_address(slug):
     given = SETTINGS[slug] | {"photo": ("cat", "cat")}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
-    # a camera is not opened by a link, nor a guess made; the language writes its own address; bar and Compare show `model` again
-    assert {key for key in unbound if not key.startswith("guess_")} <= {
+    # a camera is not opened by a link, nor a guess made; the language and the masking of outlier tokens write their own address;
+    # bar and Compare show `model` again
+    assert {key for key in unbound if not key.startswith(("guess_", "mask_outliers_"))} <= {
         "camera_on",
         "lang",
         "animation_plays",

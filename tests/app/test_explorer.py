@@ -74,7 +74,15 @@ def test_an_address_opens_the_view_it_names(files):
         one_scale="true", lit="darkness",
     )  # fmt: skip
     data = given(app)
-    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 1, "column": True, "rolled": True}
+    assert data["state"] == {
+        "token": 40,
+        "second": 77,
+        "block": 3,
+        "head": 1,
+        "column": True,
+        "rolled": True,
+        "mask": False,
+    }
     assert (data["log"], data["shared"], data["style"]) == (True, True, "light")
 
 
@@ -94,7 +102,15 @@ def test_controls_reach_the_picture(files):
     """What a click sends is in the browser's tests."""
     app = App("attention").fine()
     app.set(token=5, second=9, block=2, one_head=2, rolled=True).fine()
-    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 2, "column": False, "rolled": True}
+    assert given(app)["state"] == {
+        "token": 5,
+        "second": 9,
+        "block": 2,
+        "head": 2,
+        "column": False,
+        "rolled": True,
+        "mask": False,
+    }
     assert given(app.set(second=None))["state"]["second"] is None
 
 

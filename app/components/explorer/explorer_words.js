@@ -113,7 +113,8 @@ function say(s) {
   clearTimeout(s.saying)
   s.saying = setTimeout(() => {
     const q = q => s.root.querySelector(q).textContent
-    q(".look h3") && (s.root.querySelector(".said").textContent = `${q(".look h3")}. ${[q(".outlying span"), q(".most")].filter(Boolean).join(" ")}`)
+    const found = [q(".outlying span"), q(".most")].filter(Boolean).join(" ")
+    q(".look h3") && (s.root.querySelector(".said").textContent = `${q(".look h3")}. ${found}`)
   }, 400)
 }
 
