@@ -53,7 +53,7 @@ def explorer(
         row, col = grid.row_col(patch)
         shapes += [outline(col * side, above + row * side, side, side, ink, 3)]
         shapes += [outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
-    for patches, place, wide in zip(marks, [(0, above), *places], [side] + count * [1], strict=bool(marks)):
+    for patches, place, wide in zip(marks, [(0, above), *places], [side, *count * [1.0]], strict=bool(marks)):
         shapes += frames(patches, grid, place, wide, 1.5 if wide == side else 0.8)
     largest = [
         say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max())))

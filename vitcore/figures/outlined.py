@@ -23,11 +23,8 @@ def frames(
     drawn = []
     for patch in patches:
         row, col = grid.row_col(int(patch))
-        box = (
-            *(at + side * (cell + INSET) for at, cell in zip(place, (col, row), strict=True)),
-            *2 * (side * (1 - 2 * INSET),),
-        )
-        drawn += [outline(*box, CASING, width + 2), outline(*box, MARK, width)]
+        x, y, wide = place[0] + side * (col + INSET), place[1] + side * (row + INSET), side * (1 - 2 * INSET)
+        drawn += [outline(x, y, wide, wide, CASING, width + 2), outline(x, y, wide, wide, MARK, width)]
     return drawn
 
 
