@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
     listing.set_defaults(run=list_runs)
 
 
-DATA = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, digits, or samples"
+DATA = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
 
 
 def _add_train(verbs: Any) -> None:

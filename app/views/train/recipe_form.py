@@ -33,7 +33,7 @@ WORDS = {"lr_peak": "peak learning rate", "image_px": "image side", "patch_px": 
          "resident_gb": "kept decoded"}  # fmt: skip
 ASKED = "_start_asked"  # the button was pressed, and the page has not been drawn to its end since
 STARTED = "_started"  # controls to set for the run that was just started
-SOURCES = ("samples", "folder", "cifar10", "cifar100", "hub")
+SOURCES = ("samples", "drawn", "folder", "cifar10", "cifar100", "hub")
 
 
 def source(text: texts.Prose) -> str:
@@ -52,6 +52,14 @@ def source(text: texts.Prose) -> str:
     if kind == "hub":
         name = st.text_input(text["name"], key="photos_hub", persist_state="session", placeholder="owner/name").strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
+    if kind == "drawn":
+        from vitcore.train.data.drawn import OPTIONS
+
+        options = st.text_input(
+            text["options"], key="photos_drawn", persist_state="session", placeholder=OPTIONS,
+            help=text["options help"],
+        ).strip()  # fmt: skip
+        return f"drawn:{options}" if options else kind
     return kind
 
 

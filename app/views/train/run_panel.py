@@ -75,7 +75,7 @@ def _does(run: runs.Watched, text: texts.Prose) -> str:
 
 def _source(run: runs.Watched) -> str:
     """Where a run's photos are; of a folder only in local mode."""
-    known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith("hf:")
+    known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith(("hf:", "drawn"))
     return run.source if known or mode.allows("paths") else ""
 
 

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from vitcore.models import zoo
 from vitcore.train.conducting import checkpoint, snapshots
 from vitcore.train.conducting.stopping import asked_to_stop, stop_together
-from vitcore.train.data.photos import drawn
+from vitcore.train.data.photos import at_most
 from vitcore.train.data.sources import DataError, Photos, open_photos, require_classes
 from vitcore.train.data.tensors import Evaluation, open_data
 from vitcore.train.judging.evaluate import matched
@@ -108,7 +108,7 @@ def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
         require_classes(train)
     elif recipe.task != "masked":
         train, held_out = (in_classes_of(recipe.teacher, photos) for photos in (train, held_out))
-    return drawn(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
+    return at_most(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
 
 
 def in_classes_of(teacher: str, photos: Photos) -> Photos:

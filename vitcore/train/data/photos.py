@@ -62,7 +62,7 @@ class Photos:
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
         """The photos at `indices`, in that order, with the same classes."""
         which = np.asarray(indices, np.int64)
-        if hasattr(self.items, "at"):  # `encoded.Encoded`
+        if hasattr(self.items, "at"):  # `encoded.Encoded`, `drawn.Pictures`
             items = self.items.at(which)
         else:
             items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]
@@ -146,7 +146,7 @@ def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, see
     return chosen
 
 
-def drawn(photos: Photos, most: int, seed: int) -> Photos:
+def at_most(photos: Photos, most: int, seed: int) -> Photos:
     """At most `most` of the photos, as many of each class as there are of it; 0: all. Fewer of the same seed are a part of more."""
     if not 0 < most < len(photos):
         return photos

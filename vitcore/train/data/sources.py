@@ -1,4 +1,4 @@
-"""Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, and our own samples."""
+"""Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, drawn pictures, our samples."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from vitcore.assets import SAMPLES, samples
 from vitcore.errors import first_line
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
+from vitcore.train.data.drawn import NAME, open_drawn
 from vitcore.train.data.photos import DataError, Photos, data_home, parted, require_classes
 from vitcore.translation import say
 
@@ -24,9 +25,11 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
     """(train, validation) photographs from `where`.
 
     `samples`: the photos of this project; `digits`: scikit-learn's 1,797 handwritten digits of 8×8 pixels (a fifth of each
-    class is held out); `cifar10`, `cifar100`: downloaded once; a folder of class folders, with
-    `train/` and `val/` (or `validation/`, `test/`) around them if you like; a folder of photos, unlabelled; a .parquet
-    file, a folder of them, or several with commas between; `hf:owner/name`: a data set of the Hugging Face hub.
+    class is held out); `drawn`, or `drawn:classes=10,px=32,difficulty=0.5,photos=10000,validation=1000` with any of these
+    options: pictures made by code, whose classes are arrangements of parts (`drawn.Drawing`), a seed its own; `cifar10`,
+    `cifar100`: downloaded once; a folder of class folders, with `train/` and `val/` (or `validation/`, `test/`) around them if
+    you like; a folder of photos, unlabelled; a .parquet file, a folder of them, or several with commas between;
+    `hf:owner/name`: a data set of the Hugging Face hub.
     Where there is no validation set, the share `holdout` of each class is held out: the same photos every time,
     whatever their order; another `seed`, another choice.
 
@@ -38,6 +41,8 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
         return _samples()
     if where == "digits":
         return _digits(seed)
+    if where.partition(":")[0] == NAME:
+        return open_drawn(where, seed)
     if where in CIFAR:
         return _cifar(where)
     if where.startswith("hf:"):

@@ -15,6 +15,7 @@ from torch import Tensor
 from vitcore.images import PhotoError
 from vitcore.train.data.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
 from vitcore.train.data.crops import NUMBERS, boxes, cut
+from vitcore.train.data.drawn import Pictures
 from vitcore.train.data.encoded import Encoded
 from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.data.stream import Streamed
@@ -47,6 +48,8 @@ def kept_px(recipe: Recipe, photos: Photos) -> int:
     side = math.ceil(MARGIN * recipe.image_px)
     if isinstance(photos.items, Encoded):  # nothing is read to find that out
         return side
+    if isinstance(photos.items, Pictures):  # nor drawn
+        return min(side, photos.items.px)
     sizes = [max(item.shape[:2]) if isinstance(item, np.ndarray) else side for item in photos.items]
     return min(side, max(sizes, default=side))
 

@@ -20,7 +20,7 @@ from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
-from vitcore.train.data.photos import Photos, drawn, held_out
+from vitcore.train.data.photos import Photos, at_most, held_out
 from vitcore.train.data.sources import DataError, open_photos, require_classes
 from vitcore.train.data.tensors import open_data
 from vitcore.train.recipes.recipe import Recipe
@@ -67,11 +67,11 @@ def test_as_many_of_each_class_are_drawn_and_fewer_are_a_part_of_more():
     photos = Photos(
         "numbers", np.arange(30, dtype=np.uint8).reshape(30, 1, 1), np.repeat([0, 1, 2], [20, 7, 3]), tuple("abc")
     )
-    few, more = drawn(photos, 9, 0), drawn(photos, 20, 0)
+    few, more = at_most(photos, 9, 0), at_most(photos, 20, 0)
     assert np.bincount(few.labels).tolist() == [3, 3, 3] and np.bincount(more.labels).tolist() == [10, 7, 3]
-    assert set(few.items.ravel()) < set(more.items.ravel()) and len(drawn(photos, 5, 0)) == 5
-    assert set(drawn(photos, 9, 1).items.ravel()) != set(few.items.ravel())
-    assert drawn(photos, 0, 0) is photos and drawn(photos, 99, 0) is photos
+    assert set(few.items.ravel()) < set(more.items.ravel()) and len(at_most(photos, 5, 0)) == 5
+    assert set(at_most(photos, 9, 1).items.ravel()) != set(few.items.ravel())
+    assert at_most(photos, 0, 0) is photos and at_most(photos, 99, 0) is photos
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""Drawn pictures: a seed's own, the same everywhere, and classes that are arrangements, not what is there."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from vitcore.train.data import drawn
+from vitcore.train.data.drawn import Drawing, pictures
+from vitcore.train.data.sources import DataError, open_photos, require_classes
+from vitcore.train.data.tensors import evaluation, kept_px, open_data
+from vitcore.train.recipes.recipe import Recipe
+
+
+def of(where, seed=0, part=0):
+    """All pictures of a split as one array."""
+    photos = open_photos(where, seed=seed)[part]
+    return np.stack(list(photos.items)), photos.labels
+
+
+# A seed's own pictures, the same everywhere
+
+
+def test_options_are_in_the_name():
+    train, validation = open_photos("drawn:classes=12, px=20,difficulty=0.3,photos=36,validation=24")
+    assert (len(train), len(validation), len(train.classes)) == (36, 24, 12)
+    assert train.items[0].shape == (20, 20, 3) and train.open(35).size == (20, 20)
+    plain = Drawing()
+    assert len(open_photos("drawn")[0]) == plain.photos and len(set(open_photos("drawn")[0].classes)) == plain.classes
+    require_classes(train)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("colours=3", "no option 'colours'"), ("classes=ten", "is a number, not 'ten'"), ("px=8", "16 to 256, not 8"),
+        ("difficulty=1.5", "0 to 1, not 1.5"), ("difficulty=nan", "0 to 1, not nan"), ("classes=1", "2 to 100"),
+        ("classes=20,photos=19", "20 to"), ("px", "is a number, not ''"), ("px=32.5", "is a number"),
+    ],
+)  # fmt: skip
+def test_a_bad_option_is_one_sentence(options, said):
+    with pytest.raises(DataError) as caught:
+        open_photos(f"drawn:{options}")
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_picture_hangs_on_seed_split_and_number_alone():
+    many, few = of("drawn:photos=300,validation=10")[0], of("drawn:photos=20,validation=10")[0]
+    assert np.array_equal(many[:20], few)
+    backwards = pictures(Drawing(), 0, 0, np.arange(20)[::-1])
+    assert np.array_equal(backwards[::-1], few)
+
+
+def test_no_two_pictures_of_any_split_or_seed_are_alike():
+    where = "drawn:photos=200,validation=200,difficulty=0"
+    every = np.concatenate([of(where, seed, part)[0] for seed in (0, 1) for part in (0, 1)])
+    assert len({one.tobytes() for one in every}) == len(every)
+    flat = every.reshape(len(every), -1) - every.reshape(len(every), -1).mean(1, keepdims=True)
+    flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+    assert (flat @ flat.T - np.eye(len(flat))).max() < 0.95, "nor nearly alike"
+
+
+def test_the_classes_are_as_many_in_any_beginning_of_a_set():
+    for classes in (2, 10, 37, 100):
+        labels = open_photos(f"drawn:classes={classes},photos=1000,validation=100")[0].labels
+        counts = np.bincount(labels, minlength=classes)
+        assert len(counts) == classes and np.ptp(counts) <= 1
+        drawing = Drawing(classes=classes)
+        codes = drawing.codes(np.arange(classes))
+        assert len(np.unique(codes, axis=0)) == classes and (codes.max(0) < drawing.ways).all()
+
+
+# What training asks of a source
+
+
+def test_only_what_is_looked_at_is_drawn(monkeypatch):
+    drawn_so_far = []
+    real = drawn.pictures
+    monkeypatch.setattr(drawn, "pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args))
+    drawn._block.cache_clear()
+    train, _ = open_photos("drawn:photos=50000,px=24", seed=5)
+    assert kept_px(Recipe(image_px=48, patch_px=4), train) == 24 and not drawn_so_far
+    part = train.subset([3, 4, 2])
+    assert [part.items[0].shape, len(part)] == [(24, 24, 3), 3] and len(drawn_so_far) == 1
+    assert np.array_equal(part.items[2], train.items[2]) and len(drawn_so_far) == 1, "kept"
+
+
+def test_more_than_is_kept_is_drawn_one_at_a_time(monkeypatch):
+    where = "drawn:photos=600,px=16"
+    whole = of(where)[0]
+    monkeypatch.setattr(drawn, "BLOCKS", 0)
+    assert np.array_equal(of(where)[0], whole)
+
+
+def test_streamed_and_kept_pictures_become_batches():
+    train, validation = open_photos("drawn:photos=40,validation=20,px=16")
+    assert np.array_equal(pickle.loads(pickle.dumps(train)).items[7], train.items[7])
+    recipe = Recipe(image_px=16, patch_px=4, batch=8, crop_area=1.0, flip=False, workers=2)
+    kept = open_data(recipe, train, "cpu", (0.5,) * 3, (0.5,) * 3)
+    streamed = open_data(Recipe(**{f: getattr(recipe, f) for f in ("image_px", "patch_px", "batch", "crop_area", "flip")},
+                                rand_augment="rand-m1-n1", workers=1), train, "cpu", (0.5,) * 3, (0.5,) * 3)  # fmt: skip
+    assert (kept.batch(0).labels == streamed.batch(0).labels).all()
+    pixels, labels = next(iter(evaluation(validation, 16, (0.5,) * 3, (0.5,) * 3, "cpu")))
+    assert pixels.shape == (20, 3, 16, 16) and labels.tolist() == validation.labels.tolist()

@@ -1,0 +1,165 @@
+"""The pixels of drawn pictures: background, clutter, a far and a near pair of parts, and noise, from rows of random numbers.
+
+On pixels only sums, products, roots and rounding are used, which every machine does alike: the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+OCTAVES = (
+    (1.7, 1.0),
+    (3.3, 0.55),
+    (6.1, 0.3),
+    (11.3, 0.16),
+)  # cells across and amplitude, about 1 / cells as in photos
+CELLS = tuple(math.ceil(cells) + 2 for cells, _ in OCTAVES)
+SLICK, FURROW, RING, PLUS = range(4)  # the parts: two discs of the near pair, a ring and a plus of the far one
+CLUTTER = 8  # bars at most
+OF_ALL, OF_ONE = 16, 8  # random numbers of a picture as a whole, and of each of its parts and bars
+LAID_OUT = OF_ALL + OF_ONE * (4 + CLUTTER)
+BACKGROUND = 3 * sum(side * side for side in CELLS)
+APART = (0.3, 0.72)  # centres of the near and the far pair, share of the picture's side
+RADIUS, BAR = 0.12, (0.05, 0.1)  # of a part, of a bar: share of the side
+
+
+class Amounts(NamedTuple):
+    """What difficulty changes. Grey values of 255; shares of the side for what is moved; of the usual size for `shrunk`."""
+
+    contrast: float  # of a part with what is behind it
+    noise: float  # full range of each pixel's own
+    clutter: float  # bars
+    turned: float  # a pair's direction, at most, of half the way to the next class
+    tilted: float  # a part, at most, in radians
+    near_moved: float  # the near pair, at most
+    far_moved: float
+    shrunk: float  # a part or a pair, at most
+
+
+EASY = Amounts(110, 20, 0, 0.0, 0.0, 0.06, 0.02, 0.0)
+HARD = Amounts(50, 80, CLUTTER, 0.8, 0.3, 0.16, 0.12, 0.35)
+
+
+def amounts(difficulty: float) -> Amounts:
+    """Each amount in proportion between `EASY` (0) and `HARD` (1)."""
+    return Amounts(*(easy + (hard - easy) * difficulty for easy, hard in zip(EASY, HARD, strict=True)))
+
+
+def numbers(px: int) -> int:
+    """How many random numbers a picture takes."""
+    return LAID_OUT + BACKGROUND + px * px
+
+
+def draw(
+    rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float
+) -> NDArray:
+    """N pictures (N, px, px, 3) uint8 from `rows` (N, numbers(px)), uniform in [0, 1).
+
+    `relations` (N, 2): the directions of the near and the far pair, radians from straight up; `apart`: those of two
+    neighbouring classes. Whether a direction leads to the left or to the right is drawn.
+    """
+    much = amounts(difficulty)
+    layout, rest = rows[:, :LAID_OUT], rows[:, LAID_OUT:]
+    whole, own = layout[:, :OF_ALL], layout[:, OF_ALL:].reshape(len(rows), -1, OF_ONE)
+    margin = math.ceil(2 * RADIUS * px) + 4  # a part's window; what hangs over the edge is cut off
+    canvas = np.zeros((len(rows), px + 2 * margin, px + 2 * margin, 3), np.float32)
+    inside = np.s_[:, margin : margin + px, margin : margin + px]
+    canvas[inside] = _background(whole, rest[:, :BACKGROUND], px)
+    for bar in own[:, 4 : 4 + round(much.clutter)].swapaxes(0, 1):
+        _paint(canvas, margin, _Part(-1, bar[:, 6:8] * px, (BAR[0] + (BAR[1] - BAR[0]) * bar[:, 0]) * px,
+                                     np.pi * bar[:, 1], 0.8 * much.contrast, bar))  # fmt: skip
+    places = _places(whole[:, 3:], relations, apart, much)
+    for kind in (RING, PLUS, SLICK, FURROW):
+        mine = own[:, kind]
+        radius = RADIUS * px * (1 - much.shrunk * mine[:, 0])
+        tilt = much.tilted * (2 * mine[:, 1] - 1)
+        _paint(canvas, margin, _Part(kind, places[kind] * px, radius, tilt, much.contrast, mine))
+    picture = canvas[inside] + np.float32(much.noise) * (rest[:, BACKGROUND:].reshape(-1, px, px, 1) - np.float32(0.5))
+    return np.clip(np.floor(picture + np.float32(0.5)), 0, 255).astype(np.uint8)
+
+
+def _places(drawn: Floats, relations: NDArray[np.float64], apart: tuple[float, float], much: Amounts) -> list[Floats]:
+    """The centres (N, 2), x and y as shares of the side, of the four parts."""
+    places: list[Floats] = []
+    for pair, (distance, moved) in enumerate(zip(APART, (much.near_moved, much.far_moved), strict=True)):
+        turn, side, size, *shift = drawn[:, 5 * pair : 5 * pair + 5].T.astype(np.float64)
+        angle = relations[:, pair] + (turn - 0.5) * much.turned * apart[pair]
+        way = np.stack([np.where(side < 0.5, -1, 1) * np.sin(angle), -np.cos(angle)], -1)
+        half = way * (distance / 2 * (1 - much.shrunk * size / 2))[:, None]
+        middle = 0.5 + (2 * np.stack(shift, -1) - 1) * moved
+        places += [(middle - half).astype(np.float32), (middle + half).astype(np.float32)]
+    return places
+
+
+def _background(whole: Floats, drawn: Floats, px: int) -> Floats:
+    """Smooth clouds of light and of two colours around a colour of the picture's own, (N, px, px, 3)."""
+    planes, at = [], 0
+    for _ in range(3):
+        plane: Any = np.float32(0)
+        for (cells, amplitude), side in zip(OCTAVES, CELLS, strict=True):
+            grid = drawn[:, at : at + side * side].reshape(-1, side, side) - np.float32(0.5)
+            plane = plane + np.float32(amplitude) * _enlarged(grid, cells, px)
+            at += side * side
+        planes.append(plane)
+    light, red, blue = np.float32(90) * planes[0], np.float32(40) * planes[1], np.float32(40) * planes[2]
+    tone = np.float32(128) + np.float32(70) * (whole[:, :3] - np.float32(0.5))
+    return np.stack([light + red, light - (red + blue) / 2, light + blue], -1) + tone[:, None, None]
+
+
+def _enlarged(grid: Floats, cells: float, px: int) -> Floats:
+    """(N, side, side) values as (N, px, px), bilinear, `cells` of them across."""
+    at = (np.arange(px, dtype=np.float32) + np.float32(0.5)) * np.float32(cells / px)
+    low = np.floor(at).astype(np.int64)
+    share = at - low.astype(np.float32)
+    wide = grid[:, :, low] * (1 - share) + grid[:, :, low + 1] * share
+    return wide[:, low] * (1 - share)[:, None] + wide[:, low + 1] * share[:, None]
+
+
+class _Part(NamedTuple):
+    """One part of each of N pictures: its kind, centre (N, 2) and radius (N,) in px, tilt (N,), contrast, numbers of its own."""
+
+    kind: int
+    centre: Floats
+    radius: Floats
+    tilt: Floats
+    contrast: float
+    own: Floats
+
+
+def _paint(canvas: Floats, margin: int, part: _Part) -> None:
+    """Add a part to each picture, within a window around it; lighter or darker than what is behind it by chance."""
+    window = np.arange(2 * (margin - 4) + 3) - (margin - 4) - 1
+    middle = np.floor(np.clip(part.centre, -4, canvas.shape[1] - 2 * margin + 4)).astype(np.int64)
+    x, y = (middle[:, axis, None] + window for axis in (0, 1))
+    half = np.float32(0.5)
+    dx = ((x + half - part.centre[:, :1]) / part.radius[:, None]).astype(np.float32)[:, None, :]
+    dy = ((y + half - part.centre[:, 1:]) / part.radius[:, None]).astype(np.float32)[:, :, None]
+    cos, sin = (turn(part.tilt.astype(np.float64)).astype(np.float32)[:, None, None] for turn in (np.cos, np.sin))
+    outside, light = _form(part.kind, dx * cos + dy * sin, dy * cos - dx * sin, part.own[:, 2, None, None])
+    cover = np.clip(half - outside * part.radius[:, None, None], 0, 1) * light
+    sign = np.where(part.own[:, 4] < half, np.float32(-1), np.float32(1))
+    bright = sign * np.float32(part.contrast) * (np.float32(0.8) + np.float32(0.4) * part.own[:, 3])
+    tint = np.float32(0.65) + np.float32(0.7) * np.stack([part.own[:, 5], 1 - part.own[:, 5], part.own[:, 3]], -1)
+    rows = np.arange(len(canvas))[:, None, None], (y + margin)[:, :, None], (x + margin)[:, None, :]
+    canvas[rows] += cover[..., None] * (bright[:, None] * tint)[:, None, None]
+
+
+def _form(kind: int, u: Floats, v: Floats, phase: Floats) -> tuple[Floats, Floats | np.float32]:
+    """How far outside a part each place is, in radii, and how light it is there, -1 to 1; `u`, `v` are in radii."""
+    a, b = np.abs(u), np.abs(v)
+    if kind in (SLICK, FURROW):
+        wave = (v if kind == SLICK else u) + phase
+        light = np.clip(8 * np.abs(wave - np.floor(wave + np.float32(0.5))) - 2, -1, 1)
+        return np.sqrt(u * u + v * v) - 1, light
+    if kind == RING:
+        return np.abs(np.sqrt(u * u + v * v) - np.float32(0.72)) - np.float32(0.28), np.float32(1)
+    if kind == PLUS:
+        third = np.float32(0.3)
+        return np.minimum(np.maximum(a - third, b - 1), np.maximum(b - third, a - 1)), np.float32(1)
+    return np.maximum(a - 1, b - np.float32(0.35)), np.float32(1)
