@@ -44,7 +44,7 @@ def lacking(text: texts.Prose, slug: str) -> str:
     state, said = st.session_state, []
     looks = slug not in ("train", "learn")
     if looks and state.get("photo") == session.UPLOAD and session.upload():
-        said.append(text["lacks photo"])
+        said.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
     here = state.get("model") if looks else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
         here = state["b"]

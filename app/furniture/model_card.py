@@ -94,6 +94,11 @@ def warning(card: ModelCard) -> str:
     return texts.prose("common")["about weak"].format(low=min(accuracies), high=max(accuracies))
 
 
+def in_steps(name: str) -> bool:
+    """Whether its card tells of several commands that made it."""
+    return len(_trained(name).get("commands", ())) > 1
+
+
 def measured(name: str) -> list[dict[str, float]]:
     """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
     return list(paper_models.accuracies(_trained(name).get("measured", {})).values())

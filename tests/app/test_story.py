@@ -9,10 +9,13 @@ from visitor import App
 
 import vitcore
 from app import texts
+from app.state import session
 from app.views.story import nine_steps, tokens
 from app.views.story.step import Step
 from vitcore.forward.block_numbers import inside, project
 from vitcore.forward.logit_lens import lens, probabilities
+from vitcore.quiz.answers import LENS_STEP
+from vitcore.translation import decimal
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 MOST_WORDS, MOST_CHARACTERS = 60, 130
@@ -136,11 +139,12 @@ def test_what_is_cut_off_is_said_before_anything_is_asked():
         assert told in said(App(page, photo="cat").fine())
 
 
-@pytest.mark.parametrize(("interpolated", "teacher", "kind"), [
-    (False, "", ""), (True, "", " interpolated"), (False, "T", " taught"), (True, "T", " interpolated"),
+@pytest.mark.parametrize(("interpolated", "teacher", "data", "kind"), [
+    (False, "", "photos", ""), (True, "", "photos", " interpolated"), (False, "T", "", " taught"),
+    (True, "T", "", " interpolated"), (False, "", "", " unknown"),
 ])  # fmt: skip
-def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpolated, teacher, kind):
-    card = SimpleNamespace(interpolated=interpolated, teacher=teacher)
+def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpolated, teacher, data, kind):
+    card = SimpleNamespace(interpolated=interpolated, teacher=teacher, data=data)
     scene = SimpleNamespace(vit=SimpleNamespace(name="a", card=card))
     monkeypatch.setattr(tokens.session, "similarity", lambda name: "some")
     assert tokens._placed(scene) == kind and f"origin{kind or ' learned'}" in texts.prose("story", "en")
@@ -310,3 +314,15 @@ def test_the_map_of_positions_comes_with_the_answer():
     app = App("story", step="5", patch="40").fine()
     (answer,) = [e for e in app.at.expander if e.label == "Show the answer"]
     assert len(answer.get("plotly_chart")) == len(app.charts()) == 1
+
+
+def test_the_quiz_leads_to_the_step_with_the_logit_lens():
+    assert nine_steps.STEPS[LENS_STEP - 1].key == "depth"
+
+
+def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):
+    rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
+    given = project(shipped, rec.seen.pixels, 7).x_p
+    app = App("story", photo="cat", patch="7", step="3").fine()
+    value = rec.seen.pixels[0, 7 * rec.grid.patch_px, 0]
+    assert f"the first, {value}, becomes {decimal(given[0, 0, 0], 2)}." in said(app)

@@ -140,7 +140,7 @@ def test_the_farthest_head_on_a_phone(visit, rec):
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
     found = page.get_by_text(
-        f"Of all layers, layer {block}, head {head} looks farthest: {px.max():.1f} px as drawn (renormalised)"
+        f"Of all layers, layer {block}, head {head} looks farthest among the patches (renormalised): {px.max():.1f} px"
     )
     expect(found).to_be_visible()
     at_rest(page)

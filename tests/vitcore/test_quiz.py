@@ -48,6 +48,11 @@ class Truth:
         weights = self.maps[block, head, self.grid.prefix :, self.grid.prefix :]
         return float(((weights * self.apart).sum(1) / weights.sum(1)).mean())
 
+    def far_from(self, block: int, head: int, token: int) -> float:
+        """Mean distance of what one token attends to, of patches alone."""
+        weights = self.maps[block, head, token, self.grid.prefix :]
+        return float(weights @ self.apart[token - self.grid.prefix] / weights.sum())
+
     def share(self, block: int, head: int) -> float:
         return float(self.maps[block, head, self.grid.prefix :, : self.grid.prefix].sum(-1).mean())
 
@@ -185,8 +190,8 @@ AGAIN = {
     weights.component: of_component,
     weights.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
     weights.like_place: lambda t, q: best([t.cosine(int(q.address["position"]), patch) for patch in patches_of(q)]),
-    heads.nearest: lambda t, q: best([t.far_px(*place) for place in heads_of(q)], lowest=True),
-    heads.farthest: lambda t, q: best([t.far_px(*place) for place in heads_of(q)]),
+    heads.nearest: lambda t, q: best([t.far_from(*place, int(q.address["token"])) for place in heads_of(q)], lowest=True),
+    heads.farthest: lambda t, q: best([t.far_from(*place, int(q.address["token"])) for place in heads_of(q)]),
     heads.nearest_layer: lambda t, q: best(
         [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True),
     heads.whose: of_whose,
@@ -268,7 +273,8 @@ def test_what_has_no_clear_answer_is_not_asked(asked):
     assert answers.photo_for_class(same, rng) is None
     sure = replace(asked, by_depth=np.tile(asked.by_depth[-1], (13, 1)))
     assert answers.settles(sure, rng) is None and answers.lens_says(sure, rng) is None
-    even = replace(asked.rec, distance_renormalised_px=np.full_like(asked.rec.distance_px, 60))
+    alike = {block: np.full_like(one, 1 / asked.rec.grid.tokens) for block, one in asked.rec.maps.items()}
+    even = replace(asked.rec, distance_renormalised_px=np.full_like(asked.rec.distance_px, 60), maps=alike)
     level = replace(asked, rec=even)
     assert [ask(level, rng) for ask in (heads.nearest, heads.farthest, heads.nearest_layer)] == [None] * 3
 

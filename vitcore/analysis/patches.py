@@ -1,5 +1,7 @@
 """Patch splitting (arXiv 2010.11929 §3.1): x ∈ R^(H×W×C) becomes N rows of P·P·C numbers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,11 @@ def join(patches: NDArray, grid: Grid) -> NDArray:
 def flatten(patches: NDArray) -> NDArray:
     """(N, P, P, C) patches as the rows x_p of Eq. 1, (N, P·P·C): row by row, colour by colour."""
     return patches.reshape(len(patches), -1)
+
+
+def normalised(pixels: NDArray, mean: Sequence[float], std: Sequence[float]) -> NDArray[np.float64]:
+    """(…, 3) values from 0 to 255 as a model gets them: (v / 255 − mean) / std of each colour."""
+    return (pixels / 255 - np.asarray(mean)) / np.asarray(std)
 
 
 def same_pixels(parts: NDArray, patch: int) -> list[int]:

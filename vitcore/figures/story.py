@@ -41,8 +41,11 @@ def channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     return [pixels * np.eye(3, dtype=np.uint8)[channel] for channel in range(3)]
 
 
-def flattened(patch: NDArray[np.uint8], mode: Mode = "light") -> go.Figure:
-    """A patch (P, P, 3) enlarged; below it its pixels end to end, and their numbers x_p as bars, 0 to 255."""
+def flattened(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light") -> go.Figure:
+    """A patch (P, P, 3) enlarged, its first values beside those `normalised` (P, P, 3), which the model gets.
+
+    Below it its pixels end to end, and their values as bars, 0 to 255.
+    """
     high, wide, depth = patch.shape
     row, pixels = patch.reshape(-1)[:SHOWN], patch.reshape(-1, depth)[: SHOWN // depth]
     across, side = 24.0, 8.0
@@ -56,14 +59,19 @@ def flattened(patch: NDArray[np.uint8], mode: Mode = "light") -> go.Figure:
         outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED, 2.5),
     ]
     left = side * wide / high + 0.8
-    lines = [say("pixel {row}, {col}: {r} · {g} · {b}", row=i // wide, col=i % wide, r=p[0], g=p[1], b=p[2])
-             for i, p in enumerate(pixels[: min(6, wide)])]  # fmt: skip
+    lines = [
+        say("pixel {row}, {col}: {values} → {given}", row=0, col=i, values=" · ".join(map(str, normal[0])),
+            given=" · ".join(decimal(value, 2) for value in normal[1]))
+        for i, normal in enumerate(zip(patch[0, :6], normalised[0, :6], strict=True))
+    ]  # fmt: skip
     said = [
         note("<br>".join([*lines, "…"]), left, side / 2, 14, color=INK[mode]["text"], yanchor="middle", align="left")
     ]
-    some = say("x_p: all its {count} numbers", count=patch.size)
+    some = say("all its {count} values, before they are normalised", count=patch.size)
     if len(row) < patch.size:
-        some = say("x_p: the first {shown} of its {count} numbers", shown=len(row), count=patch.size)
+        some = say(
+            "the first {shown} of its {count} values, before they are normalised", shown=len(row), count=patch.size
+        )
     for y, words in ((9.9, say("its pixels, row after row; the first row is outlined")), (18.2, some)):
         said.append(note(words, 0, y, yanchor="bottom"))
     title = say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size)

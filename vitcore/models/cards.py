@@ -29,7 +29,9 @@ class ModelCard:
     top1: float = (
         0.0  # % of ImageNet-1k's validation photos named right (timm's results-imagenet.csv); 0: no such classes
     )
-    interpolated: bool = False  # whether its positions were interpolated on the grid before its training went on
+    interpolated: bool = (
+        False  # whether its positions were interpolated on the grid in its training, as for DINO's small crops
+    )
     called: str = ""  # what people are told, and type, where `name` is only what it is kept under
 
     @property
@@ -54,7 +56,7 @@ IN21K = "ImageNet-21k, 14 million photos with labels"
 THEN_1K = "ImageNet-21k, 14 million photos with labels, then ImageNet-1k, 1.3 million"
 DISTILLED = "ImageNet-1k, 1.3 million photos with labels, and the answers of a convolutional network"
 UNLABELLED = "ImageNet-1k, 1.3 million photos without their labels"
-LVD = "LVD-142M, 142 million photos without labels"
+LVD = "the features of DINOv2 g/14, distilled on LVD-142M, 142 million photos without labels"
 CLIP = "400 million pictures with their texts, from the internet, not published"
 CLIP_1K = "400 million pictures with their texts, from the internet, not published; then ImageNet-1k with labels"
 WEBLI = "WebLI, pictures with their texts, from the internet, not published"
@@ -65,12 +67,13 @@ CARDS = (
               teacher="ViT-Ti/16", looker="DINOv2 S/14"),
     _hub("vit_tiny_patch16_224.augreg_in21k_ft_in1k", "ViT-Ti/16", 5.7, "a small, well-trained paper-style model", THEN_1K, 75.5),
     _hub("vit_small_patch16_224.augreg_in21k_ft_in1k", "ViT-S/16", 22.1, "six heads, still quick on a laptop", THEN_1K, 81.4),
-    _hub("vit_base_patch16_224.augreg_in21k_ft_in1k", "ViT-B/16", 86.6, "the paper's Base model, 12 blocks × 12 heads",
+    _hub("vit_base_patch16_224.augreg_in21k_ft_in1k", "ViT-B/16", 86.6, "the shape of the paper's Base: 12 layers × 12 heads",
          THEN_1K, 84.5),
     _hub("vit_base_patch16_384.augreg_in21k_ft_in1k", "ViT-B/16 · 384 px", 86.9, "fine-tuned at higher resolution: 24×24 patches",
          THEN_1K, 86.0, True),
     _hub("vit_base_patch32_224.augreg_in21k_ft_in1k", "ViT-B/32", 88.2, "coarse 7×7 grid, few tokens", THEN_1K, 80.7),
-    _hub("vit_large_patch16_224.augreg_in21k_ft_in1k", "ViT-L/16", 304.3, "Figures 6 and 7 of the paper: 24 blocks × 16 heads",
+    _hub("vit_large_patch16_224.augreg_in21k_ft_in1k", "ViT-L/16", 304.3,
+         "the shape of the paper's Figures 6 and 7 (right): 24 layers × 16 heads",
          THEN_1K, 85.8),
     _hub("vit_base_patch16_224.orig_in21k", "ViT-B/16 · original, ImageNet-21k", 85.8, "the authors' own pre-training, no classes",
          IN21K),
@@ -80,9 +83,10 @@ CARDS = (
          DISTILLED, 83.4),
     _hub("deit3_small_patch16_224.fb_in1k", "DeiT-III-S/16", 22.1, "a stronger recipe, no class-token position", IN1K, 81.4),
     _hub("deit3_base_patch16_224.fb_in22k_ft_in1k", "DeiT-III-B/16", 86.6, "ImageNet-22k, then ImageNet-1k", THEN_1K, 85.7),
-    _hub("vit_small_patch16_224.dino", "DINO S/16", 21.7, "self-supervised: class attention outlines objects", UNLABELLED),
-    _hub("vit_small_patch8_224.dino", "DINO S/8", 21.7, "28×28 patches: the finest attention maps", UNLABELLED),
-    _hub("vit_base_patch16_224.dino", "DINO B/16", 85.8, "self-supervised, twelve heads", UNLABELLED),
+    _hub("vit_small_patch16_224.dino", "DINO S/16", 21.7, "self-supervised; its authors show class attention that outlines objects",
+         UNLABELLED, more=True),
+    _hub("vit_small_patch8_224.dino", "DINO S/8", 21.7, "a 28×28 grid of patches of 8 px", UNLABELLED, more=True),
+    _hub("vit_base_patch16_224.dino", "DINO B/16", 85.8, "self-supervised, twelve heads", UNLABELLED, more=True),
     _hub("vit_small_patch14_dinov2.lvd142m", "DINOv2 S/14", 22.1, "self-supervised, 518 px: 37×37 patches", LVD, 0.0, True),
     _hub("vit_small_patch14_reg4_dinov2.lvd142m", "DINOv2 S/14 + 4 registers", 22.1, "four registers beside the class token",
          LVD, 0.0, True),
@@ -91,7 +95,8 @@ CARDS = (
     _hub("vit_base_patch16_clip_224.openai", "CLIP B/16", 86.2, "learned from image and text pairs, no classes", CLIP),
     _hub("vit_base_patch16_clip_224.openai_ft_in1k", "CLIP B/16, fine-tuned", 86.6, "CLIP with ImageNet classes", CLIP_1K, 85.3),
     _hub("vit_base_patch16_siglip_224.webli", "SigLIP B/16", 92.9, "no class token: an attention pool reads the answer", WEBLI),
-    _hub("vit_base_r50_s16_384.orig_in21k_ft_in1k", "R50 + ViT-B/16 hybrid", 99.0, "the paper's hybrid, stage 3 of a ResNet-50",
+    _hub("vit_base_r50_s16_384.orig_in21k_ft_in1k", "R50 + ViT-B/16 hybrid", 99.0,
+         "the paper's hybrid: a ResNet-50 whose stage 3 is extended by stage 4's layers",
          THEN_1K, 85.0, True),
     _hub("vit_small_r26_s32_224.augreg_in21k_ft_in1k", "R26 + ViT-S/32 hybrid", 36.4, "a small hybrid, 7×7 grid", THEN_1K, 81.9),
 )  # fmt: skip

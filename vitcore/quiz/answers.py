@@ -12,6 +12,7 @@ from vitcore.translation import percent, say
 
 PROBABILITY = 0.05  # by which a photo is ahead
 ANSWER = 0.2  # of the likeliest class's probability, by which it is ahead in the end
+LENS_STEP = 8  # of the story: where the logit lens is
 LENS = 0.1  # of the likeliest class's probability, by which it is ahead at a depth
 
 
@@ -33,7 +34,7 @@ def lens_says(m: Material, rng: Generator) -> Question | None:
         return None
     depth = depths[int(rng.integers(len(depths)))]
     sentence = say("If the model stopped after layer {block}, what would it say? (The logit lens.)", block=depth - 1)
-    return _likeliest("lens_says", m, rng, m.by_depth[depth], sentence, "story", {"step": 9}, LENS, also=final)
+    return _likeliest("lens_says", m, rng, m.by_depth[depth], sentence, "story", {"step": LENS_STEP}, LENS, also=final)
 
 
 def _likeliest(
@@ -81,12 +82,12 @@ def settles(m: Material, rng: Generator) -> Question | None:
     }  # fmt: skip
     return judged(
         "settles",
-        say("If the model stopped after a layer, it would answer, too (the logit lens). After which layer is that its final answer "
-            "for the first time, and stays so?"),
+        say("If the model stopped after a layer, it would answer, too (the logit lens). From which layer on is that always its "
+            "final answer?"),
         choices,
         say("Just before, it would say “{other}” ({less}). After layer {block} it says “{label}” ({share}), and after every "
             "later one.", **told),
-        least=1, page="story", address={"step": 9}, pictures=[Picture(m.own.picture, say("The photo"))],
+        least=1, page="story", address={"step": LENS_STEP}, pictures=[Picture(m.own.picture, say("The photo"))],
     )  # fmt: skip
 
 

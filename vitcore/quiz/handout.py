@@ -35,7 +35,8 @@ def handout(m: Material, quiz: Quiz, origin: Origin | None = None) -> bytes:
 def lead(m: Material, quiz: Quiz) -> str:
     """What a quiz is about, in a sentence."""
     return say("{count} {count:question|questions} about what {model} does with this photo. All answers were computed from its "
-               "weights and from one pass through it.", count=len(quiz.questions), model=m.vit.card.title)  # fmt: skip
+               "weights and from one pass through it. Layers, heads, patches, rows and columns are counted from 0.",
+               count=len(quiz.questions), model=m.vit.card.title)  # fmt: skip
 
 
 def few(quiz: Quiz) -> str:

@@ -30,39 +30,37 @@ def farthest(m: Material, rng: Generator) -> Question | None:
 
 
 def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
-    """On average over all patches, and from the one whose maps are shown as well: the pictures do not mislead."""
-    rec, grid, heads = m.rec, m.rec.grid, _lookers(m)
-    even, far = uniform_distance_px(grid), grid.distances_px()
+    """Of the patch whose maps are shown, by what each head gives to patches."""
+    grid, heads = m.rec.grid, _lookers(m)
+    far = grid.distances_px()
     for _ in range(TRIES if len(heads) >= 3 else 0):
         chosen = [heads[place] for place in some(rng, 4, len(heads))]
         patch = int(rng.integers(grid.patches))
         maps = [_between_patches(m, block, head, patch) for block, head in chosen]
-        mean = [float(rec.distance_renormalised_px[place]) for place in chosen]
         here = [float(one @ far[patch] / max(one.sum(), 1e-12)) for one in maps]
+        even = float(far[patch].mean())
         told = [say("layer {block}, head {head}: {px} px", block=block, head=head, px=f"{px:.1f}")
-                for (block, head), px in zip(chosen, mean, strict=True)]  # fmt: skip
+                for (block, head), px in zip(chosen, here, strict=True)]  # fmt: skip
         choices = [
             Choice("", px / even, words, Picture(marks.cells(grid.to_map(one), patch), say("A head's attention"), photo=False))
-            for px, words, one in zip(mean, told, maps, strict=True)
+            for px, words, one in zip(here, told, maps, strict=True)
         ]  # fmt: skip
-        order = np.argsort(here)[:: -1 if farthest else 1]
-        ahead = abs(here[order[0]] - here[order[1]]) / even
         question = judged(
             "farthest" if farthest else "nearest",
-            say("Each map is what one head attends to from the outlined patch. Which head looks farthest, on average over all "
-                "patches?")
+            say("Each map is what one head attends to from the outlined patch. Which head looks farthest from there, on average?")
             if farthest else
-            say("Each map is what one head attends to from the outlined patch. Which head looks nearest, on average over all "
-                "patches?"),
+            say("Each map is what one head attends to from the outlined patch. Which head looks nearest from there, on average?"),
             choices,
-            [say("Mean attention distance, of what goes to patches (renormalised): {told}. Even attention to all patches would "
-                 "read {even} px.", told=one, even=f"{even:.1f}") for one in told],
+            [say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all patches "
+                 "would read {even} px.", told=one, even=f"{even:.1f}") for one in told],
             least=REACH, lowest=not farthest, page="attention",
             address=[{"block": block, "one_head": head, "token": grid.prefix + patch} for block, head in chosen],
         )  # fmt: skip
-        if not question or question.right != order[0] or ahead < REACH:
-            continue
-        if max(in_common(maps[order[0]], one) for i, one in enumerate(maps) if i != order[0]) <= 1 - COMMON:
+        if (
+            question
+            and max(in_common(maps[question.right], one) for i, one in enumerate(maps) if i != question.right)
+            <= 1 - COMMON
+        ):
             return question
     return None
 

@@ -57,7 +57,9 @@ def explore(model: str, text: texts.Prose) -> None:
     rec = insights.masked(vit, rec) if state["mask"] else rec
     with lead():
         explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
-    explain(text["how"], text["limits"])
+    from vitcore.analysis.attention_as_bytes import LEAST, WORST
+
+    explain(text["how"].format(worst=percent(WORST), least=f"{LEAST:.6f}"), text["limits"])
     with st.container(horizontal=True, vertical_alignment="center"):
         _take(vit, photo, rec, state, text)
         if state["outliers"]["patches"]:

@@ -20,7 +20,7 @@ Heads = list[tuple[int, int]]  # layer and head
 def headline(dropped: NDArray, renormalised: NDArray, cls: str, grid: Grid, text: Prose) -> Heads:
     """What (L, H) distances say of the first layer and of all, to be read before the figure; returns the heads that it names."""
     named = _reach(dropped, renormalised, _told("first layer", cls, grid), 0, grid, text)
-    return [*named, _far({"drop": dropped, "renormalise": renormalised}[cls], cls, grid, text)]
+    return [*named, _far(renormalised, grid, text)]
 
 
 def further(
@@ -84,13 +84,16 @@ def _near(dropped: NDArray, renormalised: NDArray, grid: Grid, text: Prose) -> H
     return [near[-1]]
 
 
-def _far(px: NDArray, cls: str, grid: Grid, text: Prose) -> tuple[int, int]:
-    """How many of the dots, as they are drawn, lie above the dashed line, and which highest of all; returns that one."""
+def _far(px: NDArray, grid: Grid, text: Prose) -> tuple[int, int]:
+    """How many heads look farther than even attention, and which farthest of all; returns that one.
+
+    By (L, H) renormalised distances: with the class token dropped, what a head gives it would count as near.
+    """
     from vitcore.analysis import distance
 
     even = distance.uniform_distance_px(grid)
     above, (block, head) = distance.far_heads(px, even), distance.farthest(px)
-    how = text[f"as drawn {cls}"] if grid.prefix else ""
+    how = text["renormalised"] if grid.prefix else ""
     told = text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{even:.1f}", how=how,
                      block=block, head=head, px=f"{px[block, head]:.1f}")  # fmt: skip
     st.markdown(told)

@@ -36,8 +36,7 @@ half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9)
 found = aside(text["needed"].format(most=nine, all=most, half=half), key="aside_found")
 if tiles.shape[-1] == 3:
     kinds = filters.kinds(components.vectors[:count])
-    likeness = text["paper most" if 2 * kinds.smooth > count else "paper few"]
-    found.markdown(f"{text.fill('looks', count=count, **asdict(kinds))} {likeness}")
+    found.markdown(text.fill("looks", count=count, **asdict(kinds)))
     looks = in_words.looks(vit.name, count)
 large, small = lead().columns([3, 1], gap="large")
 with small:

@@ -98,7 +98,10 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
     st.download_button(text["numbers"], lambda: npz(_arrays(film, frame)), file_name("npz", f"film-step-{step}", film.title),
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
     if film.command:
-        st.caption(text["made"])
+        told = (
+            text["made like"].format(file=f"`assets/models/{name}.json`") if model_card.in_steps(name) else text["made"]
+        )
+        st.caption(told)
         listing(film.command, key="command")
     if ended:
         st.session_state["_playing"] = False

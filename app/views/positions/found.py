@@ -44,5 +44,5 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
             down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)
         )
     )
-    if mirrors or like:
+    if any(mirror.way == "sides" for mirror in mirrors):
         st.caption(text["mirror why"])

@@ -68,7 +68,8 @@ def _flattened(scene: Scene) -> None:
         return
     from vitcore.figures.story import flattened
 
-    chart(flattened(scene.cuts[scene.patch], scene.mode), "story_flattened", scene.say("flattened alt"))
+    patch, given = scene.cuts[scene.patch], scene.given
+    chart(flattened(patch, given, scene.mode), "story_flattened", scene.say("flattened alt"))
 
 
 def same_width(scene: Scene) -> None:
@@ -98,7 +99,8 @@ def _division(scene: Scene) -> str:
 def _rows(scene: Scene) -> str:
     projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
     numbers = scene.facts["numbers"] if projected is None else projected.x_p.size
-    return rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{scene.rec.grid.patches} \times {numbers}}}"
+    rows = rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{scene.rec.grid.patches} \times {numbers}}}"
+    return rows if scene.vit.hybrid else rows + "\n" + r"x = \frac{v / 255 - \mu}{\sigma}"
 
 
 STEPS = (

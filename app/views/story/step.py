@@ -11,6 +11,7 @@ from app.components import address
 from app.components.figure import plot
 from app.state import insights, session
 from app.texts import Prose
+from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,13 @@ class Scene:
         return cut(self.rec.seen.pixels, self.rec.grid)
 
     @cached_property
+    def given(self) -> NDArray:
+        """(P, P, 3) values of the pinned patch as the model gets them."""
+        from vitcore.analysis.patches import normalised
+
+        return normalised(self.cuts[self.patch], self.vit.mean, self.vit.std)
+
+    @cached_property
     def embeddings(self) -> NDArray:
         """(N, D) patch embeddings before positions."""
         return session.embeddings(*self.ids, self.rec)
@@ -72,7 +80,7 @@ class Scene:
             "row": row, "col": col, "token": self.token, "tokens": grid.tokens, "prefix": grid.prefix,
             "width": self.embeddings.shape[1], "heads": self.vit.heads, "layers": self.vit.blocks, "layer": self.layer,
             "head": self.head, "last": self.vit.blocks - 1, "classes": f"{len(self.vit.labels):,}",
-            "readout": self.text[self.vit.readout],
+            "readout": self.text[self.vit.readout], "value": self.cuts[self.patch].flat[0], "given": decimal(self.given.flat[0], 2),
         }  # fmt: skip
 
     @cached_property

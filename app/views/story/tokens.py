@@ -82,7 +82,7 @@ def _placed(scene: Scene) -> str:
     if session.similarity(scene.vit.name) is None:
         return " none"
     card = scene.vit.card
-    return " interpolated" if card.interpolated else " taught" if card.teacher else ""
+    return " interpolated" if card.interpolated else " taught" if card.teacher else "" if card.data else " unknown"
 
 
 def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:

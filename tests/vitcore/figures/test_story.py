@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
+from vitcore.analysis.patches import normalised
 from vitcore.figures import print_figure, story
 from vitcore.grid import Grid
 
@@ -30,18 +31,23 @@ def test_channels_add_up_to_the_photo():
 
 def test_a_flattened_patch_stands_in_reading_order_with_bars_as_high_as_its_numbers():
     patch = RNG.integers(0, 256, (4, 4, 3), np.uint8)
-    enlarged, line, bars = story.flattened(patch).data
+    given = normalised(patch, (0.5, 0.25, 0.0), (0.5, 1.0, 2.0))
+    fig = story.flattened(patch, given)
+    enlarged, line, bars = fig.data
     assert np.array_equal(shown(enlarged)[..., :3], patch)
     assert np.array_equal(shown(line)[0], patch.reshape(-1, 3))
     drawn = shown(bars)
     heights = [(drawn[:, 4 * i, 3] > 0).sum() for i in range(48)]
     np.testing.assert_allclose(heights, patch.reshape(-1) / 255 * 64, atol=1)
     assert [tuple(drawn[-1, 4 * i, :3]) for i in range(3)] == list(story.CHANNELS)
+    r, g, b = patch[0, 1]
+    made = " · ".join(f"{value:.2f}".replace("-", "−") for value in (r / 127.5 - 1, g / 255 - 0.25, b / 510))
+    assert f"pixel 0, 1: {r} · {g} · {b} → {made}" in words(fig)[0]
 
 
 def test_of_a_large_patch_the_first_numbers_are_drawn_and_that_is_said():
-    fig = story.flattened(RNG.integers(0, 256, (16, 16, 3), np.uint8))
-    assert "x_p: the first 192 of its 768 numbers" in words(fig)
+    fig = story.flattened(RNG.integers(0, 256, (16, 16, 3), np.uint8), np.zeros((16, 16, 3)))
+    assert "the first 192 of its 768 values, before they are normalised" in words(fig)
     assert shown(fig.data[1]).shape[1] == 64
 
 
@@ -110,7 +116,7 @@ def test_an_answer_shows_logits_and_shares_of_all_classes():
 
 
 FIGURES = {
-    "flattened": lambda mode: story.flattened(RNG.integers(0, 256, (4, 4, 3), np.uint8), mode),
+    "flattened": lambda mode: story.flattened(RNG.integers(0, 256, (4, 4, 3), np.uint8), np.zeros((4, 4, 3)), mode),
     "projection": lambda mode: story.projection(RNG.normal(size=(4, 4, 3)), RNG.normal(size=(6, 4, 4, 3)), np.zeros(6), mode),
     "sequence": lambda mode: story.sequence(RNG.integers(0, 256, (15, 4, 4, 3), np.uint8), GRID, ("class",), 3, mode),
     "lens": lambda mode: story.lens(np.full((3, 4), 0.25), tuple("abcd"), mode),
