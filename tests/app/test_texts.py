@@ -244,7 +244,7 @@ def shown(source: ast.AST) -> list[tuple[int, str]]:
     """Literal words that calls which show something are given: line and words."""
     found = []
     for node in ast.walk(source):
-        if not isinstance(node, ast.Call) or ast.unparse(node.func) == "st.set_page_config":
+        if not isinstance(node, ast.Call) or re.match(r"st\.set_page_config$|_log\.", ast.unparse(node.func)):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [k.value for k in node.keywords if k.arg in NAMED]
