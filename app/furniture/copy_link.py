@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import texts
 from app.components.link.link import link
-from app.furniture import photo_names
+from app.furniture import glossary, photo_names
 from app.state import models, session
 from vitcore.models.cards import DEFAULT
 
@@ -62,7 +62,7 @@ def advised(text: texts.Prose, slug: str) -> str:
 
 
 def share(slug: str) -> None:
-    """By a page's title: the button that copies its address, and the way to the handout."""
+    """By a page's title: the button that copies its address, the way to the handout, and the glossary."""
     text = texts.prose("report")
     note = advised(text, slug)
     with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
@@ -78,6 +78,7 @@ def share(slug: str) -> None:
         )
         if slug not in ("report", "train", "learn"):
             st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
+        glossary.popover()
 
 
 def address(settings: Settings) -> str:

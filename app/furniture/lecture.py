@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.components.lecture.lecture import dress
-from app.furniture import controls, model_card
+from app.furniture import controls, glossary, model_card
 from app.state import models, session
 from vitcore.translation import say
 
@@ -66,6 +66,7 @@ def bar(text: texts.Prose, page: Any, pages: list[Any], looks: bool) -> None:
         if on():
             _light_or_dark(text)
             texts.languages()
+            glossary.popover()
             st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 

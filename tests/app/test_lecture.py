@@ -116,3 +116,9 @@ def test_the_bar_says_which_photo_and_model():
     assert any("Red panda" in label and "Inside ViT" in label for label in labels)
     app.set(photo="cat").fine()
     assert any("Chelsea" in box.proto.popover.label for box in app.at.get("popover"))
+
+
+@pytest.mark.parametrize("given", [{}, {"lecture": "true"}])
+@pytest.mark.parametrize("slug", ["overview", "train"])
+def test_the_glossary_is_on_every_page(slug, given):
+    assert texts.prose("glossary")["terms"] in App(slug, **given).fine().sentences("markdown")

@@ -60,9 +60,8 @@ def flattened(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light
     ]
     left = side * wide / high + 0.8
     lines = [
-        say("pixel {row}, {col}: {values} → {given}", row=0, col=i, values=" · ".join(map(str, normal[0])),
-            given=" · ".join(decimal(value, 2) for value in normal[1]))
-        for i, normal in enumerate(zip(patch[0, :6], normalised[0, :6], strict=True))
+        f"{' '.join(map(str, values))} → {' '.join(decimal(value, 2) for value in given)}"
+        for values, given in zip(patch[0, :6], normalised[0, :6], strict=True)
     ]  # fmt: skip
     said = [
         note("<br>".join([*lines, "…"]), left, side / 2, 14, color=INK[mode]["text"], yanchor="middle", align="left")
