@@ -226,13 +226,11 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
     block = int(near[:, 0].max())
     head = int(px[block].argmin())
     said = " ".join(App("distance").fine().sentences("markdown"))
-    assert (
-        f"In the last layer, {last}, as drawn, head {rec.distance_px[last].argmin()} has the lowest dot, "
-        f"{rec.distance_px[last].min():.1f} px" in said
-    )
-    nearest = f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px"
-    assert f"even attention reads {even:.1f} px. Among the patches alone, {nearest}" in said
     drawn = rec.distance_px
+    lowest = f"head {drawn[last].argmin()} is lowest, {drawn[last].min():.1f} px"
+    assert f"In the last layer, {last}, as drawn (class token dropped) {lowest}" in said
+    nearest = f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px on average"
+    assert f"among the patches alone (renormalised) {nearest}" in said
     counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px"
     assert f"Measured among the patches alone (renormalised), {counted}, 50 % of what even attention reads." in said
     assert f"With the class token dropped and not renormalised, {(drawn <= even / 2).sum()} read no more" in said

@@ -138,7 +138,7 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
                   "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
     return Picture(
         name="filters", title=subject,
-        alt=say("The first {count} principal {count:component|components}, in rows of seven", count=count),
+        alt=say("The first {count} principal {count:component|components}, row by row", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
                   share=percent(variance[:count].sum())) + _looks(side.components),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),

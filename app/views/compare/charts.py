@@ -84,8 +84,10 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
     parts = [session.components(vit.name) for vit in pair.vits]
     count = min([SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
-        needed = [of_filters.needed(part.variance, 0.9) for part in parts if part]
-        st.markdown(controls.verbatim(text.fill("needed", one=needed[0], two=needed[1])))
+        needed = [of_filters.needed(part.variance, of_filters.MOST) for part in parts if part]
+        st.markdown(
+            controls.verbatim(text.fill("needed", share=percent(of_filters.MOST, 0), one=needed[0], two=needed[1]))
+        )
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
             shared, chance = subspace_overlap(one, two), count / one[0].size

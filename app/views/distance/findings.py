@@ -19,7 +19,7 @@ Heads = list[tuple[int, int]]  # layer and head
 
 def headline(dropped: NDArray, renormalised: NDArray, cls: str, grid: Grid, text: Prose) -> Heads:
     """What (L, H) distances say of the first layer and of all, to be read before the figure; returns the heads that it names."""
-    named = _reach(dropped, renormalised, _told("first layer", cls, grid), 0, grid, text)
+    named = _reach(dropped, renormalised, _told(cls, grid), text["first layer"], 0, text)
     return [*named, _far(renormalised, grid, text)]
 
 
@@ -30,7 +30,8 @@ def further(
     from vitcore.analysis import distance
 
     if len(dropped) > 1:
-        _reach(dropped, renormalised, _told("last layer", cls, grid), len(dropped) - 1, grid, text)
+        last = len(dropped) - 1
+        _reach(dropped, renormalised, _told(cls, grid), text["last layer"].format(block=last), last, text)
     named, sinks = _near(dropped, renormalised, grid, text), distance.sinks(share)
     if sinks:
         named.append(sinks[0])
@@ -45,11 +46,11 @@ def further(
     return named
 
 
-def _told(which: str, cls: str, grid: Grid) -> str:
-    return which if cls == "renormalise" or not grid.prefix else f"{which} dropped"
+def _told(cls: str, grid: Grid) -> str:
+    return "reach" if cls == "renormalise" or not grid.prefix else "reach dropped"
 
 
-def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid: Grid, text: Prose) -> Heads:
+def _reach(dropped: NDArray, renormalised: NDArray, told: str, where: str, block: int, text: Prose) -> Heads:
     """Which dots of a layer are lowest and highest, and which heads look nearest and farthest; nothing where it has one head."""
     from vitcore.analysis import distance
 
@@ -58,9 +59,9 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, block: int, grid:
         return []
     same = told.endswith("dropped") and (drawn.near, drawn.far) == (among.near, among.far)
     st.markdown(text[f"{told} alike" if same else told].format(
-        block=block, near=among.near, near_px=f"{among.near_px:.1f}", far=among.far, far_px=f"{among.far_px:.1f}",
+        where=where, near=among.near, near_px=f"{among.near_px:.1f}", far=among.far, far_px=f"{among.far_px:.1f}",
         low=drawn.near, low_px=f"{drawn.near_px:.1f}", high=drawn.far, high_px=f"{drawn.far_px:.1f}",
-        even=f"{distance.uniform_distance_px(grid):.1f}"))  # fmt: skip
+    ))  # fmt: skip
     heads = (drawn.near, drawn.far, among.near, among.far) if told.endswith("dropped") else (among.near, among.far)
     return [(block, head) for head in heads]
 

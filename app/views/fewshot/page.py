@@ -53,7 +53,8 @@ with charts:
     left, right = st.columns(2, gap="large")
     with left:
         fig = figures.few_shot(curves, chance, len(best.accuracy), best.inner, controls.theme())
-        figure(fig, "few_shot", text["alt"], text["how"], text["limits"], of=(vit.called,),
+        how = text["how"].format(draws=len(best.accuracy), inner=best.inner)
+        figure(fig, "few_shot", text["alt"], how, text["limits"], of=(vit.called,),
                accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
     with right:
         table = best.confusion(labels)

@@ -32,8 +32,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
 tiles, looks = filters.as_picture(components.vectors[:count], scale), []
-half, nine = (filters.needed(components.variance, share) for share in (0.5, 0.9))
-found = aside(text["needed"].format(most=nine, all=most, half=half), key="aside_found")
+half, many = (filters.needed(components.variance, share) for share in (0.5, filters.MOST))
+found = aside(text["needed"].format(share=percent(filters.MOST, 0), most=many, all=most, half=half), key="aside_found")
 if tiles.shape[-1] == 3:
     kinds = filters.kinds(components.vectors[:count])
     found.markdown(text.fill("looks", count=count, **asdict(kinds)))

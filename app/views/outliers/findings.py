@@ -18,10 +18,12 @@ MOST_NAMED = 12  # patches that a sentence lists
 
 def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
+    from vitcore.analysis.outliers import TIMES
+
     largest = outliers.times.max(1)
     if not len(outliers.patches):
         layer = int(largest.argmax())
-        st.markdown(text["none"].format(times=f"{largest[layer]:.1f}", layer=layer))
+        st.markdown(text["none"].format(least=TIMES, times=f"{largest[layer]:.1f}", layer=layer))
         return
     start = int(outliers.first[outliers.patches].min())
     facts = {
@@ -30,7 +32,7 @@ def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
         "first": start,
         "patches": _listed(outliers.patches.tolist(), text),
     }
-    told = text.fill("some", **facts, times=f"{largest[start]:.0f}")
+    told = text.fill("some", **facts, least=TIMES, times=f"{largest[start]:.0f}")
     if start:
         told += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
     corners, rim = grid.at_the_rim(outliers.patches)

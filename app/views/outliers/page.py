@@ -13,6 +13,7 @@ aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
 
 from vitcore import figures  # noqa: E402
+from vitcore.analysis.outliers import SCORE, TIMES  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402
 from vitcore.forward.block_numbers import prefix_names  # noqa: E402
 
@@ -35,7 +36,7 @@ with left:
            norms=outliers.norms, cuts=outliers.cuts, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
-           text["histogram how"], text["histogram limits"])  # fmt: skip
+           text["histogram how"].format(least=TIMES, score=SCORE), text["histogram limits"])  # fmt: skip
 
 st.markdown(f"## {text['depth title']}")
 figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])

@@ -2,6 +2,7 @@
 
 from vitcore.analysis.filters.looks import Look as Look
 from vitcore.analysis.filters.looks import look as look
+from vitcore.analysis.filters.principal import MOST as MOST
 from vitcore.analysis.filters.principal import Components as Components
 from vitcore.analysis.filters.principal import Kinds as Kinds
 from vitcore.analysis.filters.principal import Rebuilt as Rebuilt

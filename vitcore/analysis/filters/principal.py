@@ -30,6 +30,9 @@ def components(kernel: NDArray) -> Components:
     return Components(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 
 
+MOST = 0.9  # of the variance: how many components hold it is said
+
+
 def needed(variance: NDArray, share: float) -> int:
     """How many components, the largest first, explain at least this share of the variance (K,)."""
     return int(np.searchsorted(np.cumsum(variance), share - 1e-9)) + 1

@@ -1,0 +1,82 @@
+"""No number stands bare in the English texts: it is a citation, a name, a definition, filled in, or here with a reason."""
+
+import re
+
+import sentences
+from test_texts import PAGES, page
+
+from app import texts
+
+NAMES = re.compile(  # of papers and their parts, models, data sets, files and keys: no quantities
+    r"(?:Tables?|Figures?|Fig\.|Eq\.|App\.|Appendix|Section|§|arXiv)\s?[A-Z]?\.?\d+(?:[.\-–]\d+)*(?:(?:,| and| or) \d+(?:\.\d+)*)*"
+    r"|\b[A-Za-z+_-]*[A-Za-z][A-Za-z+_-]*[/-]?\d+\w*(?:x\d+|/\d+)*|\[[^]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$|\((?:19|20)\d\d\)"
+    r"|\b[123]-D\b|\bA4\b|16×16 words",
+)
+DEFINED = re.compile(  # what a number means here: scales, shares and correlations end at these, and counting begins at 0
+    r"0, 1, 2, …|(?<![\d.])[−-]?(?:0|1|100)(?: %| px)?(?![\d.,×]*\d)|(?<![\d.])0\.5(?=[;:)]| is guessing)|of 255|from 0 to 255"
+    r"|[·×]\s*3(?= =|\s+pixels become)|[Tt]op 5"
+    r"|likeliest five|five likeliest|among five|of the four|to D on four",
+)
+WORDS = re.compile(
+    r"\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|sixteen|eighteen|nineteen|twenty|thirty|dozens?"
+    r"|hundreds?|thousands?|(?:m|b)illions?)\b", re.I,
+)  # fmt: skip
+FIGURE = re.compile(r"\d[\d.,×]*")
+BLANK = re.compile(r"\{[^}]*\}")
+
+PAPER = "the paper's own, as its text prints it; what its tables print is filled in"
+IMAGENET = "the size of ImageNet-1k's validation set"
+TWICE = "arithmetic: half as wide and half as high"
+REASONS = {
+    "attention: key digits": "the keys of a keyboard", "bring: answer normalise half": "a setting by its value",
+    "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
+    "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
+    "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",
+    "outliers: measured": "to be filled in from the model's card",
+    "outliers: why": "of arXiv 2309.16588, cited beside it", "story: patches options": TWICE, "story: patches answer": TWICE,
+    "train: source cifar10": "the size of its archive", "train: source cifar100": "the size of its archive",
+    "train: kind axial resnet": "the convolutions of a ResNet", "mean of five data sets": PAPER,
+    "16-bit values are shown with 8 bits.": "a format", "Values were scaled from their own range to 8 bits.": "a format",
+    "File, SHA-256 (first 16 digits)": "how many digits stand there", "VTAB: 19 tasks, 1,000 labels each": PAPER,
+    "{table} of the paper; bars: standard deviation of three fine-tunings": PAPER,
+    "Position embeddings: 5-shot accuracy on ImageNet": PAPER,
+    "a ResNet's width is a multiple of 32, not {width}.": "GroupNorm's groups",
+    "keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.": "an example of what is typed",
+    "its patch embedding is no convolution over patches of three colours.": "red, green, blue",
+    "It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.":
+        "red, green, blue",
+}  # fmt: skip
+AS_PRINTED = (
+    "paper: ",
+    "experiments: ",
+)  # pages on what the paper and its experiments say, each with its source beside it
+
+
+def bare(text: str) -> list[str]:
+    """The numbers of a text that are neither filled in, nor names, nor definitions."""
+    plain = DEFINED.sub(" ", NAMES.sub(" ", BLANK.sub(" ", text)))
+    return FIGURE.findall(plain) + WORDS.findall(plain)
+
+
+def everywhere() -> dict[str, str]:
+    """Every English text of the pages by page and key, and every sentence of vitcore."""
+    found = {f"{name}: {key}": text for name in PAGES for key, text in page(name, texts.DEFAULT).items()}
+    return found | {sentence: sentence for sentence in sentences.literals()}
+
+
+def test_no_number_in_the_prose_can_go_stale():
+    found = {
+        where: numbers for where, text in everywhere().items()
+        if where not in REASONS and not where.startswith(AS_PRINTED) and (numbers := bare(text))
+    }  # fmt: skip
+    assert found == {}
+    assert REASONS.keys() - everywhere().keys() == set(), "reasons for texts that are not there any more"
+
+
+def test_a_bare_number_is_found_and_a_name_is_not():
+    assert bare("On 79 photos, by 0.86, and nine more of {count} (Table 2, ViT-L/16, JFT-300M)") == [
+        "79",
+        "0.86,",
+        "nine",
+    ]
+    assert bare("Table 5 has ViT-B/16 on CIFAR-100: 100 % (1: the same; 0: unrelated)") == []
