@@ -181,6 +181,7 @@ ROOMS = {
     "forward/compare.py": (
         "vitcore.analysis",
         "vitcore.forward.exchanged",
+        "vitcore.forward.outliers",
         "vitcore.forward.recording",
         "vitcore.images",
         "vitcore.models.cards",

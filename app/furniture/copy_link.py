@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import texts
 from app.components.link.link import link
-from app.furniture import glossary, photo_names
+from app.furniture import glossary, outliers, photo_names
 from app.state import models, session
 from vitcore.models.cards import DEFAULT
 
@@ -87,7 +87,7 @@ def address(settings: Settings) -> str:
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "query": settings.patch,
-        "pin": settings.pin, "mask_outliers": "true" if settings.mask_outliers else None,
+        "pin": settings.pin, outliers.KEY: "true" if settings.mask_outliers else None,
     })  # fmt: skip
 
 
@@ -102,4 +102,5 @@ def here(settings: Mapping[str, object]) -> str:
         for key in usual
         if (value := st.session_state.get(key)) and value not in (usual[key], session.UPLOAD, models.OWN)
     } | {key: str(value) for key, value in settings.items() if value is not None}
+    asked |= {outliers.KEY: "true"} if outliers.on() else {}
     return url.partition("?")[0] + (f"?{urlencode(asked)}" if asked else "")

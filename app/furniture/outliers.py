@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
     from vitcore.models.zoo import Vit
 
 KEY = "mask_outliers"  # in the address
@@ -75,16 +76,35 @@ def _count(vit: Vit, rec: Recording) -> int:
     return len(insights.outliers(vit.name, rec.photo.key, rec).patches)
 
 
+def distances(vit: Vit, rec: Recording) -> tuple[Recording, str]:
+    """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
+    from vitcore.outlier_words import told_masked
+
+    if not masks(vit, rec):
+        return rec, ""
+    if len(rec.maps) < vit.blocks:
+        return rec, texts.prose("outliers")["distances unmasked"]
+    return insights.masked(vit, rec), told_masked(_count(vit, rec))
+
+
 def in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None) -> Found:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outliers import standing_out
-    from vitcore.figures.outlined import told, told_masked
+    from vitcore.outlier_words import told, told_masked
 
     patches: Any = insights.outliers(vit.name, rec.photo.key, rec).patches if vit.is_global else []
     if masks(vit, rec) if masked is None else masked:
         return Found([], told_masked(len(patches)), len(patches), True)
     found = [int(patch) for patch in standing_out(values, patches)] if len(patches) else []
     return Found(found, told(found, rec.grid, attended), len(patches), False)
+
+
+def of_grid(patches: list[int], count: int, grid: Grid) -> Found:
+    """The same of patches that stand out, as they were found before, of so many outlier tokens."""
+    from vitcore.outlier_words import told, told_masked
+
+    masked = on() and count > 0
+    return Found([] if masked else patches, told_masked(count) if masked else told(patches, grid), count, masked)
 
 
 def beside(found: Found, place: str, maskable: bool = True, always: bool = False) -> None:
@@ -103,6 +123,12 @@ def beside(found: Found, place: str, maskable: bool = True, always: bool = False
             _toggle(place, found.of)
         elif on():
             st.markdown(text["not maskable"])
+
+
+def quiet(vit: Vit, rec: Recording, place: str) -> None:
+    """The switch where a page has nothing to say of outlier tokens; nothing where the photo has none."""
+    if count := _count(vit, rec):
+        _toggle(place, count)
 
 
 def switch(vit: Vit, rec: Recording, place: str) -> bool:

@@ -327,10 +327,15 @@ def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> P
 
 
 @budget.kept
-def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> list[str]:
-    """For each block, the photo lit by the attention (mean of the heads) of where the answer is read: data addresses."""
+def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> list[tuple[str, list[int]]]:
+    """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
+    outlier tokens (patches) that hold much of it, which are framed there."""
+    from vitcore.analysis.outliers import standing_out
+    from vitcore.figures.outlined import on_pixels
     from vitcore.figures.story import lit
     from vitcore.figures.theme import data_uri
 
-    maps = (_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks())
-    return [data_uri(lit(_photo, one), photo=True) for one in maps]
+    maps = [_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks()]
+    marks = [standing_out(one, outliers(model, key, _rec).patches).tolist() for one in maps]
+    drawn = (on_pixels(lit(_photo, one), some, _rec.grid) for one, some in zip(maps, marks, strict=True))
+    return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

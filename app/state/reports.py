@@ -72,40 +72,44 @@ def credit_of(name: str) -> dict[str, str]:
 
 
 @budget.kept
-def quiz(model: str, key: str, seed: int, lang: str, _vit: Vit, _rec: Recording) -> Quiz:
-    """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them."""
+def quiz(model: str, key: str, seed: int, lang: str, masks: bool, _vit: Vit, _rec: Recording) -> Quiz:
+    """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them. `masks`: outlier tokens."""
     from vitcore.quiz.drawing import draw
 
-    return draw(_quiz_material(_vit, _rec, seed), seed)
+    return draw(_quiz_material(_vit, _rec, seed, masks), seed)
 
 
-def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin) -> bytes:
+def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, masks: bool) -> bytes:
     """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
     from vitcore.quiz.handout import handout as made
 
     vit, rec = session.again(model, key, "mean")
     credit = credit_of(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
-    return made(_quiz_material(vit, rec, seed), quiz(model, key, seed, origin.lang, vit, rec), known)
+    return made(_quiz_material(vit, rec, seed, masks), quiz(model, key, seed, origin.lang, masks, vit, rec), known)
 
 
-def _quiz_material(vit: Vit, rec: Recording, seed: int) -> Material:
+def _quiz_material(vit: Vit, rec: Recording, seed: int, masks: bool) -> Material:
     """What a quiz is drawn from, of what is kept already."""
     from vitcore.quiz import material
 
-    maps = {block: session.recording(vit, rec.photo, block).maps[block] for block in material.blocks(vit, seed)}
+    blocks = material.blocks(vit, seed)
+    maps = {block: session.recording(vit, rec.photo, block).maps[block] for block in blocks}
+    rec = replace(rec, maps={**rec.maps, **maps})
+    rec = material.only(material.masked(rec) if masks else rec, blocks)
     named = material.others(seed, rec.photo.digest)
-    photos = [replace(_quiz_photo(vit.name, name, vit), title=title) for name, title in named]
+    photos = [replace(_quiz_photo(vit.name, name, masks, vit), title=title) for name, title in named]
     by_depth = insights.answers_by_depth(vit.name, rec.photo.key, vit, rec) if vit.is_global else None
     parts, cosine = session.components(vit.name), session.similarity(vit.name)
-    return material.gathered(vit, replace(rec, maps=maps), photos, parts, cosine, by_depth)
+    return material.gathered(vit, rec, photos, parts, cosine, by_depth, masks)
 
 
 @budget.kept
-def _quiz_photo(model: str, name: str, _vit: Vit) -> Other:
+def _quiz_photo(model: str, name: str, masks: bool, _vit: Vit) -> Other:
     """A photo of the gallery through the model, as others are compared with."""
     from vitcore.forward.recording import record
-    from vitcore.quiz.material import of_photo
+    from vitcore.quiz.material import masked, of_photo
 
     with budget.STORE.room(models.shape(_vit).pass_bytes):
-        return of_photo(_vit, name, record(_vit, session.SAMPLES / f"{name}.jpg"))
+        rec = record(_vit, session.SAMPLES / f"{name}.jpg")
+        return of_photo(_vit, name, masked(rec) if masks else rec)

@@ -110,3 +110,95 @@ def test_nothing_is_said_of_a_model_without_them(kinds, offer):
     for slug in ("rollout", "overview", "compare", "story"):
         app = App(slug, model="registers", mask_outliers="true").fine()
         assert not said(app) and not [key for key in app.controls if key.startswith("mask_outliers")], slug
+
+
+def test_the_first_picture_says_it_of_photos_on_both_sides_of_the_line(photos, shipped):
+    for name in photos:
+        rec = recorded(shipped, name)
+        found = standing_out(rec.rollout(), outliers_of(rec).patches).tolist()
+        app = App("overview", photo=name).fine()
+        assert app.component("gathered_first")["marks"] == found and bool(said(app)) == bool(found)
+        masked = App("overview", photo=name, mask_outliers="true").fine()
+        assert masked.component("gathered_first")["values"] == pytest.approx(
+            (100 * without_outliers(rec).rollout()).ravel().tolist(), abs=1e-3
+        )
+        assert said(masked) == [f"{len(outliers_of(rec).patches)} outlier tokens are masked here."]
+
+
+def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
+    offer(cornered=cornered)
+    name = session.samples()[0]["id"]
+    rec = recorded(cornered, name, maps=range(cornered.blocks))
+    for kind, plain, masked in (
+        ("rollout", rec.rollout(), without_outliers(rec).rollout()),
+        ("attention", rec.grid.to_map(rec.readout @ rec.fused["mean"][-1]),
+         rec.grid.to_map(rec.readout @ without_outliers(rec).fused["mean"][-1])),
+    ):  # fmt: skip
+        app = App("compare", model="cornered", picture=kind).fine()
+        found = standing_out(plain, outliers_of(rec).patches).tolist()
+        assert app.component("a_map")["marks"] == found and (LOOKED in app.component("a_map")["told"]) == bool(found)
+        on = App("compare", model="cornered", picture=kind, mask_outliers="true").fine()
+        assert on.component("a_map")["values"] == pytest.approx(
+            (100 * masked / masked.sum()).ravel().tolist(), abs=0.05
+        )
+        assert on.component("a_map")["told"] == "3 outlier tokens are masked here."
+
+
+def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer):
+    from app.views.story.nine_steps import BLOCK
+
+    offer(cornered=cornered)
+    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
+    patches = outliers_of(rec).patches
+    for head in range(cornered.heads):
+        app = App("story", model="cornered", step=str(BLOCK), layer="2", in_head=str(head), patch="30").fine()
+        found = standing_out(rec.head_maps(2, 1 + 30)[head], patches).tolist()
+        assert app.component("story_attended")["marks"] == found and bool(said(app)) == bool(found)
+    masked = App("story", model="cornered", step=str(BLOCK), layer="2", patch="30", mask_outliers="true").fine()
+    values = masked.component("story_attended")["values"]
+    expected = 100 * without_outliers(rec).head_maps(2, 1 + 30)[0].ravel()
+    assert [values[patch] for patch in patches] == [0, 0, 0] and values[9] == pytest.approx(expected[9], abs=0.1)
+    tiles = App("story", model="cornered", step=str(BLOCK + 1)).fine().component("story_depth")["tiles"]
+    for tile, fused in zip(tiles, rec.of_blocks(), strict=True):
+        assert (LOOKED in tile["alt"]) == bool(len(standing_out(rec.grid.to_map(rec.readout @ fused), patches)))
+
+
+def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
+    from app.state import reports
+
+    offer(cornered=cornered)
+    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min"))
+    plain, masked = (reports._quiz_material(cornered, rec, 3, masks) for masks in (False, True))
+    whole = without_outliers(rec)
+    assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)
+    assert (
+        masked.rec.rollout() == pytest.approx(whole.rollout())
+        and not masked.own.read.flat[list(masked.own.outliers)].any()
+    )
+    assert plain.own.read.flat[list(plain.own.outliers)].any()
+    app = App("quiz", model="cornered", quiz_seed="3").fine()
+    app.set(mask_outliers_quiz=True).fine()
+    assert any("--mask-outliers" in json for json in [app.at.get_by_key("shell").proto.json])
+    assert app.at.query_params["mask_outliers"] in ("true", ["true"])
+
+
+def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
+    offer(cornered=cornered)
+    rec = recorded(cornered, session.samples()[0]["id"])
+    found = standing_out(rec.rollout(), outliers_of(rec).patches).tolist()
+    app = App("report", model="cornered").fine()
+    assert bool(said(app)) == bool(found)
+    on = App("report", model="cornered", mask_outliers="true").fine()
+    assert "3 outlier tokens are masked here." in said(on)
+    assert "--mask-outliers" in on.at.get_by_key("shell").proto.json
+
+
+def test_distances_are_masked_too_or_it_is_said_that_they_are_not(cornered, offer):
+    offer(cornered=cornered)
+    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
+    app = App("distance", model="cornered", mask_outliers="true").fine()
+    table = app.at.dataframe[0].value.to_numpy()[:, 1:]
+    assert table.astype(float) == pytest.approx(without_outliers(rec).distance_px, abs=0.06)
+    assert "3 outlier tokens are masked here." in app.sentences("caption")
+    many = App("distance", model="cornered", mask_outliers="true", over="folder").fine()
+    assert any("are not masked in these distances" in one for one in many.sentences("caption"))

@@ -1,15 +1,14 @@
-"""Outlier tokens outlined in a map, in figures and in pixels: a thin frame that is seen on every heat; and the same in words."""
+"""Outlier tokens outlined in a map, in figures and in pixels: a thin frame that is seen on every heat."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from vitcore.figures.theme import Part, outline
 from vitcore.grid import Grid
-from vitcore.translation import say
 
 MARK = "#4FC3D9"  # around an outlier: seen on every colour of the scale
 CASING = "#000000"  # around the mark: seen on light photos
@@ -38,6 +37,15 @@ def outlined(fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[fl
     return go.Figure(spec, _validate=False)
 
 
+def outlined_maps(fig: go.Figure, marks: Sequence[Sequence[int]], grid: Grid, across: int = 0) -> go.Figure:
+    """The small maps of `figures.heads`, in rows of `across`, with the patches of each framed."""
+    across = across or min(len(marks), 4 if len(marks) > 3 else 3)
+    for head, patches in enumerate(marks):
+        row, col = divmod(head, across)
+        fig = outlined(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)))
+    return fig
+
+
 def on_pixels(pixels: NDArray[np.uint8], patches: Iterable[int], grid: Grid) -> NDArray[np.uint8]:
     """(H, W, 3) pixels of a map on its photo with these patches framed; themselves where there are none."""
     some = [int(patch) for patch in patches]
@@ -53,47 +61,3 @@ def on_pixels(pixels: NDArray[np.uint8], patches: Iterable[int], grid: Grid) -> 
         pen.rectangle((left - line, top - line, right + line, bottom + line), outline=CASING, width=3 * line)
         pen.rectangle((left, top, right, bottom), outline=MARK, width=line)
     return np.asarray(drawn)
-
-
-# In words, for beside the map and for who can't see it
-
-
-def named(patches: ArrayLike, grid: Grid) -> str:
-    """Which patches these are and that they are outlier tokens, without a full stop; empty where there are none."""
-    count = len(np.asarray(patches))
-    return called(count, where(patches, grid)) if count else ""
-
-
-def where(patches: ArrayLike, grid: Grid) -> str:
-    """ "corner" where all of these patches lie in corners of the picture, "edge" where all lie at its rim, else ""."""
-    count, (corners, rim) = len(np.asarray(patches)), grid.at_the_rim(patches)
-    return "corner" if corners == count else "edge" if rim == count else ""
-
-
-def called(count: int, place: str) -> str:
-    """The same of so many patches in such a `where`."""
-    if count == 1:
-        return {"corner": say("This corner patch is an outlier token"), "edge": say("This edge patch is an outlier token"),
-                "": say("This patch is an outlier token")}[place]  # fmt: skip
-    return {"corner": say("These {count} corner {count:patch|patches} are outlier tokens", count=count),
-            "edge": say("These {count} edge {count:patch|patches} are outlier tokens", count=count),
-            "": say("These {count} {count:patch|patches} are outlier tokens", count=count)}[place]  # fmt: skip
-
-
-def told(patches: ArrayLike, grid: Grid, attended: bool = True) -> str:
-    """What is said beside a map of which these outlier tokens hold much; empty where there are none.
-
-    `attended`: whether the map follows attention, so that what lies on them was attended to.
-    """
-    who = named(patches, grid)
-    return sentence(who, attended) if who else ""
-
-
-def sentence(who: str, attended: bool) -> str:
-    """The same of patches that are `named` already."""
-    return say("{who}, not what the model looks at.", who=who) if attended else say("{who}.", who=who)
-
-
-def told_masked(count: int) -> str:
-    """What is said beside a map in which so many outlier tokens are masked; empty where none are."""
-    return say("{count} outlier {count:token is|tokens are} masked here.", count=count) if count else ""

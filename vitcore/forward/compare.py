@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.analysis.comparison import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
+from vitcore.analysis.outliers import standing_out
 from vitcore.analysis.relevance import difference_points, rank_correlation, share
 from vitcore.forward.exchanged import faster, watching_blocks
+from vitcore.forward.outliers import outliers_of, without_outliers
 from vitcore.forward.recording import Recording, record, to_input
 from vitcore.images import Photo
 from vitcore.models.cards import ModelError
@@ -45,6 +47,7 @@ class Comparison:
     cka: NDArray[np.float64]  # (L, L'): of the blocks' tokens
     cka_grid: Common  # on which tokens were compared
     answers: Agreement | None  # None where they don't tell the same classes apart
+    masked: bool = False  # whether outlier tokens were masked in what rollouts are made of
 
     @property
     def block_by_block(self) -> list[tuple[int, int, float]]:
@@ -87,6 +90,21 @@ def attention(rec: Recording, block: int, head: int | None = None, token: int | 
     return rec.grid.to_map(rec.readout @ weights if token is None else weights[token])
 
 
+def standing_out_in(comparison: Comparison, which: int, values: NDArray) -> tuple[list[int], list[int]]:
+    """Of a map (rows, cols) of model 0 or 1 on the common grid: the cells in which its outlier tokens hold much, and those patches.
+
+    A cell is a token's where it has a part of its patch.
+    """
+    rec, grid = comparison.looks[which].rec, comparison.grid
+    patches = outliers_of(rec).patches
+    areas = [
+        grid.cells(which, np.eye(1, rec.grid.patches, patch).reshape(rec.grid.rows, rec.grid.cols)) for patch in patches
+    ]
+    own = [np.flatnonzero(area.ravel() > 1e-6) for area in areas]
+    cells = standing_out(values, np.unique(np.concatenate(own)) if own else [])
+    return cells.tolist(), [int(patch) for patch, mine in zip(patches, own, strict=True) if np.isin(mine, cells).any()]
+
+
 def look(vit: Vit, image: Any, **settings: Any) -> Look:
     """Record an image, and keep its patches' tokens as they leave each block; settings are those of `record`.
 
@@ -125,8 +143,8 @@ def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
     return tokens
 
 
-def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Comparison:
-    """Compare two looks at one photo; `fusion` and settings are those of `Recording.rollout`.
+def compare(a: Look, b: Look, fusion: str = "mean", mask_outliers: bool = False, **settings: float) -> Comparison:
+    """Compare two looks at one photo; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
 
     Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
     and `Comparison.grid.resampled` says so; tokens are compared at no more than MOST_POSITIONS positions.
@@ -137,11 +155,13 @@ def compare(a: Look, b: Look, fusion: str = "mean", **settings: float) -> Compar
         raise ValueError("the two models looked at different photos")
     grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].seen.box, recs[1].seen.box)
     grid, coarse = common(grids, boxes), common(grids, boxes, MOST_POSITIONS)
-    maps = beside(grid, *(rec.rollout(None, fusion, **settings) for rec in recs))
+    read = [without_outliers(rec) if mask_outliers else rec for rec in recs]
+    maps = beside(grid, *(rec.rollout(None, fusion, **settings) for rec in read))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     return Comparison(
         (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
         linear_cka(tokens[0], tokens[1], _product), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
+        mask_outliers,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def handout(m: Material, quiz: Quiz, origin: Origin | None = None) -> bytes:
         "quiz.html", lang=origin.lang, title=say("Quiz: {photo}", photo=m.own.title), lead=lead(m, quiz), few=few(quiz),
         questions=[_shown(question) for question in quiz.questions], letters=LETTERS, made=made, origin=origin,
         answers=[(one.letter, one.why, _told(one)) for one in quiz.questions],
-        command=command(origin.file or m.rec.photo.name, m.vit.called, quiz.seed),
+        command=command(origin.file or m.rec.photo.name, m.vit.called, quiz.seed, m.masked),
     )  # fmt: skip
 
 
@@ -47,9 +47,10 @@ def few(quiz: Quiz) -> str:
                usual=QUESTIONS)  # fmt: skip
 
 
-def command(photo: str, model: str, seed: int) -> str:
+def command(photo: str, model: str, seed: int, mask_outliers: bool = False) -> str:
     """The shell command that writes the same quiz."""
     which = [] if model == DEFAULT else ["--model", model]
+    which += ["--mask-outliers"] if mask_outliers else []
     return shlex.join(["python", "-m", "vitcore", "quiz", photo, *which, "--seed", str(seed), "--out", "quiz.html"])
 
 

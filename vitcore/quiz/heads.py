@@ -9,6 +9,7 @@ from vitcore.analysis.rollout import in_common
 from vitcore.grid import SINK
 from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material
+from vitcore.quiz.outliers_told import of_choices, of_map, with_more
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
 from vitcore.translation import percent, say
@@ -51,8 +52,8 @@ def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
             if farthest else
             say("Each map is what one head attends to from the outlined patch. Which head looks nearest from there, on average?"),
             choices,
-            [say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all patches "
-                 "would read {even} px.", told=one, even=f"{even:.1f}") for one in told],
+            [with_more(say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all patches "
+                           "would read {even} px.", told=one, even=f"{even:.1f}"), of_choices(m, maps)) for one in told],
             least=REACH, lowest=not farthest, page="attention",
             address=[{"block": block, "one_head": head, "token": grid.prefix + patch} for block, head in chosen],
         )  # fmt: skip
@@ -94,8 +95,8 @@ def whose(m: Material, rng: Generator) -> Question | None:
             say("The map is what head {head} of layer {block} attends to from one of the four patches. From which?", head=head,
                 block=block),
             choices,
-            say("This head looks near: what the map shows lies {px} px from that patch on average, and farther from the others.",
-                px=f"{min(away):.1f}"),
+            with_more(say("This head looks near: what the map shows lies {px} px from that patch on average, and farther from the "
+                          "others.", px=f"{min(away):.1f}"), of_map(m, maps[asked], m.own)),
             least=COMMON, page="attention", pictures=shown,
             address={"block": block, "one_head": head, "token": grid.prefix + asked},
         )  # fmt: skip

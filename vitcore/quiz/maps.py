@@ -4,8 +4,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from vitcore.analysis.rollout import in_common
+from vitcore.outlier_words import told, told_masked
 from vitcore.quiz import marks
 from vitcore.quiz.material import SIDE_PX, Material, Other, reads
+from vitcore.quiz.outliers_told import of_choices, of_map, with_more
 from vitcore.quiz.pixels import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
 from vitcore.translation import percent, say
@@ -28,16 +30,18 @@ def rollout(m: Material, rng: Generator) -> Question | None:
         (say("attention of layer {block}, head {head}", block=block, head=head), rec.head_maps(block)[head]),
     ]
     named = [named[place] for place in rng.permutation(4)]
+    found = of_choices(m, [one for _, one in named])
     choices = [
-        Choice("", in_common(one, rolled), told, Picture(marks.heat(m.own.picture, one), say("A map on the photo")))
-        for told, one in named
+        Choice("", in_common(one, rolled), name, Picture(marks.heat(m.own.picture, one), say("A map on the photo")))
+        for name, one in named
     ]
     return judged(
         "rollout",
         say("One map is the rollout of {who}: attention multiplied through all layers. The others are attention of one layer, "
             "or of one of its heads. Which is the rollout?", who=m.who),
         choices,
-        [say("The others are: {others}.", others="; ".join(told for told, _ in named if told != name)) for name, _ in named],
+        [with_more(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
+         for name, _ in named],
         least=COMMON, page="rollout",
     )  # fmt: skip
 
@@ -63,8 +67,9 @@ def attended(m: Material, rng: Generator) -> Question | None:
             "attended",
             say("In the last layer, on average over its heads: to which of the four patches does {who} attend most?", who=m.who),
             choices,
-            say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
-                share=percent(weights[most], 2)),
+            with_more(say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
+                          share=percent(weights[most], 2)),
+                      told([most], grid) if most in m.own.outliers else told_masked(len(m.own.outliers)) if m.masked else ""),
             least=WEIGHT, page="attention", address=_last(m), pictures=[four(m, places, grid)],
         )  # fmt: skip
         if question:
@@ -87,7 +92,8 @@ def map_of_photo(m: Material, rng: Generator) -> Question | None:
         say("Where does {who} look, in the last layer and on average over its heads? These are the maps of several photos. "
             "Which belongs to this photo?", who=m.who),
         choices,
-        say("The other photos' maps have at most {share} of their total in common with this photo's.", share=_second(choices)),
+        with_more(say("The other photos' maps have at most {share} of their total in common with this photo's.",
+                      share=_second(choices)), of_choices(m, [_read(one) for one in photos], photos)),
         least=COMMON, page="attention", address=_last(m), pictures=[Picture(m.own.picture, say("The photo"))],
     )  # fmt: skip
 
@@ -104,8 +110,8 @@ def photo_of_map(m: Material, rng: Generator) -> Question | None:
     return judged(
         "photo_of_map",
         say("In which photo does {who} look so, in the last layer and on average over its heads?", who=m.who), choices,
-        say("It is the map of “{title}”; those of the other photos have at most {share} of their total in common with it.",
-            title=asked.title, share=_second(choices)),
+        with_more(say("It is the map of “{title}”; those of the other photos have at most {share} of their total in common with "
+                      "it.", title=asked.title, share=_second(choices)), of_map(m, _read(asked), asked)),
         least=COMMON, page="attention", address=_last(m),
         pictures=[Picture(marks.cells(_read(asked)), say("A map without its photo"), photo=False)],
     )  # fmt: skip

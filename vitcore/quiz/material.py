@@ -1,7 +1,7 @@
 """What a quiz is drawn from: one recording, a few other photos' maps and answers, and what the weights say."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -13,6 +13,7 @@ from vitcore.analysis.positions import similarity
 from vitcore.assets import SAMPLES, samples
 from vitcore.figures.attention import fitted
 from vitcore.forward.logit_lens import lens, probabilities
+from vitcore.forward.outliers import outliers_of, without_outliers
 from vitcore.forward.recording import Recording, as_photo, record
 from vitcore.images import Photo, sharp
 from vitcore.models import zoo
@@ -34,6 +35,7 @@ class Other:
     picture: NDArray[np.uint8]
     read: NDArray[np.float64] | None  # attention of the token the answer is read from, last block, mean of its heads
     logits: NDArray[np.float32]
+    outliers: tuple[int, ...] = ()  # the patches whose tokens are
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class Material:
     components: Components | None  # of the filters that read a patch, or of a network's first convolution
     cosine: NDArray[np.float64] | None  # (N, N) of the position embeddings
     by_depth: NDArray[np.float64] | None  # (L + 1, classes) of the logit lens
+    masked: bool = False  # whether outlier tokens are masked in all maps and distances
 
     @property
     def who(self) -> str:
@@ -54,27 +57,48 @@ class Material:
         return say("the {readout}", readout=say(self.vit.readout))
 
 
-def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0) -> Material:
-    """The material of a photo: it and three photos of the gallery go through the model once.
+def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False) -> Material:
+    """The material of a photo: it and three photos of the gallery go through the model once; attention is masked where asked.
 
     Raises: PhotoError and ModelError, as `open_photo` and `record` do.
     """
-    rec = record(vit, as_photo(photo), maps=blocks(vit, seed))
+    every = range(vit.blocks) if vit.is_global else []
+    rec = record(vit, as_photo(photo), maps=every if mask_outliers else blocks(vit, seed))
     names = others(seed, rec.photo.digest)
-    photos = [of_photo(vit, title, record(vit, SAMPLES / f"{name}.jpg")) for name, title in names]
+    seen = [record(vit, SAMPLES / f"{name}.jpg") for name, _ in names]
+    if mask_outliers:
+        rec, seen = masked(rec), [masked(one) for one in seen]
+    photos = [of_photo(vit, title, one) for (_, title), one in zip(names, seen, strict=True)]
     kernel, table = zoo.first_kernel(vit), zoo.positions(vit)
     return gathered(
-        vit, rec, photos, None if kernel is None else components(kernel), None if table is None else similarity(table),
-        probabilities(lens(vit, rec.seen.pixels)) if vit.is_global and vit.labels else None,
+        vit, only(rec, blocks(vit, seed)), photos,
+        None if kernel is None else components(kernel), None if table is None else similarity(table),
+        probabilities(lens(vit, rec.seen.pixels)) if vit.is_global and vit.labels else None, mask_outliers,
     )  # fmt: skip
+
+
+def only(rec: Recording, some: Sequence[int]) -> Recording:
+    """The recording with the maps of these blocks alone."""
+    return replace(rec, maps={block: rec.maps[block] for block in some})
+
+
+def masked(rec: Recording) -> Recording:
+    """The recording with its outlier tokens masked; distances of blocks whose maps are not there are NaN, so nobody asks."""
+    made = without_outliers(rec)
+    if made is rec:
+        return rec
+    there = np.isin(np.arange(len(rec.distance_px)), list(rec.maps))[:, None]
+    names = ("distance_px", "distance_renormalised_px", "prefix_share")
+    known = {name: np.where(there, getattr(made, name), np.float32(np.nan)) for name in names}
+    return replace(made, **known)  # type: ignore[arg-type]
 
 
 def gathered(
     vit: Vit, rec: Recording, photos: Sequence[Other], parts: Components | None,
-    cosine: NDArray[np.float64] | None, by_depth: NDArray[np.float64] | None,
+    cosine: NDArray[np.float64] | None, by_depth: NDArray[np.float64] | None, masked: bool = False,
 ) -> Material:  # fmt: skip
     """The same from what a caller has already; `rec` holds the maps of `blocks`."""
-    return Material(vit, rec, of_photo(vit, title_of(rec.photo), rec), tuple(photos), parts, cosine, by_depth)
+    return Material(vit, rec, of_photo(vit, title_of(rec.photo), rec), tuple(photos), parts, cosine, by_depth, masked)
 
 
 def of_photo(vit: Vit, title: str, rec: Recording) -> Other:
@@ -82,7 +106,8 @@ def of_photo(vit: Vit, title: str, rec: Recording) -> Other:
     photo = fitted(sharp(rec.photo, rec.seen))
     scale = SIDE_PX / max(photo.size)
     small = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))))
-    return Other(title, np.asarray(small), reads(rec, vit.blocks - 1) if vit.is_global else None, rec.logits)
+    outliers = tuple(outliers_of(rec).patches.tolist()) if vit.is_global else ()
+    return Other(title, np.asarray(small), reads(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers)
 
 
 def reads(rec: Recording, block: int) -> NDArray[np.float64]:

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
+from vitcore.figures.outlined import on_pixels
 from vitcore.figures.png_and_svg import FONTS
 from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import INK, SEQUENTIAL, Mode, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
-from vitcore.report.contents import layers
+from vitcore.outlier_words import told, told_masked
+from vitcore.report.contents import layers, left_out, marked
 from vitcore.report.pictures import asked, over, span
 from vitcore.report.settings import USUAL, Settings
 from vitcore.translation import say
@@ -64,15 +66,18 @@ def _frames(
         (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
     )
     top, first = build_up_top(maps), settings.first_block
-    sheet = _sheet(
-        photo.size, side_px, say("What {who} gathered", who=asked(vit, settings)), 100 * top, build_up_unit(maps), mode
-    )
-    place = ((sheet.width - photo.width) // 2, _line(side_px) * 2)
-    frames = []
+    marks, masked = [marked(rec, amounts) for amounts in maps], told_masked(len(left_out(rec, settings)))
+    said = [masked or told(some, rec.grid) for some in marks]
+    title = say("What {who} gathered", who=asked(vit, settings))
+    sheet = _sheet(photo.size, side_px, title, 100 * top, build_up_unit(maps), mode, more=any(said))
+    place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []
     for last, amounts in enumerate(maps):
         frame = sheet.copy()
-        frame.paste(Image.fromarray(over(photo, amounts, top, rec.grid, settings.patch)), place)
+        drawn = on_pixels(over(photo, amounts, top, rec.grid, settings.patch), marks[last], rec.grid)
+        frame.paste(Image.fromarray(drawn), place)
         _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps), INK[mode])
+        below = line // 2, photo.height + round(5.8 * line)
+        _write(ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK[mode]["soft"], frame.width - line)
         frames.append(frame)
     return frames
 
@@ -82,11 +87,13 @@ def _line(side_px: int) -> int:
     return max(12, round(side_px / 18))
 
 
-def _sheet(photo: tuple[int, int], side_px: int, title: str, most: float, unit: str, mode: Mode) -> Image.Image:
-    """What is the same in all frames: the title above, the colour bar below."""
+def _sheet(
+    photo: tuple[int, int], side_px: int, title: str, most: float, unit: str, mode: Mode, more: bool
+) -> Image.Image:
+    """What is the same in all frames: the title above, the colour bar below, and where there is `more` to say, room for a line."""
     line = _line(side_px)
     wide = max(photo[0], side_px)
-    sheet = Image.new("RGB", (wide, photo[1] + line * 6), PAPER[mode])
+    sheet = Image.new("RGB", (wide, photo[1] + line * (7 if more else 6)), PAPER[mode])
     inks = INK[mode]
     pen, edge = ImageDraw.Draw(sheet), line // 2
     _write(pen, (edge, line // 2), title, line, inks["text"], wide - line)

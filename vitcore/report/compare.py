@@ -15,10 +15,12 @@ from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.figures.attention import scale_top
 from vitcore.figures.theme import Mode
-from vitcore.forward.compare import Comparison, same_depth, shown
+from vitcore.forward.compare import Comparison, same_depth, shown, standing_out_in
+from vitcore.forward.outliers import outliers_of
 from vitcore.grid import Grid
 from vitcore.images import outlined
 from vitcore.models.zoo import Vit
+from vitcore.outlier_words import told, told_masked
 from vitcore.report import html
 from vitcore.report.contents import now, versions
 from vitcore.report.handout import title_of
@@ -43,10 +45,10 @@ def figures_of(
     names = names or (comparison.looks[0].rec.model, comparison.looks[1].rec.model)
     most = scale_top(np.stack(comparison.rollouts))
     drawn: dict[str, go.Figure] = {}
-    for letter, mask, name in zip("ab", comparison.rollouts, names, strict=True):
-        drawn[f"rollout-{letter}"] = figures.gathered(
-            mask, photo, grid, say("Attention rollout"), most, mode, about=name
-        )
+    for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
+        cells, _ = standing_out_in(comparison, which, mask)
+        fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name)
+        drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid)
     recs = [side.rec for side in comparison.looks]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
@@ -105,6 +107,16 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) ->
     return (
         f"{say('Rank correlation over {count} places: {value}.', count=difference.size, value=f'{alike:.2f}')} {told}"
     )
+
+
+def of_outliers(comparison: Comparison) -> list[str]:
+    """For each model what is said of outlier tokens that hold much of its rollout, or that they are masked; empty for none."""
+    said = []
+    for which, (letter, mask) in enumerate(zip(A_AND_B, comparison.rollouts, strict=True)):
+        rec, patches = comparison.looks[which].rec, standing_out_in(comparison, which, mask)[1]
+        one = told_masked(len(outliers_of(rec).patches)) if comparison.masked else told(patches, rec.grid)
+        said.append(f"{letter}: {one}" if one else "")
+    return said
 
 
 def of_tokens(comparison: Comparison) -> str:
@@ -221,6 +233,7 @@ def handout(
     names = names or (vits[0].name, vits[1].name)
     recs = [side.rec for side in comparison.looks]
     maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
+    maps = " ".join([maps, *filter(None, of_outliers(comparison))])
     px = [rec.distance_px for rec in recs]
     dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
     return html.page(
@@ -239,9 +252,10 @@ def handout(
     )  # fmt: skip
 
 
-def command_of(first: str, second: str, photo: str) -> str:
+def command_of(first: str, second: str, photo: str, mask_outliers: bool = False) -> str:
     """The shell command that compares the same models."""
-    return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, "--out", "compared"])
+    masks = ["--mask-outliers"] if mask_outliers else []
+    return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, *masks, "--out", "compared"])
 
 
 def _drawing(fig: go.Figure) -> html.Drawing:
@@ -277,6 +291,7 @@ def facts(comparison: Comparison) -> Mapping[str, Any]:
     } for side in both]  # fmt: skip
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
+        "mask_outliers": comparison.masked,
         "box_px": list(comparison.grid.box), "rank_correlation": _number(comparison.rank_correlation),
         "rollouts": [mask.tolist() for mask in comparison.rollouts], "difference_points": comparison.difference.tolist(),
         "cka": [[_number(value) for value in row] for row in comparison.cka],

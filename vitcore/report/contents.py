@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import vitcore
 from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.outliers import standing_out
 from vitcore.forward.outliers import outliers_of, without_outliers
 from vitcore.forward.recording import Recording
 from vitcore.models.zoo import Vit
@@ -28,6 +29,11 @@ def read(rec: Recording, settings: Settings) -> Recording:
 def left_out(rec: Recording, settings: Settings) -> list[int]:
     """The patches whose tokens are masked."""
     return outliers_of(rec).patches.tolist() if settings.mask_outliers else []
+
+
+def marked(rec: Recording, values: NDArray) -> list[int]:
+    """The outlier tokens (patches) that hold much of a map (rows, cols); none where they are masked in it."""
+    return [int(patch) for patch in standing_out(values, outliers_of(rec).patches)]
 
 
 def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:

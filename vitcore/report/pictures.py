@@ -6,7 +6,7 @@ script. What isn't defined for a model is a sentence in place of a picture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,15 @@ from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.filters import Components, look
 from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
+from vitcore.figures.outlined import on_pixels, outlined_maps
 from vitcore.figures.patches import split_picture
 from vitcore.figures.relevance import build_up_top, build_up_unit
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
-from vitcore.report.contents import last_heads, layers, left_out, mask
+from vitcore.outlier_words import told
+from vitcore.report.contents import last_heads, layers, left_out, marked, mask
 from vitcore.report.model import ModelSide
 from vitcore.report.settings import Settings
 from vitcore.translation import percent, say
@@ -36,6 +38,7 @@ ACROSS = 7  # the paper's 28 components in rows of seven
 FIRST = 4  # components that are described in words
 HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
+CELL_PX = 12  # of a small map with frames in it, a patch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +203,8 @@ def _distance(rec: Recording) -> Picture:
 def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
     grid, amounts = rec.grid, mask(rec, settings)
     who, top = asked(vit, settings), scale_top(amounts)
-    about = say("what {who} gathered", who=who) + _begins(settings) + _masked(rec, settings)
+    marks = marked(rec, amounts)
+    about = say("what {who} gathered", who=who) + _begins(settings) + _outlying(rec, settings, marks)
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
         how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
@@ -209,7 +213,9 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
                    "alike. That it lies on the object makes it plausible, not proof."),
         tiles=(("", _over(photo, amounts, top, settings, rec)),), photo=True,
         scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(amounts)),
-        figure=lambda mode: figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=about, start=settings.patch),
+        figure=lambda mode: figures.outlined(
+            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=about, start=settings.patch), marks, grid
+        ),
     )  # fmt: skip
 
 
@@ -224,7 +230,7 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) ->
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
         alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
         about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings))
-        + _masked(rec, settings),
+        + _outlying(rec, settings, _any(marked(rec, one) for one in maps)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
         scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(maps)),
@@ -237,14 +243,18 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     title = say("All heads of the last layer")
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
-    about += _masked(rec, settings)
+    marks = [marked(rec, one) for one in maps]
+    if any(marks):
+        large = (one.repeat(CELL_PX, 0).repeat(CELL_PX, 1) for one in drawn)
+        drawn = [on_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
+    about += _outlying(rec, settings, _any(marks))
     return Picture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
         how=say("One small map a head, laid out as the photo is. Each is stretched to its own maximum, which is named below it."),
         limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
         scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
-        figure=lambda mode: figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)),
+        figure=lambda mode: outlined_maps(figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)), marks, rec.grid),
     )  # fmt: skip
 
 
@@ -253,10 +263,17 @@ def _begins(settings: Settings) -> str:
     return " · " + say("from layer {first} on", first=settings.first_block) if settings.first_block else ""
 
 
-def _masked(rec: Recording, settings: Settings) -> str:
-    """How many outlier tokens were masked, in words; nothing where none were."""
+def _any(marks: Iterable[list[int]]) -> list[int]:
+    """Those that are in some of several maps."""
+    return sorted({patch for some in marks for patch in some})
+
+
+def _outlying(rec: Recording, settings: Settings, marks: list[int]) -> str:
+    """How many outlier tokens were masked, or which hold much of what is shown, in words; nothing where none do."""
     count = len(left_out(rec, settings))
-    return " · " + say("{count} outlier {count:token|tokens} masked", count=count) if count else ""
+    if count:
+        return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
+    return " · " + told(marks, rec.grid) if marks else ""
 
 
 def span(first: int, last: int) -> str:
@@ -265,8 +282,8 @@ def span(first: int, last: int) -> str:
 
 
 def _over(photo: Image.Image, mask: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:
-    """The photo under the heat of a rollout, as `figures.rollout` draws it; a patch that was asked is outlined."""
-    return over(photo, mask, top, rec.grid, settings.patch)
+    """The photo under the heat of a rollout, as `figures.rollout` draws it; a patch that was asked, and outliers, are outlined."""
+    return on_pixels(over(photo, mask, top, rec.grid, settings.patch), marked(rec, mask), rec.grid)
 
 
 def over(photo: Image.Image, mask: NDArray, top: float, grid: Any, patch: int | None = None) -> NDArray[np.uint8]:

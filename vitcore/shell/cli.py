@@ -338,8 +338,11 @@ def rollout(args: argparse.Namespace) -> None:
         start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
     )
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
-    about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
-    fig = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
+    marks, said = rolling.standing_out(rec, mask, left_out)
+    about = f"what {who} gathered" + said
+    fig = lambda: figures.outlined(  # noqa: E731
+        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch), marks, grid
+    )
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],
-          masked_patches=left_out)  # fmt: skip
+          masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

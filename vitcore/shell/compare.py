@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vitcore.shell import rollout as rolling
+
 if TYPE_CHECKING:
     from vitcore.forward.compare import Comparison
     from vitcore.models.zoo import Vit
@@ -25,6 +27,7 @@ def add(verbs: Any, load: Callable[[str], Vit]) -> None:
     verb.add_argument(
         "--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ"
     )
+    rolling.mask_flag(verb)
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     verb.set_defaults(run=lambda args: compare(args, load))
 
@@ -37,7 +40,9 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
 
     photo = as_photo(args.photo)
     vits = load(args.first), load(args.second)
-    comparison = beside.compare(beside.look(vits[0], photo), beside.look(vits[1], photo))
+    comparison = beside.compare(
+        beside.look(vits[0], photo), beside.look(vits[1], photo), mask_outliers=args.mask_outliers
+    )
     if args.json:
         print(json.dumps(facts(comparison), ensure_ascii=False, allow_nan=False))
     else:
@@ -48,6 +53,8 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
 
 def table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
+    from vitcore.report.compare import of_outliers
+
     a, b = (side.rec for side in comparison.looks)
     wide = max(len(a.model), 34)
     row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
@@ -64,6 +71,7 @@ def table(comparison: Comparison) -> list[str]:
         f"rollouts       {_on(comparison.grid)}",
         f"               rank correlation {comparison.rank_correlation:.3f}",
     ]
+    lines += [f"               {one}" for one in of_outliers(comparison) if one]
     if apart := _farthest(comparison):
         lines.append(f"               {apart}")
     lines += ["", f"tokens         {_on(comparison.cka_grid)}", "               linear CKA, block by block"]
@@ -113,6 +121,8 @@ def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool 
         cka=comparison.cka, distance_px_a=comparison.looks[0].rec.distance_px, distance_px_b=comparison.looks[1].rec.distance_px,
     )  # fmt: skip
     photo = comparison.looks[0].rec.photo.name
-    (out / "compare.html").write_bytes(handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo)))
+    (out / "compare.html").write_bytes(
+        handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo, comparison.masked))
+    )
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vitcore.models.cards import DEFAULT
 from vitcore.shell import inspect as inspecting
+from vitcore.shell import rollout as rolling
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
@@ -28,6 +29,7 @@ def add(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None:
     )
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
+    rolling.mask_flag(verb)
     inspecting.flags(verb)
     verb.set_defaults(run=lambda args: quiz(args, load))
 
@@ -42,7 +44,7 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
 
     if args.seed < 0:
         raise ValueError("--seed is from 0.")
-    material = look(load(args), args.photo, args.seed)
+    material = look(load(args), args.photo, args.seed, args.mask_outliers)
     drawn = draw(material, args.seed)
     if args.json:
         questions = [
@@ -50,7 +52,17 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
              "right": one.letter, "margin": one.margin, "why": one.why}
             for one in drawn.questions
         ]  # fmt: skip
-        print(json.dumps({"model": material.vit.name, "seed": args.seed, "questions": questions}, ensure_ascii=False))
+        print(
+            json.dumps(
+                {
+                    "model": material.vit.name,
+                    "seed": args.seed,
+                    "mask_outliers": args.mask_outliers,
+                    "questions": questions,
+                },
+                ensure_ascii=False,
+            )
+        )
         return
     if few(drawn):
         print(few(drawn))

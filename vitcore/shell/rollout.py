@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vitcore.forward.recording import Recording
 
 
@@ -17,6 +19,11 @@ def flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
     verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
+    return mask_flag(verb)
+
+
+def mask_flag(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Give the parser of a verb the setting that the pages call "mask outlier tokens"."""
     verb.add_argument(
         "--mask-outliers", action="store_true", help="take outlier tokens (arXiv 2309.16588) out of attention"
     )
@@ -33,3 +40,15 @@ def masked(rec: Recording, asked: bool) -> tuple[Recording, list[int]]:
     if not patches:
         print(f"{rec.photo.name}: no patch is an outlier, so nothing is masked.", file=sys.stderr)
     return without_outliers(rec), patches
+
+
+def standing_out(rec: Recording, mask: NDArray, masked: list[int]) -> tuple[list[int], str]:
+    """The outlier tokens (patches) that hold much of a rollout, and what is said of them, or of those `masked`, below its title."""
+    from vitcore.analysis.outliers import standing_out as of_map
+    from vitcore.forward.outliers import outliers_of
+    from vitcore.outlier_words import told
+
+    if masked:
+        return [], ", outlier tokens masked"
+    marks = of_map(mask, outliers_of(rec).patches).tolist()
+    return marks, f". {told(marks, rec.grid)}" if marks else ""

@@ -45,7 +45,7 @@ def plain(fig: go.Figure) -> dict[str, Any]:
         "title": layout.title.text or "", "about": layout.title.subtitle.text or "", "height": layout.height or 400,
         "legend": bool(layout.showlegend), "x": _axis(layout.xaxis), "y": _axis(layout.yaxis),
         "traces": [_TRACES[trace.type](trace) for trace in fig.data],
-        "lines": [_shape(shape) for shape in layout.shapes],
+        "lines": [line for shape in layout.shapes for line in _lines(shape)],
         "notes": [_note(note) for note in layout.annotations],
     }  # fmt: skip
 
@@ -109,9 +109,19 @@ def _cells(trace: Any) -> dict[str, Any]:
 _TRACES = {"scatter": _scatter, "bar": _bar, "image": _image, "heatmap": _cells}
 
 
-def _shape(shape: Any) -> dict[str, Any]:
+def _lines(shape: Any) -> list[dict[str, Any]]:
+    """A line; a rectangle's four."""
+    (left, right), (top, bottom) = (shape.x0, shape.x1), (shape.y0, shape.y1)
+    if shape.type != "rect":
+        return [_line(shape, [left, right], [top, bottom])]
+    ends = [([left, right], [top, top]), ([left, right], [bottom, bottom]), ([left, left], [top, bottom]),
+            ([right, right], [top, bottom])]  # fmt: skip
+    return [_line(shape, *end) for end in ends]
+
+
+def _line(shape: Any, x: list[Any], y: list[Any]) -> dict[str, Any]:
     return {
-        "x": [shape.x0, shape.x1], "y": [shape.y0, shape.y1], "across": "domain" in (shape.xref or ""),
+        "x": x, "y": y, "across": "domain" in (shape.xref or ""),
         "along": "domain" in (shape.yref or ""), "colour": shape.line.color, "wide": shape.line.width or 1,
         "dash": shape.line.dash or "",
     }  # fmt: skip

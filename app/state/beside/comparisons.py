@@ -45,20 +45,20 @@ def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float3
     return left[0] if left else look_again(_vit, rec).tokens
 
 
-def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo) -> Comparison:
-    """The comparison of two models that attend over one grid each."""
+def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, masks: bool) -> Comparison:
+    """The comparison of two models that attend over one grid each; `masks`: of attention in which outlier tokens are masked."""
     from vitcore.forward.compare import Look
 
     one, two = (Look(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
-    return replace(_compared(first, second, key, (one, two)), looks=(one, two))
+    return replace(_compared(first, second, key, masks, (one, two)), looks=(one, two))
 
 
 @budget.kept
-def _compared(first: str, second: str, key: str, _looks: tuple[Look, Look]) -> Comparison:
+def _compared(first: str, second: str, key: str, masks: bool, _looks: tuple[Look, Look]) -> Comparison:
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
     from vitcore.forward.compare import compare
 
-    return replace(compare(*_looks), looks=())  # type: ignore[arg-type]
+    return replace(compare(*_looks, mask_outliers=masks), looks=())  # type: ignore[arg-type]
 
 
 @budget.kept
@@ -84,8 +84,8 @@ def rollouts(
 
 @budget.kept
 def attentions(
-    first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit],
-    _comparison: Comparison,
+    first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, masks: bool,
+    _vits: tuple[Vit, Vit], _comparison: Comparison,
 ) -> Maps:  # fmt: skip
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
     from vitcore.forward.compare import attention, beside
@@ -94,7 +94,7 @@ def attentions(
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
         rec = session.recording(vit, _comparison.looks[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + _comparison.grid.patch(i, cell)
-        maps.append(attention(rec, block, head, token))
+        maps.append(attention(insights.masked(vit, rec) if masks else rec, block, head, token))
     return beside(_comparison.grid, maps[0], maps[1])
 
 
@@ -132,19 +132,21 @@ def photograph(first: str, second: str, key: str, grey: bool, _comparison: Compa
     return encoded(np.asarray(without_colours(Image.fromarray(pixels))) if grey else pixels, photo=True)[0]
 
 
-def again(first: str, second: str, key: str) -> tuple[Comparison, tuple[Vit, Vit]]:
+def again(first: str, second: str, key: str, masks: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
     """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
     (one, rec), (two, _) = (session.again(name, key, "mean") for name in (first, second))
-    return compared(first, second, key, (one, two), rec.photo), (one, two)
+    return compared(first, second, key, (one, two), rec.photo, masks), (one, two)
 
 
-def handout(first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str) -> bytes:
+def handout(
+    first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str, masks: bool
+) -> bytes:
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
     from vitcore.report.compare import command_of
     from vitcore.report.compare import handout as made
 
-    comparison, vits = again(first, second, key)
+    comparison, vits = again(first, second, key, masks)
     plain = "~" not in second  # the shell knows models, not variants of them
     file = f"assets/samples/{sample}.jpg" if sample else comparison.looks[0].rec.photo.name
-    command = command_of(first.partition("@")[0], second.partition("@")[0], file) if plain else ""
+    command = command_of(first.partition("@")[0], second.partition("@")[0], file, masks) if plain else ""
     return made(comparison, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

@@ -241,7 +241,7 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
 def _outliers(vit: Vit, photo: Photo, rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
     from vitcore.analysis.outliers import ONE_IN
-    from vitcore.figures.outlined import called, sentence, told_masked
+    from vitcore.outlier_words import called, sentence, told_masked
 
     patches = insights.outliers(vit.name, photo.key, rec).patches.tolist()
     counts = range(1, len(patches) + 1)

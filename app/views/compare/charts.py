@@ -9,7 +9,7 @@ import streamlit as st
 from app.components import address
 from app.components.figure import explain, figure, lead
 from app.components.picture.picture import picture
-from app.furniture import controls, photo_names
+from app.furniture import controls, outliers, photo_names
 from app.state import insights, session
 from app.views.compare.pair import Pair, sides
 from vitcore.translation import percent
@@ -27,11 +27,14 @@ def distance(pair: Pair, comparison: Comparison) -> None:
 
     text = pair.text
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
-    px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec in pair.recs]
+    read = [outliers.distances(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
+    px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in read]
     st.markdown(controls.verbatim(compare.of_distances(px, pair.vits)))
-    drawn = compare.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec in pair.recs])
-    for (place, key, name), fig, array in zip(sides(pair), drawn, px, strict=True):
+    drawn = compare.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec, _ in read])
+    for (place, key, name), fig, array, (_, told) in zip(sides(pair), drawn, px, read, strict=True):
         with place:
+            if told:
+                st.caption(told)
             arrays: Any = {f"distance_px_{key}": array}
             figure(
                 fig,

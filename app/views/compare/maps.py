@@ -12,7 +12,8 @@ from app import texts
 from app.components import address
 from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
-from app.furniture import controls
+from app.furniture import controls, outliers
+from app.state import insights
 from app.state.beside import comparisons
 from app.views.compare.pair import Pair, sides
 
@@ -37,6 +38,7 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
             for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
                 settings[name] = controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
             opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
+    settings |= {outliers.KEY: True} if outliers.on() else {}
     items = tuple(sorted(settings.items()))
     maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, comparison)
     _shown(pair, comparison, maps, "rollout", (cell, items), cell, opacity / 100)
@@ -63,8 +65,8 @@ def attention(pair: Pair, comparison: Comparison) -> None:
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
     one = None if head == "mean" else int(head)
-    maps = comparisons.attentions(*pair.me, cell, here, one, pair.vits, comparison)
-    _shown(pair, comparison, maps, "attention", (cell, here, one), cell, opacity / 100)
+    maps = comparisons.attentions(*pair.me, cell, here, one, outliers.on(), pair.vits, comparison)
+    _shown(pair, comparison, maps, "attention", (cell, here, one, outliers.on()), cell, opacity / 100)
 
 
 def _asked(pair: Pair, comparison: Comparison) -> int | None:
@@ -91,16 +93,19 @@ def _shown(
     most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
     more = text["or more"] if most < max(one.max() for one in maps.both) else ""
     under = address(comparisons.photograph(*pair.me, False, comparison), "image/jpeg", "compared")
-    for (place, key, name), mask in zip(sides(pair), maps.both, strict=True):
+    for which, ((place, key, name), mask) in enumerate(zip(sides(pair), maps.both, strict=True)):
+        found = _outliers(pair, comparison, which, mask)
         with place:
             drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
-            _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity)
+            _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity, found)
             controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
-            make = partial(gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity)
-            downloads(
-                make, f"{key}_{kind}", text[f"how {kind}"], of=pair.of(key), called=kind, **{f"{kind}_{key}": mask}
+            outliers.beside(found, f"{key}_map")
+            make = partial(
+                gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity, found.patches
             )
+            note = text.joined((text[f"how {kind}"], found.told))
+            downloads(make, f"{key}_{kind}", note, of=pair.of(key), called=kind, **{f"{kind}_{key}": mask})
     one, two = st.columns(2, gap="large")
     with one:
         _difference(pair, comparison, maps, (kind, of), cell, opacity)
@@ -109,6 +114,16 @@ def _shown(
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
         downloads(make, f"{kind}_difference", text["difference"], of=pair.of("a", "b"), difference=maps.difference)
+
+
+def _outliers(pair: Pair, comparison: Comparison, which: int, values: NDArray) -> outliers.Found:
+    """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
+    from vitcore.forward.compare import standing_out_in
+
+    rec = comparison.looks[which].rec
+    cells, patches = standing_out_in(comparison, which, values)
+    found = outliers.of_grid(patches, len(insights.outliers(rec.model, rec.photo.key, rec).patches), rec.grid)
+    return found if found.masked else found._replace(patches=cells)
 
 
 def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:
@@ -127,7 +142,7 @@ def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, ce
 
 def _picture(
     pair: Pair, comparison: Comparison, key: str, label: str, under: str, over: str, values: NDArray, unit: str, cell: int | None,
-    opacity: float,
+    opacity: float, found: outliers.Found | None = None,
 ) -> None:  # fmt: skip
     """One of the three: pointed at together, and a touch asks the place in both models."""
     grid, grids = comparison.grid, comparison.looks[0].rec.grid
@@ -137,17 +152,21 @@ def _picture(
     picture(
         under, grid.rows, grid.cols, step, key=key, label=label, target="query", also=("ask", True), selected=cell,
         overlay=over, opacity=opacity, values=values.ravel().tolist(), unit=unit, lines=False, group="compared",
+        marks=found.patches if found else (), told=found.told if found else "",
     )  # fmt: skip
 
 
-def gathered(me: Me, mask: NDArray, most: float, title: str, name: str, mode: Any, opacity: float) -> go.Figure:
+def gathered(
+    me: Me, mask: NDArray, most: float, title: str, name: str, mode: Any, opacity: float, marks: list[int]
+) -> go.Figure:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore import figures
     from vitcore.forward.compare import shown
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
-    return figures.gathered(mask, photo, Grid.of_map(mask), title, most, mode, name, opacity)
+    grid = Grid.of_map(mask)
+    return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, opacity), marks, grid)
 
 
 def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity: float) -> go.Figure:

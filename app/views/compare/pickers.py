@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import mode, texts
 from app.components.lecture.lecture import wide
-from app.furniture import controls
+from app.furniture import controls, outliers
 from app.state import models, session
 from app.state.beside import comparisons, second
 from app.state.memory import budget
@@ -54,7 +54,9 @@ def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:
             asked, other = second.RANDOM, models.variant(first, second.RANDOM)
         theirs, vits = comparisons.recording(other, photo), (first, other)
         both = first.is_global and other.is_global
-        comparison = comparisons.compared(first.name, other.name, photo.key, vits, photo) if both else None
+        comparison = (
+            comparisons.compared(first.name, other.name, photo.key, vits, photo, outliers.on()) if both else None
+        )
     except budget.NoRoomError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()

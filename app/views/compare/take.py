@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import texts
 from app.components.listing.listing import listing
-from app.furniture import controls, copy_link
+from app.furniture import controls, copy_link, outliers
 from app.state import session
 from app.state.beside import comparisons
 from app.views.compare.pair import Pair
@@ -76,26 +76,32 @@ def handout(pair: Pair) -> None:
     )
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(made, pair.me, pair.names, origin, sample, texts.table()),
+        text["take get"], partial(made, pair.me, pair.names, origin, sample, texts.table(), outliers.on()),
         file_name("html", "compare", *pair.of("a", "b")), "text/html",
         key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
     if "~" not in pair.vits[1].name:
         st.caption(text["take shell"])
         names = [vit.name.partition("@")[0] for vit in pair.vits]
-        listing(command_of(names[0], names[1], "photo.jpg"), key="shell")
+        listing(command_of(names[0], names[1], "photo.jpg", outliers.on()), key="shell")
 
 
 def made(
-    me: tuple[str, str, str], names: tuple[str, str], origin: Origin, sample: str, words: Mapping[str, str]
+    me: tuple[str, str, str],
+    names: tuple[str, str],
+    origin: Origin,
+    sample: str,
+    words: Mapping[str, str],
+    masks: bool = False,
 ) -> bytes:
     """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
     with speaking(words):
-        return comparisons.handout(*me, names, origin, sample)
+        return comparisons.handout(*me, names, origin, sample, masks)
 
 
 def _address(own: bool) -> str:
     """Where this comparison is in this app; empty when nobody knows."""
     here, state = st.context.url, st.session_state
     given = {key: str(state[key]) for key in ADDRESS if state.get(key) and not (own and key == "photo")}
+    given |= {outliers.KEY: "true"} if outliers.on() else {}
     return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
-from app.furniture import controls
+from app.furniture import controls, outliers
 from app.state import session
 from app.views.distance import findings
 from app.views.distance.averaged import averaged
@@ -31,8 +31,14 @@ if not grid.prefix:
 files = None
 if over == "folder":
     files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
+seen, masked = outliers.distances(vit, rec) if over == "photo" else (rec, "")
+if outliers.on() and over != "photo":
+    masked = texts.prose("outliers")["distances unmasked"]
+if masked:
+    st.caption(masked)
 if over == "photo":
-    images, both, spread = 1, (rec.distance_px, rec.distance_renormalised_px, rec.prefix_share), None
+    outliers.quiet(vit, rec, "distance")
+    images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
     average = averaged(vit, given, progress)

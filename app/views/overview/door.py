@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
-def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], vit: Vit, text: Prose) -> None:
-    """A small picture, its one line, and the link to its page."""
+def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], vit: Vit, text: Prose, more: str = "") -> None:
+    """A small picture, its one line (and what `more` is to be said), and the link to its page."""
     with st.container(border=True, height="stretch"):
         if spec:
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
-            st.caption(text[slug].format(**facts))
+            st.caption(text.joined((text[slug].format(**facts), more)))
         else:
             st.info(text.get(f"{slug} none") or verbatim(vit.why_not(text[f"{slug} what"])))
         st.space("stretch")

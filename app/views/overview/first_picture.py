@@ -6,7 +6,8 @@ import streamlit as st
 
 from app import texts
 from app.components.picture.picture import picture, scale_bar
-from app.furniture import controls, photo_names
+from app.furniture import controls, outliers, photo_names
+from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
 
@@ -22,13 +23,16 @@ def paint(drawn: dict[str, Any]) -> None:
 
 
 def _seen(drawn: dict[str, Any], title: str, text: texts.Prose) -> None:
-    """The picture and its scale."""
+    """The picture, its scale, and outlier tokens that hold much of it."""
+    found = outliers.of_grid(drawn["outliers"], drawn["outliers_of"], Grid(drawn["rows"], drawn["cols"], 1))
     picture(
         drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="gathered_first", label=title, target="_touched",
         overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
+        marks=found.patches, told=found.told,
     )  # fmt: skip
     unit = text["rollout or more" if drawn["more"] else "rollout unit"]
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
+    outliers.beside(found, "first")
 
 
 def _told(drawn: dict[str, Any], readout: str, text: texts.Prose) -> None:

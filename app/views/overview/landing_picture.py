@@ -35,16 +35,19 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
     """Rollout on the photo as `components.picture` draws it: addresses, percentages per patch, and its scale."""
     import numpy as np
 
+    from vitcore.analysis.outliers import standing_out
     from vitcore.figures.attention import heat, heat_size, scale_top
     from vitcore.figures.theme import SEQUENTIAL, stops
+    from vitcore.forward.outliers import outliers_of
 
-    mask, grid = rec.rollout(), rec.grid
+    mask, grid, patches = rec.rollout(), rec.grid, outliers_of(rec).patches
     top = scale_top(mask)
     return {
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
         "image": webp(np.asarray(image), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 8), "more": bool(top < mask.max()),
         "colours": stops(SEQUENTIAL), "answer": [(label, round(p, 4)) for label, p in rec.top(2)],
+        "outliers": standing_out(mask, patches).tolist(), "outliers_of": len(patches),
     }  # fmt: skip
 
 
@@ -86,10 +89,11 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     from vitcore.analysis.distance import uniform_distance_px
 
     drawn: dict[str, Any] = {}
+    said: dict[str, str] = {}
     if vit.patches is not None:
         drawn["patches"] = figures.patches(rec.seen.pixels, vit.patches, mode=mode)
     if vit.is_global:
-        drawn["attention"] = _few_heads(vit, rec, mode)
+        drawn["attention"], said["attention outliers"] = _few_heads(vit, rec, mode)
         drawn["distance"] = figures.distance(
             rec.distance_px,
             rec.grid,
@@ -99,9 +103,8 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
         )
     if rec.top():
         drawn["answer"] = figures.predictions(rec.top(), mode)
-    return dict.fromkeys(("patches", "attention", "distance", "answer")) | {
-        name: _spec(fig) for name, fig in drawn.items()
-    }
+    specs = {name: _spec(fig) for name, fig in drawn.items()}
+    return dict.fromkeys(("patches", "attention", "distance", "answer")) | specs | said
 
 
 def few_blocks(rec: Recording) -> list[int]:
@@ -110,19 +113,24 @@ def few_blocks(rec: Recording) -> list[int]:
     return [block for block in sorted({0, blocks // 2, blocks - 1}) if block in rec.maps]
 
 
-def _few_heads(vit: Vit, rec: Recording, mode: Any) -> Any:
-    """Up to three heads of a few layers, a layer a row."""
+def _few_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
+    """Up to three heads of a few layers, a layer a row; and what is said of outlier tokens that hold much of them."""
     import numpy as np
 
+    from vitcore.analysis.outliers import standing_out
     from vitcore.figures.attention import heads
+    from vitcore.figures.outlined import outlined_maps
+    from vitcore.forward.outliers import outliers_of
+    from vitcore.outlier_words import told
     from vitcore.translation import say
 
     blocks, some = few_blocks(rec), min(3, vit.heads)
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
-    return heads(
-        maps, rec.grid, say("Attention of the {readout}", readout=say(vit.readout)), mode, names=names, across=some
-    )
+    title = say("Attention of the {readout}", readout=say(vit.readout))
+    fig, patches = heads(maps, rec.grid, title, mode, names=names, across=some), outliers_of(rec).patches
+    marks = [standing_out(one, patches).tolist() for one in maps]
+    return outlined_maps(fig, marks, rec.grid, some), told(sorted({patch for one in marks for patch in one}), rec.grid)
 
 
 def _spec(fig: Any) -> dict[str, Any]:

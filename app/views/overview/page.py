@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls
-from app.state import session
+from app.furniture import controls, outliers
+from app.state import insights, session
 from app.views.overview.door import door
 from app.views.overview.first_picture import paint
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
@@ -15,7 +15,8 @@ st.markdown(text["intro"])
 said = st.container()
 look, ways = st.columns([3, 2], gap="large")
 first = look.container()  # where what is computed is waited for, whether or not it is: what comes after keeps its place
-if ready := shipped(st.session_state.get("model") or DEFAULT, st.session_state.get("photo")):
+ready = None if outliers.on() else shipped(st.session_state.get("model") or DEFAULT, st.session_state.get("photo"))
+if ready:
     with look:
         paint(ready)
 for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():
@@ -35,20 +36,21 @@ with late, st.skeleton(height=560) if begins else st.container(), said:
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.session_state["token"] = token = rec.grid.prefix + touched
         st.switch_page("views/attention/page.py", query_params={"token": str(token)})
-    place, lang = (vit.name, photo.key, mode), texts.language()
+    read, key = outliers.read(vit, rec), insights.key_of(rec, outliers.masks(vit, rec))
+    place, lang = (vit.name, key, mode), texts.language()
     if not vit.is_global:
         look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
     elif not ready:
         shown = session.shown(vit.name, photo.key, photo, rec)[0]
-        ready = session.kept("first", *place, lang, lambda: picture_of(rec, photo.key, vit.readout, shown))
+        ready = session.kept("first", *place, lang, lambda: picture_of(read, photo.key, vit.readout, shown))
         with look:
             paint(ready)
-    of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, rec, mode))
+    of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, read, mode))
     of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, mode))
 facts = {"readout": controls.readout(vit), "layers": ", ".join(map(str, few_blocks(rec))), "near": of_model["near"]}
 st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
     for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        door(slug, (of_photo | of_model).get(slug), facts, vit, text)
+        door(slug, (of_photo | of_model).get(slug), facts, vit, text, of_photo.get(f"{slug} outliers", ""))
 st.caption(text["paper"])

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, lecture
-from app.state import reports
+from app.furniture import controls, lecture, outliers
+from app.state import insights, reports
 from app.views.quiz import asking, take
 
 text = texts.prose("quiz")
@@ -16,14 +16,17 @@ row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:
     seed = asking.seed(text)
 with st.spinner(text["drawing"]):
-    quiz = reports.quiz(vit.name, photo.key, seed, texts.language(), vit, rec)
+    masks = outliers.masks(vit, rec)
+    quiz = reports.quiz(vit.name, photo.key, seed, texts.language(), masks, vit, rec)
 if not quiz.questions:
     st.info(text["none"], icon=":material/info:")
     st.stop()
-sheet = asking.Sheet((vit.name, photo.key, seed), quiz, text)
+sheet = asking.Sheet((vit.name, insights.key_of(rec, masks), seed), quiz, text)
 with row:
     place = asking.number(sheet)
     asking.another(text)
+    if vit.is_global and not lecture.on():
+        outliers.quiet(vit, rec, "quiz")
 with stepper:
     asking.navigation(sheet, place)
 with sheet_place:
@@ -31,4 +34,4 @@ with sheet_place:
     if not lecture.on():
         asking.score(sheet)
 if not lecture.on():
-    take.handout(text, vit, photo, seed)
+    take.handout(text, vit, photo, seed, masks)

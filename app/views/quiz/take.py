@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vitcore.report.settings import Origin
 
 
-def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int) -> None:
+def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int, masks: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.quiz.handout import command
     from vitcore.report.settings import Origin
@@ -34,16 +34,16 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int) -> None:
     st.markdown(f"## {text['take title']}")
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(made, vit.name, photo.key, seed, sample, origin, texts.table()),
+        text["take get"], partial(made, vit.name, photo.key, seed, sample, origin, texts.table(), masks),
         file_name("html", f"quiz-{seed}", photo.name, vit.called),
         "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
     )  # fmt: skip
     if st.session_state.get("model") != models.OWN:
         st.caption(text["take shell"])
-        listing(command(photo.name if own else f"assets/samples/{photo.name}", vit.called, seed), key="shell")
+        listing(command(photo.name if own else f"assets/samples/{photo.name}", vit.called, seed, masks), key="shell")
 
 
-def made(model: str, key: str, seed: int, sample: str, origin: Origin, words: Mapping[str, str]) -> bytes:
+def made(model: str, key: str, seed: int, sample: str, origin: Origin, words: Mapping[str, str], masks: bool) -> bytes:
     """The file, where no visitor's language is known; what waits for it holds no model and no photo."""
     with speaking(words):
-        return reports.quiz_handout(model, key, seed, sample, origin)
+        return reports.quiz_handout(model, key, seed, sample, origin, masks)

@@ -79,6 +79,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
 def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
     from vitcore.figures.theme import data_address
+    from vitcore.report.contents import mask
 
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
@@ -89,6 +90,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
     plays = st.toggle(text["animation play"], key="animation_plays")
     shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
     st.image(shown, alt=text.fill("animation alt", count=vit.blocks - asked.first_block), width=wide(420))
+    outliers.beside(outliers.in_map(vit, rec, mask(rec, asked)), "animation")
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, asked.fusion

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
-from app.furniture import controls, guess, photo_names
+from app.furniture import controls, guess, outliers, photo_names
 from app.state import insights, session
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
 from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LOOKS = 5  # tokens shown of those that are attended to most
 STREAM = "z_{%s}"
@@ -23,22 +26,26 @@ def _other(scene: Scene) -> str:
     return " other" if scene.inside is None else ""
 
 
-def _most(scene: Scene) -> list[int]:
-    """The others that the pinned token attends to most in the chosen head; its own share is asked for."""
-    order = [int(t) for t in (-scene.inside.weights[scene.head]).argsort()[: LOOKS + 1]]
+def _most(scene: Scene, weights: NDArray) -> list[int]:
+    """The others that the pinned token attends to most by its weights (T,); its own share is asked for."""
+    order = [int(t) for t in (-weights).argsort()[: LOOKS + 1]]
     return [t for t in order if t != scene.token][:LOOKS]
 
 
 def _attended(scene: Scene) -> None:
-    """The photo lit by what the chosen head attends to."""
+    """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
+    from vitcore.analysis.outliers import mask_keys
     from vitcore.figures.story import attended
     from vitcore.figures.theme import data_uri
 
     grid = scene.rec.grid
     if scene.inside is None:
         return
-    weights = scene.inside.weights[scene.head, grid.prefix :]
-    most = [t - grid.prefix for t in _most(scene) if t >= grid.prefix]
+    row = scene.inside.weights[scene.head]
+    if outliers.masks(scene.vit, scene.rec):
+        row = mask_keys(row, insights.outliers(*scene.ids, scene.rec).tokens)
+    weights, most = row[grid.prefix :], [t - grid.prefix for t in _most(scene, row) if t >= grid.prefix]
+    found = outliers.in_map(scene.vit, scene.rec, weights)
     shares: list[float | None] = [100 * share for share in weights.tolist()]
     if not guess.is_made("block"):
         shares[scene.patch] = None  # what it keeps for itself is asked beside the picture
@@ -46,9 +53,10 @@ def _attended(scene: Scene) -> None:
     picture(
         scene.address, grid.rows, grid.cols, grid.step_px, key="story_attended", label=scene.say("attended title"),
         target="patch", selected=scene.patch, overlay=data_uri(attended(weights, grid, most)), lines=False,
-        values=shares, unit=scene.text["attended unit"],
+        values=shares, unit=scene.text["attended unit"], marks=found.patches, told=found.told,
     )  # fmt: skip
     controls.scale_strip("Inferno", 0, 100 * float(weights.max()), scene.text["attended scale"], "story_attended_scale")
+    outliers.beside(found, "attended")
 
 
 def _block(scene: Scene) -> None:
@@ -100,7 +108,7 @@ def _shown(scene: Scene) -> list[dict[str, str]]:
     from vitcore.forward.block_numbers import prefix_names
 
     prefix, shown = scene.rec.grid.prefix, []
-    for token in _most(scene):
+    for token in _most(scene, scene.inside.weights[scene.head]):
         weight = percent(float(scene.inside.weights[scene.head, token]))
         if token < prefix:
             name = named(scene, prefix_names(scene.vit)[token])
@@ -129,18 +137,32 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _depth(scene: Scene) -> None:
+    from vitcore.outlier_words import told
+
     share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
     photo = session.shown(*scene.ids, scene.photo, scene.rec)[0]
-    tiles, known = [], guess.is_made("depth")
-    for block, image in enumerate(insights.lit_by_depth(*scene.ids, photo, scene.rec)):
+    tiles, known, marked = [], guess.is_made("depth"), set[int]()
+    masks = outliers.masks(scene.vit, scene.rec)
+    read, key = outliers.read(scene.vit, scene.rec), insights.key_of(scene.rec, masks)
+    for block, (image, marks) in enumerate(insights.lit_by_depth(scene.vit.name, key, photo, read)):
+        marked |= {*marks}
         words = ""
         if share is not None and known:
             best = int(share[block + 1].argmax())
             words = f"{scene.vit.labels[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
         name = scene.say("layer named", number=block)
-        tiles.append({"image": image, "name": name, "words": words, "alt": scene.say("depth alt", number=block)})
+        tiles.append(
+            {
+                "image": image,
+                "name": name,
+                "words": words,
+                "alt": scene.text.joined((scene.say("depth alt", number=block), told(marks, scene.rec.grid))),
+            }
+        )
     st.markdown(f"##### {scene.say('depth title')}")
     depth(tiles, key="story_depth", label=scene.say("depth title"))
+    count = len(insights.outliers(*scene.ids, scene.rec).patches)
+    outliers.beside(outliers.of_grid(sorted(marked), count, scene.rec.grid), "depth")
     if known:
         _lens(scene)
 

@@ -6,7 +6,7 @@ import pytest
 
 from vitcore import figures
 from vitcore.figures import print_figure
-from vitcore.figures.outlined import MARK, named, on_pixels, outlined, told, told_masked
+from vitcore.figures.outlined import MARK, on_pixels, outlined
 from vitcore.figures.theme import SEQUENTIAL, lut, rgb
 from vitcore.grid import Grid
 
@@ -48,19 +48,3 @@ def test_mark_or_casing_is_seen_on_every_colour_of_the_scale(code):
     ground = luminance(lut(SEQUENTIAL)[code])
     ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(rgb(MARK)), 0.0)]
     assert max(ratios) >= 3
-
-
-@pytest.mark.parametrize(("patches", "who"), [
-    ([3], "This corner patch is an outlier token"), ([0, 3, 8, 11], "These 4 corner patches are outlier tokens"),
-    ([1], "This edge patch is an outlier token"), ([0, 1, 7], "These 3 edge patches are outlier tokens"),
-    ([5], "This patch is an outlier token"), ([0, 5], "These 2 patches are outlier tokens"),
-])  # fmt: skip
-def test_which_patches_they_are_is_said(patches, who):
-    grid = Grid(3, 4, 16)
-    assert named(patches, grid) == who
-    assert told(patches, grid) == f"{who}, not what the model looks at." and told(patches, grid, False) == f"{who}."
-
-
-def test_nothing_is_said_of_nothing_and_masked_ones_are_counted():
-    assert told([], Grid(3, 4, 16)) == "" == told_masked(0)
-    assert told_masked(1) == "1 outlier token is masked here." and told_masked(4) == "4 outlier tokens are masked here."
