@@ -52,8 +52,8 @@ def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
             if farthest else
             say("Each map is what one head attends to from the outlined patch. Which head looks nearest from there, on average?"),
             choices,
-            [with_more(say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all patches "
-                           "would read {even} px.", told=one, even=f"{even:.1f}"), of_choices(m, maps)) for one in told],
+            [with_more(say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all "
+                           "patches would read {even} px.", told=one, even=f"{even:.1f}"), of_choices(m, maps)) for one in told],
             least=REACH, lowest=not farthest, page="attention",
             address=[{"block": block, "one_head": head, "token": grid.prefix + patch} for block, head in chosen],
         )  # fmt: skip
