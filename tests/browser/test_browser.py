@@ -80,6 +80,20 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     expect(number(page, "Patch")).to_have_value("37")
 
 
+def test_pages_opened_in_quick_succession_over_a_slow_line_come(visit):
+    """Where messages are replaced by references to those that the browser has kept, it has thrown some away before the answer."""
+    page = at_rest(visit("patches"))
+    page.evaluate("window.lag = 600")  # ms
+    links = page.get_by_test_id("stSidebarNav").get_by_role("link")
+    for slug in ("bring", "paper", "patches") * 2:
+        links.filter(has_text=NAMES[slug]).evaluate("link => link.click()")
+        page.wait_for_timeout(100)  # the next is asked for before this one has come
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["patches"])
+    at_rest(page)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert drawn(page).any()
+
+
 def test_what_cannot_be_shown_is_said_and_the_picture_stays(visit):
     page = at_rest(visit("patches"))
     before = drawn(page)
