@@ -47,7 +47,7 @@ def click(app: App, key: str) -> App:
 
 
 def until(true) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not true() and time.monotonic() < end:
         time.sleep(0.01)
     assert true()

@@ -14,7 +14,7 @@ def visit(turns: Turns, name: str, order: list[str], go: threading.Event, first:
     def held() -> None:
         with turns.one(first=first):
             order.append(name)
-            go.wait(10)
+            go.wait(120)
 
     before = turns.waiting + len(order)
     thread = threading.Thread(target=held, daemon=True)

@@ -99,7 +99,7 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry, nothing_set_aside)
     assert len(mine("green.png")) > 5
     one.close()
     wait_for(lambda: not mine("green.png"))
-    wait_for(lambda: gc.collect() >= 0 and traces() == 0, 20)
+    wait_for(lambda: gc.collect() >= 0 and traces() == 0)
 
 
 def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):

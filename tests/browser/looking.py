@@ -158,6 +158,18 @@ def too_wide(page: Page) -> int:
     return max(0, max(page.evaluate(wide)) - page.evaluate("innerWidth"))
 
 
+def said_by(words: Locator) -> Callable[[], list[str]]:
+    """All that these words say from now on, one after the other: of what moves by itself nothing is missed, however slow a
+    machine is. (To look from outside at the right moment is a race.)"""
+    heard = words.evaluate_handle("""e => {
+      const heard = [e.textContent]
+      const hear = () => { if (heard.at(-1) !== e.textContent) heard.push(e.textContent) }
+      new MutationObserver(hear).observe(e, { childList: true, characterData: true, subtree: true })
+      return heard
+    }""")
+    return lambda: heard.json_value()
+
+
 def canvas(page: Page) -> Locator:
     """The picture to point at; of several the first."""
     return page.locator("canvas[role=application]").first

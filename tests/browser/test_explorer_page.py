@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, changed, in_both, pick, resize, serious, too_wide
+from looking import LONG_MS, at_rest, changed, in_both, pick, resize, said_by, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -180,20 +180,44 @@ def test_space_plays_through_the_layers(visit, server):
     page, sent = heard(visit, server, "attention?block=9&one_head=0")
     hit(page).focus()
     quiet = len(sent)
+    heads, drawn = said_by(cards_title(page)), said_by(title(page))
     page.keyboard.press("Space")
-    for block in (10, 11):
-        expect(title(page)).to_contain_text(f"layer {block}, head 0")
-        expect(layer(page)).to_have_value(str(block))
+    expect(title(page)).to_contain_text("layer 11, head 0")
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
     expect(layer(page)).to_have_value("11")
     at_rest(page)
+    assert layers(heads()) == [9, 10, 11]
+    assert layers(drawn())[-1] == 11 and layers(drawn()) == sorted(layers(drawn())), "the picture goes with them"
     said = len([frame for frame in sent[quiet:] if b"chosen" in frame])
     assert 1 <= said <= 3, "the slider follows: the server hears of each layer once, and of the end"
+    cards_title(page).evaluate(SPACE_AT_LAYER_1)
+    hit(page).focus()
     page.keyboard.press("Space")
-    expect(title(page)).to_contain_text("layer 1, head 0")
-    page.keyboard.press("Space")
+    expect(cards_title(page)).to_contain_text(re.compile(r"layer 1(?!\d)"))
     at_rest(page)
-    expect(layer(page)).to_have_value(re.compile("^[12]$"))
+    expect(layer(page)).to_have_value("1")
+    expect(title(page)).to_contain_text("layer 1, head 0")
+    expect(page.get_by_role("button", name="Play layers")).to_be_visible()
+    assert layers(heads()) == [9, 10, 11, 0, 1], "from the first, until it is stopped"
+
+
+SPACE_AT_LAYER_1 = """e => {
+  const space = new KeyboardEvent("keydown", { key: " ", bubbles: true, composed: true })
+  const stop = new MutationObserver(() => {
+    if (!/layer 1(?!\\d)/.test(e.textContent)) return
+    stop.disconnect()
+    e.closest("figure").querySelector(".hit").dispatchEvent(space)
+  })
+  stop.observe(e, { childList: true, characterData: true, subtree: true })
+}"""
+
+
+def cards_title(page: Page) -> Locator:
+    return page.locator("figure .all h3")
+
+
+def layers(said: list[str]) -> list[int]:
+    return [int(re.search(r"layer (\d+)", words)[1]) for words in said]
 
 
 def test_the_strip_leads_into_a_head(visit):
