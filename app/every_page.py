@@ -12,7 +12,7 @@ from app.components.choices import answered, hold
 from app.furniture import controls, copy_link, lecture, missing, outliers
 from app.menu import GROUPS, PAGES
 from app.state import session, turns
-from app.state.memory import collector, media_files
+from app.state.memory import collector, media_files, visitors
 
 ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here would be fetched from outside
 
@@ -20,6 +20,7 @@ ICON = Path(__file__).parent / "static" / "icon.svg"  # a material icon here wou
 def draw() -> None:
     """Draw the page that the visitor is on; Streamlit calls it at every run."""
     st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
+    visitors.me()
     collector.start()
     media_files.hold()
     mode.limit_uploads()

@@ -17,7 +17,7 @@ from app.components.theme.theme import follow
 from app.furniture import missing, model_card, photo_names
 from app.state import models, session
 from app.state.beside import second
-from app.state.memory import budget
+from app.state.memory import budget, visitors
 from app.texts import verbatim as verbatim
 from vitcore.translation import say
 
@@ -61,6 +61,7 @@ def sidebar(pickers: bool = True) -> None:
             target="_mode",
             lang=texts.language(),
             mend=[*session.model_misnamed(), *second.misnamed()],
+            ticket=visitors.ticket(),
         )
 
 

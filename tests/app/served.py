@@ -59,8 +59,11 @@ class Visit:
     As a browser does, it tells the server which messages it has had: `kept`; `references` came in place of some.
     """
 
-    def __init__(self, address: str) -> None:
-        self.socket = connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60)
+    def __init__(self, address: str, cookie: str = "") -> None:
+        sent = {"Cookie": cookie} if cookie else None
+        self.socket = connect(
+            address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=sent
+        )
         self.session, self.page, self.states, self.ids, self.buttons = "", "", {}, {}, {}
         self.said: list[str] = []
         self.kept: set[str] = set()

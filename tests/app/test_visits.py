@@ -1,6 +1,7 @@
 """What a visitor brings is the visitor's alone, and gone when they leave: two visits to one server, and a look inside."""
 
 import gc
+import re
 import time
 from types import SimpleNamespace
 from urllib.error import HTTPError
@@ -48,6 +49,7 @@ def mine(part: str) -> list[tuple]:
 
 def alive(*kinds: type) -> list:
     """Objects of these kinds that the collector knows. Their types alone are asked: what a weak proxy stands for may be gone."""
+    gc.unfreeze()  # the app itself sets aside what is there when it has run for a while
     return [one for one in gc.get_objects() if issubclass(type(one), kinds)]
 
 
@@ -83,6 +85,60 @@ def test_two_visits_with_the_same_photo(server, hurry, nothing_set_aside):
     wait_for(lambda: not mine("holiday"))
 
 
+def ticket(visit: Visit) -> str:
+    """What its page was given to keep."""
+    return re.findall(r'"ticket": ?"([^"]+)"', visit.text)[-1]
+
+
+def again(server: str, shown: str) -> Visit:
+    """A page that is loaded again, at the address it had."""
+    return Visit(server, f"{visitors.COOKIE}={shown}").open("patches", "photo=your-photo")
+
+
+@pytest.mark.parametrize("public", ["0", "1"])
+def test_a_page_that_is_loaded_again_has_its_visitors_photo(server, monkeypatch, public):
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", public)
+    one, other = Visit(server).open("patches"), Visit(server).open("patches")
+    one.upload("file", "my-holiday.png", MINE)
+    shown, theirs = ticket(one), ticket(other)
+    assert shown != theirs and len(shown) > 40
+    one.close()
+    back = again(server, shown)
+    assert "my-holiday.png" in back.text and "is not here" not in back.text and ticket(back) == shown
+    back.close()
+    twice = again(server, shown)
+    assert "my-holiday.png" in twice.text, "as often as it is loaded"
+    for nobodys in (theirs, "", shown[:-1], shown.swapcase(), "*"):
+        stranger = again(server, nobodys)
+        assert "my-holiday.png" not in stranger.text and "The photo of this link is not here" in stranger.text
+        stranger.close()
+    assert (
+        len(mine("my-holiday")) == len(set(mine("my-holiday")))
+        and sum(k[0] == "upload" for k in mine(me_of(shown))) == 1
+    )
+    for visit in (twice, other):
+        visit.close()
+
+
+def me_of(shown: str) -> str:
+    return visitors._tickets[shown]
+
+
+def test_a_ticket_is_good_for_as_long_as_the_photo_is_kept(server, hurry):
+    one = Visit(server).open("patches")
+    one.upload("file", "gone-soon.png", MINE)
+    shown = ticket(one)
+    tab = again(server, shown)
+    one.close()
+    time.sleep(4 * (visitors.GRACE_S + visitors.ROUND_S))
+    assert mine("gone-soon"), "another tab of the same visitor is open"
+    tab.close()
+    wait_for(lambda: not mine("gone-soon"))
+    late = again(server, shown)
+    assert "gone-soon" not in late.text and shown not in visitors._tickets and ticket(late) != shown
+    late.close()
+
+
 def test_nothing_of_a_visitor_is_left_anywhere(server, hurry, nothing_set_aside):
     """Pictures made of the photo and not only the photo: its pixels are one colour that nothing else has."""
     colour = (13, 237, 101)
@@ -105,7 +161,7 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry, nothing_set_aside)
 def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):
     """No server, no sign of life."""
     budget.STORE.put(("upload", "somebody"), b"x" * 1000, held=True)
-    monkeypatch.setattr(visitors, "_last_visits", {"somebody": ("", time.monotonic())})
+    monkeypatch.setattr(visitors, "_last_visits", {"somebody": ({""}, time.monotonic())})
     monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
     now = time.monotonic()
     assert visitors.gone(now + visitors.SILENT_S - 1) == []

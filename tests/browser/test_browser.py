@@ -94,6 +94,36 @@ def test_pages_opened_in_quick_succession_over_a_slow_line_come(visit):
     assert drawn(page).any()
 
 
+def test_a_photo_and_a_choice_of_light_or_dark_outlive_a_reload(visit, server):
+    page = at_rest(visit("patches"))
+    photo = Image.fromarray(np.random.default_rng(1).integers(0, 256, (300, 300, 3), np.uint8))
+    before = drawn(page)
+    bring(page, "holiday.jpg", "image/jpeg", saved(photo, "JPEG"))
+    mine = changed(page, before)
+    page.get_by_role("button", name="Dark", exact=True).click()
+    expect(page.locator("html")).to_have_attribute("data-mode", "dark")
+    at_rest(page)
+    for _ in range(2):
+        at_rest(page).reload()
+        expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
+        expect(page.locator("html")).to_have_attribute("data-mode", "dark")
+        assert np.array_equal(drawn(at_rest(page)), mine)
+        assert page.get_by_test_id("stMain").get_by_text("is not here").count() == 0
+    held = page.evaluate("sessionStorage.getItem('inside-vit-visit')")
+    assert held not in page.url
+    assert held not in {cookie["value"] for cookie in page.context.cookies()}, "what was shown at the door is put away"
+    page.goto(f"{server}/filters")  # an address of its own to Streamlit
+    expect(page.locator("html")).to_have_attribute("data-mode", "dark")
+    other = page.context.new_page()  # of the same browser: its choice of light or dark, not this tab's photo
+    other.goto(page.url.replace("filters", "patches?photo=your-photo"))
+    expect(other.get_by_text("The photo of this link is not here.")).to_be_visible()
+    expect(other.locator("html")).to_have_attribute("data-mode", "dark")
+    at_rest(other).get_by_role("button", name="Light", exact=True).click()
+    expect(other.locator("html")).to_have_attribute("data-mode", "light")
+    at_rest(page).reload()
+    expect(page.locator("html")).to_have_attribute("data-mode", "light")
+
+
 def test_what_cannot_be_shown_is_said_and_the_picture_stays(visit):
     page = at_rest(visit("patches"))
     before = drawn(page)

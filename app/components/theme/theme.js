@@ -2,6 +2,7 @@
 
 export default function ({ data, parentElement, setTriggerValue }) {
   document.documentElement.lang = data.lang
+  keep(data.ticket)
   const here = new URL(window.location.href)
   for (const [name, said, right] of data.mend) {
     if (here.searchParams.get(name) !== said) continue
@@ -14,4 +15,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const [r, g, b] = paint.fillStyle.match(/[0-9a-f]{2}/gi).map(hex => parseInt(hex, 16))
   const mode = 0.2126 * r + 0.7152 * g + 0.0722 * b < 128 ? "dark" : "light"
   if (mode !== data.mode) setTriggerValue("mode", mode)
+}
+
+// For a reload of this tab, and for nobody else (`static/head.html` shows it); what was shown has been seen.
+function keep(ticket) {
+  try {
+    sessionStorage.setItem("inside-vit-visit", ticket)
+    document.cookie = "inside_vit_visit=; path=/; max-age=0"
+  } catch { /* a browser that keeps nothing */ }
 }

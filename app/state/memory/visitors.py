@@ -3,6 +3,9 @@
 A photo that somebody brought is kept in the one store of `app.state.memory.budget`, and whatever is made of it under keys that hold
 the visitor's name. A watchman looks round: two minutes after a visitor's page is closed (a laptop may have blinked), or
 after half an hour without a sign of life where Streamlit can't say, all of it is thrown away.
+
+A page that is loaded again is another visit to Streamlit, and the same visitor's here: the tab keeps a ticket
+(`components/theme`), shows it as a cookie when it comes (`static/head.html`), and is given the name that goes with it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ GRACE_S = 120  # Streamlit lets a page that lost its connection come back to the
 SILENT_S = 30 * 60
 ROUND_S = 20
 
-_last_visits: dict[str, tuple[str, float]] = {}  # visitor -> Streamlit's session, and when it was last there
+COOKIE = "inside_vit_visit"
+
+_last_visits: dict[str, tuple[set[str], float]] = {}  # visitor -> Streamlit's sessions, and when one was last there
+_tickets: dict[str, str] = {}  # ticket -> visitor; 256 random bits that nobody can guess
 let_go: list[Callable[[str], None]] = []  # told who has left, before what they brought is thrown away
 _watch = threading.Lock()
 _watchman: threading.Thread | None = None
@@ -32,10 +38,30 @@ _watchman: threading.Thread | None = None
 
 def me() -> str:
     """This visitor's name."""
-    name: str = st.session_state.setdefault("_visitor", secrets.token_hex(8))
+    name: str = st.session_state.get("_visitor") or _came_back() or secrets.token_hex(8)
+    st.session_state["_visitor"] = name
     context = get_script_run_ctx()
-    _last_visits[name] = (context.session_id if context else "", time.monotonic())
+    sessions = _last_visits.get(name, (set(), 0))[0] | {context.session_id if context else ""}
+    _last_visits[name] = sessions, time.monotonic()
     _look_round()
+    return name
+
+
+def ticket() -> str:
+    """What this visitor's tab shows when its page is loaded again."""
+    name = me()
+    mine: str = st.session_state.setdefault("_ticket", secrets.token_urlsafe(32))
+    _tickets[mine] = name
+    return mine
+
+
+def _came_back() -> str | None:
+    """Who shows a ticket, if it is still good."""
+    shown = st.context.cookies.get(COOKIE, "")
+    name = _tickets.get(shown)
+    if name not in _last_visits:
+        return None
+    st.session_state["_ticket"] = shown
     return name
 
 
@@ -59,6 +85,8 @@ def take_back(what: str) -> None:
 def forget(name: str) -> None:
     """Throw away all that is kept of a visitor."""
     _last_visits.pop(name, None)
+    for one in [one for one, whose in list(_tickets.items()) if whose == name]:
+        _tickets.pop(one, None)
     for tell in let_go:
         tell(name)
     budget.STORE.drop(lambda key: any(isinstance(part, str) and name in part for part in key))
@@ -67,9 +95,10 @@ def forget(name: str) -> None:
 def gone(now: float) -> list[str]:
     """Those who have left."""
     left = []
-    for name, (session, last) in list(_last_visits.items()):
-        if runtime.exists() and session and runtime.get_instance().is_active_session(session):
-            _last_visits[name] = session, now
+    for name, (sessions, last) in list(_last_visits.items()):
+        there = {one for one in sessions if one and runtime.exists() and runtime.get_instance().is_active_session(one)}
+        if there:
+            _last_visits[name] = there, now
         elif now - last > (GRACE_S if runtime.exists() else SILENT_S):
             left.append(name)
     return left
