@@ -15,11 +15,13 @@ BATCH = 16  # crops at a time
 
 
 class Lessons(NamedTuple):
-    """For N crops: the student's features (N, D), the teacher's logits (N, C), and the WordNet id or name of each photo."""
+    """For N crops: the student's features (N, D), the teacher's logits (N, C), the WordNet id or name of each photo, and which
+    photo each is of, (N,): equal bytes are one photo."""
 
     features: Tensor
     logits: Tensor
     names: list[str]
+    photos: Tensor
 
 
 def lessons(
@@ -40,7 +42,9 @@ def lessons(
             hidden = student.module.forward_features(_normalised(student, crops))
             kept.append(student.module.forward_head(hidden, pre_logits=True))
             asked.append(teacher.module(_normalised(teacher, enlarged)))
-    return Lessons(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos])
+    numbers: dict[bytes, int] = {}
+    of = torch.tensor([numbers.setdefault(photo, len(numbers)) for photo, _ in photos])
+    return Lessons(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of)
 
 
 def _normalised(vit: Vit, crops: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from vitcore.train.runs import files
 from vitcore.train.shipping.lessons import Lessons, lessons
 from vitcore.train.shipping.measure import KINDS
 
-HELD_OUT = 8  # one crop in so many is only asked about
+HELD_OUT = 8  # all crops of one photo in so many are only asked about
 
 
 def targets(given: Lessons, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
@@ -41,16 +41,24 @@ def targets(given: Lessons, kinds: Iterable[tuple[set[str], range]] = ()) -> tup
     return wanted, special
 
 
+def parted(photos: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Which crops are only asked about and which are learned from, given the photo (N,) that each is of: no photo is in both."""
+    which, of = photos.unique(return_inverse=True)
+    shuffled = torch.randperm(len(which), generator=torch.Generator().manual_seed(seed))
+    left_out = torch.zeros(len(which), dtype=torch.bool)
+    left_out[shuffled[: len(which) // HELD_OUT]] = True
+    return left_out[of].nonzero()[:, 0], (~left_out[of]).nonzero()[:, 0]
+
+
 def fit(
     head: nn.Linear, given: Lessons, wanted: Tensor, special: Tensor, weight: float = 0.3, hold: float = 1e-3, epochs: int = 5,
     rate: float = 2e-3, seed: int = 0,
 ) -> tuple[nn.Linear, dict[str, float]]:  # fmt: skip
-    """A copy of the layer, fitted; and the cross-entropy of crops that it was not fitted to, before and after.
+    """A copy of the layer, fitted; and the cross-entropy of crops of photos that it was not fitted to, before and after.
 
     A crop of a special kind weighs `weight` of another; `hold` times the squared distance from the layer as it was is added.
     """
-    shuffled = torch.randperm(len(wanted), generator=torch.Generator().manual_seed(seed))
-    asked, learned = shuffled[: len(wanted) // HELD_OUT], shuffled[len(wanted) // HELD_OUT :]
+    asked, learned = parted(given.photos, seed)
     new, share = copy.deepcopy(head).float().requires_grad_(True), torch.where(special, weight, 1.0)
     was = new.weight.detach().clone()
     optimiser = torch.optim.Adam(new.parameters(), lr=rate)
@@ -105,7 +113,8 @@ def main() -> None:
     card = source.with_suffix(".json").read_text(encoding="utf-8")
     files.replace(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
     files.write(args.to.with_suffix(".json"), card)
-    print(json.dumps({"crops": len(given.names), f"of {args.kind}": int(special.sum()), "cross-entropy": told}))
+    counts = {"crops": len(given.names), "photos": len(given.photos.unique()), f"of {args.kind}": int(special.sum())}
+    print(json.dumps(counts | {"cross-entropy of photos it was not fitted to": told}))
 
 
 def _named(photos: list[tuple[bytes, str]], names: Path | None) -> list[tuple[bytes, str]]:

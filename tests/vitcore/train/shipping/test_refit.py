@@ -15,8 +15,8 @@ from vitcore.assets import asset
 from vitcore.models.cards import DEFAULT
 from vitcore.models.zoo import load, wordnet_ids
 from vitcore.train.shipping import refit
-from vitcore.train.shipping.lessons import Lessons
-from vitcore.train.shipping.refit import fit, targets
+from vitcore.train.shipping.lessons import Lessons, lessons
+from vitcore.train.shipping.refit import HELD_OUT, fit, parted, targets
 
 
 def made(count=96, width=6, classes=5):
@@ -25,7 +25,8 @@ def made(count=96, width=6, classes=5):
     truth = nn.Linear(width, classes)
     nn.init.normal_(truth.weight, generator=generator)
     with torch.no_grad():
-        return Lessons(features, 3 * truth(features), ["cat" if i % 4 == 0 else "cup" for i in range(count)])
+        names = ["cat" if i % 4 == 0 else "cup" for i in range(count)]
+        return Lessons(features, 3 * truth(features), names, torch.arange(count))
 
 
 def test_a_kinds_targets_are_the_teachers_within_it():
@@ -46,6 +47,36 @@ def test_a_fitted_layer_answers_more_like_the_teacher_and_a_held_one_stays():
     assert told["after"] < 0.8 * told["before"], "on crops that were left out"
     held, _ = fit(start, given, wanted, special, hold=1e3, epochs=20)
     assert (held.weight - start.weight).abs().max() < 0.05 < (new.weight - start.weight).abs().max()
+
+
+def test_no_photo_is_on_both_sides():
+    """Eight crops each of 40 photos, in any order: by crop, nearly every photo would be on both sides."""
+    photos = torch.arange(40).repeat_interleave(8)[torch.randperm(320, generator=torch.Generator().manual_seed(3))]
+    asked, learned = parted(photos)
+    assert sorted([*asked.tolist(), *learned.tolist()]) == list(range(320))
+    assert not set(photos[asked].tolist()) & set(photos[learned].tolist())
+    assert len(set(photos[asked].tolist())) == 40 // HELD_OUT
+
+
+def test_what_is_fitted_never_sees_a_photo_that_is_asked_about():
+    """Whatever the teacher says of photos that are left out, the fitted layer is the same."""
+    given = made()
+    given = given._replace(photos=torch.arange(len(given.names)) // 4)
+    start = nn.Linear(6, 5).requires_grad_(False)
+    asked, _ = parted(given.photos)
+    other = given.logits.clone()
+    other[asked] = other[asked].flip(-1)
+    layers = [fit(start, given, *targets(given._replace(logits=logits)))[0] for logits in (given.logits, other)]
+    assert torch.equal(layers[0].weight, layers[1].weight)
+
+
+def test_crops_of_one_photo_are_known_as_such(photo_file):
+    """Equal bytes are one photo, wherever they stand."""
+    one, vit = photo_file.read_bytes(), load(DEFAULT)
+    file = io.BytesIO()
+    Image.new("RGB", (40, 40), "red").save(file, "PNG")
+    given = lessons(vit, vit, [(one, "a"), (file.getvalue(), "b"), (one, "a")])
+    assert given.photos.tolist() == [0, 1, 0]
 
 
 def test_only_the_last_layer_of_the_model_changes(tmp_path, monkeypatch, capsys):
