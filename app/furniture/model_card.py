@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.furniture import paper_models
+from app.furniture import card_figures, paper_models
 from app.state import runs
 from app.state.own import model as own_model
 from vitcore.models import own_files
 from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
-from vitcore.translation import percent, say
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 
-HARDER = 5.0  # points by which one set of photos is named worse than another before a reason is given
 WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
@@ -32,7 +31,7 @@ def show(card: ModelCard, paper: bool = True) -> None:
     """
     text, trained = texts.prose("common"), _trained(card.name)
     data = trained.get("data") or card.data
-    said = [*notes(card), text["about taught"].format(teacher=card.teacher) if card.teacher else "",
+    said = [*notes(card), *card_figures.sentences(card, trained, text),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
             text["about data"].format(data=say(data)) if data else "", say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
@@ -40,27 +39,15 @@ def show(card: ModelCard, paper: bool = True) -> None:
         said.append(text["about names"])
     for sentence in filter(None, said):
         st.markdown(sentence)
-    if sets := _judged(trained):
+    if card_figures.judged(trained):
         with st.expander(text["measured title"]):
-            _measurements(card, sets, text)
+            card_figures.show(card, trained, text)
+            if ended := runs.ending(card.name):
+                st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
     if beside := list(filter(None, paper_models.beside(card, trained, _classes(card.name)) if paper else [])):
         with st.expander(texts.prose("card")["beside"]):
             for sentence in beside:
                 st.markdown(sentence)
-
-
-def _measurements(card: ModelCard, sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> None:
-    """How much it names right of each set of photos, beside its teacher, in a table; which photos those are below it."""
-    names = card.title, text["its teacher"].format(model=card.teacher)
-    lines = [(name, text["measured set"].format(called=pair[0].get("called", "—"), photos=one["photos"]),
-              *(percent(one[share] / 100) for share in ("top1", "top5")))
-             for pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
-    heads = (text["model"], *(text[f"measured {name}"] for name in ("from", "top1", "top5")))
-    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---", "---", "---:", "---:"), *lines)))
-    of = [text["measured of"].format(photos=one["photos"], of=say(one["of"])) for one, _ in sets if one.get("of")]
-    st.markdown(text.joined([*of, _harder(sets[:2], text)]))
-    if measured(card.name) and (ended := runs.ending(card.name)):
-        st.markdown(text["about film"].format(right=ended.right, photos=ended.photos, step=ended.step))
 
 
 def beside_the_papers(card: ModelCard, text: texts.Prose) -> None:
@@ -77,6 +64,15 @@ def beside_the_papers(card: ModelCard, text: texts.Prose) -> None:
         {text[name]: list(column) for name, column in zip(("model", "right", "photos"), columns, strict=True)},
         hide_index=True, alt=text["beside alt"].format(model=card.title),
     )  # fmt: skip
+
+
+def made(card: ModelCard, text: texts.Prose) -> None:
+    """A part of its page: the commands that made and measured it; nothing where its card has none."""
+    trained = _trained(card.name)
+    if trained.get("commands"):
+        st.markdown(f"## {text['made title']}")
+        with st.expander(text["made"]):
+            card_figures.made(trained)
 
 
 def own() -> str:
@@ -106,22 +102,25 @@ def measured(name: str) -> list[dict[str, float]]:
 
 @dataclass(frozen=True)
 class Localised:
-    """Mean pixel AUC of rollout, and of "the middle of the picture", on `photos` with known outlines; of which model."""
+    """Mean pixel AUC of rollout, also with outlier tokens masked, and of "the middle of the picture", on `photos` with known
+    outlines; of which model."""
 
     model: str
     photos: int
     rollout: float
+    masked: float
     middle: float
 
 
 def localised(name: str) -> Localised | None:
-    """How well rollout finds the object: of this model where its card says so, else of the shipped one's teacher."""
-    own = _trained(name).get("measured", {}).get("localisation")
+    """How well rollout finds the animal of test photos: of this model where its card says so, else of the shipped one's teacher."""
+    own = _trained(name).get("measured", {}).get("pets", {}).get("localisation")
     teacher = _trained(DEFAULT).get("teacher_measured_alike", {})
-    found, whose = (own, name) if own else (teacher.get("localisation"), teacher.get("model"))
+    found, whose = (own, name) if own else (teacher.get("pets", {}).get("localisation"), teacher.get("model"))
     if not found:
         return None
-    return Localised(str(whose), int(found["photos"]), float(found["rollout_auc"]), float(found["centre_prior_auc"]))
+    aucs = (float(found[f"{name}_auc"]) for name in ("rollout", "rollout_without_outliers", "centre_prior"))
+    return Localised(str(whose), int(found["photos"]), *aucs)
 
 
 def notes(card: ModelCard) -> list[str]:
@@ -129,7 +128,8 @@ def notes(card: ModelCard) -> list[str]:
     text = texts.prose("common")
     taught = text["taught"].format(teacher=card.teacher) if card.teacher else ""
     looks = text["taught looker"].format(looker=card.looker) if card.looker else ""
-    return [said for said in (warning(card), text.joined([taught, looks])) if said]
+    good = card_figures.good(_trained(card.name), text)
+    return [said for said in (good, warning(card), text.joined([taught, looks])) if said]
 
 
 def cautions(vit: Vit) -> tuple[str, ...]:
@@ -171,19 +171,3 @@ def _part(name: str, part: str) -> dict[str, Any]:
 def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
     """As the card says; it is asked for its parts several times in a run of any page."""
     return own_files.facts(file)
-
-
-def _harder(sets: list[tuple[dict[str, Any], dict[str, Any]]], text: texts.Prose) -> str:
-    """That the second photos are harder, where the teacher names much fewer of them, too."""
-    less, teacher_less = (sets[0][who]["top1"] - sets[1][who]["top1"] for who in (0, 1))
-    much = less > HARDER and teacher_less > less / 2
-    return text["about harder"].format(less=less, teacher_less=teacher_less) if much else ""
-
-
-def _judged(trained: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Of each set of photos on which the model and its teacher were asked alike, {"photos", "top1", "top5"} of both.
-
-    A card may say of which photos, in a sentence ("of") and by name ("called").
-    """
-    model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
-    return [(model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]

@@ -42,11 +42,11 @@ def rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tup
         return []
     text, title = texts.prose("common"), _plain_title(card)
     there = text["photos imagenet"]
-    own = trained.get("measured", {})
-    found = [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, own, own)
+    own, sets = trained.get("measured", {}), trained.get("photos", {})
+    found = [(card.title, f"{card.top1:.1f}", there)] if card.top1 else _held_out(card.title, own, sets)
     if not card.top1 and (teacher := _teacher_of(trained)):
         name, alike = text["its teacher"].format(model=teacher.title), trained["teacher_measured_alike"]
-        found += [*_held_out(name, alike, own), (name, f"{teacher.top1:.1f}", there)]
+        found += [*_held_out(name, alike, sets), (name, f"{teacher.top1:.1f}", there)]
     paper = tables.on_imagenet()
     shown = [one for one in paper if one in (paper[0], paper[-1]) or (one.model == title and one.table == "5")]
     told = [text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in shown]
@@ -58,11 +58,11 @@ def _plain_title(card: ModelCard) -> str:
     return card.title.partition(" · ")[0]
 
 
-def _held_out(model: str, measured: dict[str, Any], own: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """What it names right of each set of photos, by what the model's `own` measurements call that."""
+def _held_out(model: str, measured: dict[str, Any], sets: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What it names right of each set of photos, by what the card calls those `sets`."""
     text, told = texts.prose("common"), []
     for key, found in accuracies(measured).items():
-        called = own.get(key, {}).get("called")
+        called = sets.get(key.partition(" ")[2], {}).get("called")
         photos = text["photos held out of" if called else "photos held out"]
         told.append((model, f"{found['top1']:.1f}", photos.format(count=found["photos"], called=called)))
     return told

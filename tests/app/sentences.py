@@ -68,7 +68,8 @@ def data() -> Iterator[str]:
     for file in own_files.SHIPPED.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))
-        yield from (found["of"] for found in trained["measured"].values() if isinstance(found, dict) and "of" in found)
+        yield from (photos["of"] for photos in trained.get("photos", {}).values())
+        yield from filter(None, (one["differs"] for one in trained.get("commands", []) if isinstance(one, dict)))
     for field in knobs():
         yield from filter(
             None, (recipe_form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))

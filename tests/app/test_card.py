@@ -13,7 +13,8 @@ from app.furniture import paper_models
 from app.state.speed import measuring
 from app.views.card import speed_findings, table
 from vitcore.architectures.anatomy import Table1
-from vitcore.models.cards import CARDS, ModelCard
+from vitcore.assets import asset
+from vitcore.models.cards import CARDS, DEFAULT, ModelCard
 from vitcore.profiling import apart
 from vitcore.profiling.speed import Device, Profile, Speed
 
@@ -82,10 +83,10 @@ def test_its_accuracy_is_said_beside_the_papers():
     assert "It has 5.6 M parameters; the smallest model of Table 1, ViT-Base, has 86 M" in said
     shown = app.at.dataframe[1].value.to_numpy().tolist()
     assert shown == [
-        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 held-out photos of Imagenette, Imagewoof"],
-        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 held-out photos of Tiny ImageNet"],
-        ["ViT-Ti/16, its teacher", "61.5", "1,328 held-out photos of Imagenette, Imagewoof"],
-        ["ViT-Ti/16, its teacher", "36.9", "1,500 held-out photos of Tiny ImageNet"],
+        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 validation photos of Imagenette, Imagewoof"],
+        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 validation photos of Tiny ImageNet"],
+        ["ViT-Ti/16, its teacher", "61.5", "1,328 validation photos of Imagenette, Imagewoof"],
+        ["ViT-Ti/16, its teacher", "36.9", "1,500 validation photos of Tiny ImageNet"],
         ["ViT-Ti/16, its teacher", "75.5", "the 50,000 validation photos of ImageNet-1k"],
         ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", "the 50,000 validation photos of ImageNet-1k"],
         ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", "the 50,000 validation photos of ImageNet-1k"],
@@ -188,7 +189,7 @@ def test_sentences_follow_the_numbers():
 
 def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alone():
     """Every page says it as often as a page that shows nothing of the model: none repeats it."""
-    marks = ("Taught, not found", "Weak at naming", "A second teacher")
+    marks = ("Taught, not found", "Weak at naming", "Good at telling cats from dogs", "A second teacher")
 
     def often(slug: str) -> list[int]:
         app = App(slug).fine()
@@ -200,3 +201,38 @@ def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alon
     for slug in ("overview", "attention", "rollout", "distance", "positions", "filters", "outliers", "compare"):
         assert often(slug) == below, slug
     assert often("card") == [count + 1 for count in below]
+
+
+def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
+    """Figures as they stand in the JSON, the teacher's beside them, and what an AUC against outlines is."""
+    trained = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    own, teacher = (trained[key]["pets"] for key in ("measured", "teacher_measured_alike"))
+    said = " ".join(App("card").fine().sentences("markdown"))
+    right = [f"{one[kind]['called_so']:.0f} %" for one in (own, teacher) for kind in ("cats", "dogs")]
+    assert f"it calls {right[0]} of the cats a cat and {right[1]} of the dogs a dog" in said
+    assert f"ViT-Ti/16 gets {right[2]} and {right[3]} of the same {own['cats']['photos']} cats" in said
+    wrong = [trained[key]["kinds tiny64-val"]["false_cats"] for key in ("measured", "teacher_measured_alike")]
+    assert (
+        f"Of {wrong[0]['photos']:,} validation photos of Tiny ImageNet without a cat it calls {wrong[0]['called_so']:.1f} %"
+        f" one (ViT-Ti/16: {wrong[1]['called_so']:.1f} %)" in said
+    )
+    aucs = own["localisation"], teacher["localisation"]
+    assert f"AUC of {aucs[0]['rollout_auc']:.3f} (ViT-Ti/16: {aucs[1]['rollout_auc']:.3f}; the middle" in said
+    assert "measures plausibility" in said and "not measure faithfulness" in said
+    assert "trained to be like the class attention of DINOv2 S/14's last layer" in said
+    labels = sum(trained["labelled_photos_of_its_teacher_m"].values())
+    assert f"Its teacher, ViT-Ti/16, learned from labels: {labels:.0f} million photos." in said
+    assert f"{trained['last_layer']['crops']:,} crops" in said
+    cats, others = (trained[key]["kinds tiny64-val"]["cats"] for key in ("measured", "teacher_measured_alike"))
+    shares = f"{cats['called_so']:.1f} % of {cats['photos']} ({others['called_so']:.1f} %)"
+    assert f"| Tiny ImageNet, validation | {shares} |" in said
+
+
+def test_the_card_shows_the_commands_and_which_would_give_something_else():
+    trained = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    app = App("card").fine()
+    for i, one in enumerate(trained["commands"]):
+        assert app.component(f"made_{i}")["text"] == one["command"]
+    said, differing = app.sentences("markdown"), [one["differs"] for one in trained["commands"] if one["differs"]]
+    assert len(differing) == 2 and all(one in said for one in differing)
+    assert "held out crops, not photos" in differing[1]

@@ -166,18 +166,18 @@ def test_every_method_for_every_kind_of_model(kind, kinds, offer):
 
 def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_on(kinds, offer):
     card = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
-    own, teacher = (card[key]["localisation"]["rollout_auc"] for key in ("measured", "teacher_measured_alike"))
+    own, teacher = (card[key]["pets"]["localisation"]["rollout_auc"] for key in ("measured", "teacher_measured_alike"))
 
     def all_said(**given: str) -> str:
         app = App("rollout", compare="false", **given).fine()
         return " ".join(app.sentences("markdown") + app.sentences("caption"))
 
     said = all_said()
-    assert f"rollout of this model ranks the object's pixels above the rest with a pixel AUC of {own:.2f}" in said
+    assert f"rollout of this model ranks the animal's pixels above the rest with a pixel AUC of {own:.3f}" in said
     assert "not on the one on screen" not in said and "stays with the class token." in said
     offer({"registers": kinds["registers"]})
     said = all_said(model="registers")
-    assert f"rollout of ViT-Ti/16 ranks the object's pixels above the rest with a pixel AUC of {teacher:.2f}" in said
+    assert f"rollout of ViT-Ti/16 ranks the animal's pixels above the rest with a pixel AUC of {teacher:.3f}" in said
     assert 'worse than "the middle of the picture"' in said and "not on the one on screen" in said
     assert "stays with the tokens before the patches." in said
 

@@ -152,7 +152,9 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     app = App("learn").fine()
     (said,) = [said for said in app.sentences("caption") if "Learned from" in said]
     assert "Of 600 held-out photos it names 62.3 % right, choosing one of 1,000 classes (step 3,110)." in said
-    assert "Its model card says 60.8 %: another measurement, made after the training, on 1,328 held-out photos" in said
+    assert (
+        "Its model card says 60.8 %: another measurement, made after the training, on 1,328 validation photos" in said
+    )
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("Points are measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
@@ -164,7 +166,7 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
     assert "the teacher falls by 25 points and the model by 27" in said
-    assert "ends at 62.3 %: another measurement, made while it trained, on 600 held-out photos" in said
+    assert "ends at 62.3 %: another measurement, made while it trained, on 600 validation photos" in said
     assert "with the weights it had at step 3,110" in said
 
 

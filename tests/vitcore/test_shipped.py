@@ -1,6 +1,10 @@
 """The shipped model: it names what it sees, its positions know the grid, and its card says what was measured and who taught it."""
 
+import argparse
+import importlib
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ import vitcore
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.models import zoo
 from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.shell import cli
 from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,12 +81,54 @@ def test_it_is_small():
     assert (ROOT / "assets" / "models" / f"{DEFAULT}.safetensors").stat().st_size <= 12e6
 
 
+class Understood(Exception):
+    """Every word of a command was taken by its parser."""
+
+
+def test_every_command_of_the_card_is_understood(card, monkeypatch):
+    """By the code as it is: a flag that is gone, or a verb, is an error of its parser."""
+    parse = argparse.ArgumentParser.parse_args
+
+    def parsed(self, args=None, namespace=None):
+        parse(self, args, namespace)
+        raise Understood
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
+    for one in card["trained"]["commands"]:
+        python, flag, module, *words = shlex.split(one["command"])
+        assert (python, flag) == ("python", "-m")
+        monkeypatch.setattr(sys, "argv", [module, *words])
+        run = cli.main if module == "vitcore" else importlib.import_module(module).main
+        with pytest.raises(Understood):
+            run()
+
+
+def test_the_card_says_of_each_set_of_photos_whether_anything_was_tuned_on_it(card):
+    """Each set that is measured has its use; the teacher was asked about the same photos."""
+    trained = card["trained"]
+    measured, teacher = trained["measured"], trained["teacher_measured_alike"]
+    sets = {name.partition(" ")[2] for name in measured if name.startswith(("accuracy ", "kinds "))} | {"pets"}
+    assert {name: told["use"] for name, told in trained["photos"].items()} == {
+        name: "test" if name == "pets" else "validation" for name in sets
+    }
+    for name in [name for name in measured if name.startswith(("accuracy ", "kinds "))]:
+        assert photos(measured[name]) == photos(teacher[name]), name
+    assert photos(measured["pets"]) == photos(teacher["pets"])
+
+
+def photos(found: dict) -> dict | int:
+    """How many photos each figure is of."""
+    parts = {name: photos(part) for name, part in found.items() if isinstance(part, dict) and name != "breeds"}
+    return parts or found["photos"]
+
+
 def test_the_card_tells_what_was_measured_and_how(card, shipped):
     measured = card["trained"]["measured"]
     assert measured["position_correlation"] == pytest.approx(
         correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid), abs=2e-3
     )
-    assert "python -m vitcore train layer_by_layer" in card["trained"]["commands"][0]
-    assert "python -m vitcore.train.shipping.measure" in card["trained"]["commands"][-1]
+    commands = [one["command"] for one in card["trained"]["commands"]]
+    assert "python -m vitcore train layer_by_layer" in commands[0]
+    assert all("python -m vitcore.train.shipping.measure" in command for command in commands[-2:])
     assert card["card"]["licence"] == CARDS[0].licence == "Apache-2.0"
     assert card["card"]["params_m"] == CARDS[0].params_m

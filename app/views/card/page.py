@@ -30,5 +30,6 @@ with drawn:
            of=(vit.called,),
            parameters=np.array([part.params * part.times for part in parts]))  # fmt: skip
 model_card.beside_the_papers(card, text)
+model_card.made(card, text)
 st.markdown(f"## {text['speed title']}")
 speed.show(vit, text)

@@ -11,7 +11,7 @@ from app import texts
 from app.components import address
 from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
-from app.furniture import controls
+from app.furniture import controls, model_card
 from app.furniture.outliers import KEY, switch
 from app.state import insights, session
 from vitcore.models.cards import DEFAULT
@@ -99,9 +99,10 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
                 **arrays,
             )
     explain(text["masking how"], text["masking limits"])
-    st.markdown(
-        text.joined([text["measured"], text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]])
-    )
+    if found := model_card.localised(DEFAULT):
+        measured = text["measured"].format(photos=found.photos, before=found.rollout, after=found.masked)
+        whose = text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]
+        st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
     switch(vit, rec, "here")
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:

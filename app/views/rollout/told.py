@@ -25,14 +25,14 @@ def localised(a: Asked) -> str:
     found, text = model_card.localised(a.vit.name), a.text
     if found is None:
         return ""
-    rollout, prior = round(found.rollout, 2), round(found.middle, 2)
+    rollout, prior = found.rollout, found.middle  # in the digits of the card: rounded once more they could turn round
     verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
     here = found.model == a.vit.name
     card = model_card.of_menu(found.model)
     model = text["this model"] if here else card.title if card else found.model
     return text.joined((
-        text.fill("localised", photos=found.photos, model=model, rollout=f"{rollout:.2f}",
-                  verdict=text[f"middle {verdict}"].format(prior=f"{prior:.2f}")),
+        text.fill("localised", photos=found.photos, model=model, rollout=f"{rollout:.3f}",
+                  verdict=text[f"middle {verdict}"].format(prior=f"{prior:.3f}")),
         text["localised taught"].format(looker=card.looker) if here and card and card.looker else "",
         "" if here else text["localised elsewhere"],
     ))  # fmt: skip

@@ -31,13 +31,8 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
     """
     to_model = matched(vit, photos.classes, photos.name)
     known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
-    module = faster(vit.module)
-    hits: list[Tensor] = []
-    for rows, x in _batches(vit, photos.subset(known), batch, skip_broken=True):
-        right = torch.from_numpy(to_model[photos.labels[known[rows]]])
-        top = module(x).topk(min(5, len(vit.labels))).indices
-        hits.append(top == right[:, None])
-    if not hits:
+    rows, top = answers(vit, photos.subset(known), batch=batch)
+    if not len(rows):
         raise DataError(
             say(
                 "None of the {count} {count:photo|photos} of {name} can be asked about.",
@@ -45,14 +40,25 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
                 name=photos.name,
             )
         )
-    correct = torch.cat(hits)
-    first, five = (100 * float(h.double().mean()) for h in (correct[:, 0], correct.any(1)))
+    correct = top == to_model[photos.labels[known[rows]]][:, None]
+    first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
     return {
         "photos": len(correct),
         "top1": round(first, 2),
         "top5": round(five, 2),
         "left_out": len(photos) - len(correct),
     }
+
+
+@torch.inference_mode()
+def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
+    module, most = faster(vit.module), min(most, len(vit.labels))
+    asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
+    if not asked:
+        return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
+    rows, top = zip(*asked, strict=True)
+    return np.concatenate(rows), np.concatenate(top)
 
 
 @torch.inference_mode()

@@ -1,40 +1,35 @@
 """`python -m vitcore.train.shipping.measure MODEL …`: the facts a model's card states, measured on photos of yours.
 
-Accuracy is over all classes of the model, for photos labelled with WordNet ids or its names; "finds the object" is the
-pixel AUC of a map, bilinear to 224 px, against a foreground mask, beside the centre prior, which needs no model. Cats and
-dogs are counted as right when the first answer is the name of any cat or of any dog.
+It prints every figure of the card, as the card has it. Accuracy is over all classes of the model, for photos labelled with
+WordNet ids or its names. Cats and dogs are counted as right when the first answer is the name of any cat or of any dog.
 """
 
 import argparse
 import copy
-import csv
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import timm  # noqa: F401
 import torch
 from numpy.typing import NDArray
-from PIL import Image
-from timm.data import create_transform
 from tqdm import tqdm
 
 from vitcore.analysis.positions import correlation_with_distance, similarity
 from vitcore.assets import SAMPLES
-from vitcore.forward.outliers import without_outliers
-from vitcore.forward.recording import Recording, record, to_input
+from vitcore.forward.recording import record, to_input
 from vitcore.images import open_photo, see
 from vitcore.models.zoo import Vit, load, positions, wordnet_ids
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
-from vitcore.train.judging.evaluate import accuracy
+from vitcore.train.judging.evaluate import answers, matched
 from vitcore.train.learning.layers import LayerByLayer, hidden_errors
 from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.shipping.localisation import localisation, of_manifest, of_pets
+from vitcore.train.shipping.pets import Pet, listed
 
-MASK_PX = 224
+SOME = 128  # photos of the first file on which distance and hidden states are measured
 KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index
 
 
@@ -42,60 +37,6 @@ def labelled(photos: list[tuple[bytes, str]], name: str) -> Photos:
     """(encoded photo, class name) pairs as Photos."""
     classes, labels = np.unique([label for _, label in photos], return_inverse=True)
     return Photos(name, [photo for photo, _ in photos], labels.astype(np.int64), tuple(classes.tolist()))
-
-
-def pixel_auc(heat: NDArray, mask: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve of a map (rows, cols), bilinear to the mask's size, as a score of "is foreground"."""
-    from sklearn.metrics import roc_auc_score
-
-    size = mask.shape[1], mask.shape[0]
-    large = np.asarray(Image.fromarray(heat.astype(np.float32)).resize(size, Image.Resampling.BILINEAR))
-    return float(roc_auc_score(mask.ravel(), large.ravel()))
-
-
-def centre_prior(side: int = MASK_PX) -> NDArray[np.float64]:
-    """Minus the distance from the middle: what a map must beat."""
-    at = np.arange(side) - (side - 1) / 2
-    return -np.hypot(at[:, None], at[None, :])
-
-
-def squashing(vit: Vit) -> Vit:
-    """The model with a transform that resizes the whole photo to its square, bicubic, and crops nothing."""
-    size = (3, *vit.grid.image_px)
-    whole = create_transform(size, is_training=False, interpolation="bicubic", crop_mode="squash", crop_pct=1.0)
-    return replace(vit, transform=whole)
-
-
-def masked(vit: Vit, folder: Path) -> Iterator[tuple[Recording, NDArray[np.bool_]]]:
-    """Recordings of the photos of a manifest.csv (image, mask) with the mask cut as the transform cuts the photo."""
-    with (folder / "manifest.csv").open(encoding="utf-8", newline="") as file:
-        pairs = [(row["image"], row["mask"]) for row in csv.DictReader(file)]
-    for image, mask in tqdm(pairs, desc="masks"):
-        photo = open_photo(folder / image)
-        rec = record(vit, photo)
-        whole = Image.open(folder / mask).convert("L").resize(photo.image.size, Image.Resampling.NEAREST)
-        cut = whole.resize((MASK_PX, MASK_PX), Image.Resampling.NEAREST, box=rec.seen.box)
-        if 0 < np.asarray(cut).astype(bool).mean() < 1:
-            yield rec, np.asarray(cut) > 0
-
-
-def localisation(vit: Vit, folder: Path, whole: bool = True) -> dict[str, float]:
-    """Mean pixel AUC of the rollout (also with outlier tokens masked), of the last block's attention and of the centre prior.
-
-    "rollout_above_half" is the share of photos whose rollout has more than 0.5.
-
-    `whole`: each photo is squashed to the model's square, which keeps all of its background. Otherwise it is cropped as
-    the model's transform does; that leaves less background to tell the object from, so every score falls, the prior's too.
-    """
-    scores = []
-    for rec, mask in masked(squashing(vit) if whole else vit, folder):
-        last = rec.grid.to_map(rec.readout @ rec.of_blocks()[-1])
-        drawn = (rec.rollout(), last, centre_prior(), without_outliers(rec).rollout())
-        scores.append([pixel_auc(values, mask) for values in drawn])
-    table = np.array(scores)
-    names = ("rollout_auc", "last_block_auc", "centre_prior_auc", "rollout_without_outliers_auc")
-    means = {name: round(float(v), 3) for name, v in zip(names, table.mean(0), strict=True)}
-    return {"photos": len(table), **means, "rollout_above_half": round(float((table[:, 0] > 0.5).mean()), 3)}
 
 
 def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
@@ -128,16 +69,50 @@ def gallery(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
             "largest_patch": round(float(np.mean(largest)), 4)}  # fmt: skip
 
 
-def kinds(vit: Vit, photos: list[tuple[bytes, str]]) -> dict[str, Any]:
-    """Of photos of cats (dogs) by WordNet id: how many there are, and % whose first answer is some cat (some dog)."""
-    ids, groups = wordnet_ids(vit), {}
-    for kind, indices in KINDS.items():
-        names = {ids[i] for i in indices}
-        some = [open_photo(photo) for photo, name in photos if name in names]
-        right = [int(np.argmax(record(vit, photo, fusions=()).logits)) in indices for photo in tqdm(some, desc=kind)]
-        if right:
-            groups[kind] = {"photos": len(right), "called_so": round(100 * float(np.mean(right)), 1)}
-    return groups
+def kinds(first: NDArray[np.int64], of: Sequence[str]) -> dict[str, Any]:
+    """Of photos of "cats", of "dogs" and of neither (""): % whose first answer (n,) is the name of any cat, or any dog.
+
+    "false_cats": of the photos without a cat, % that are called one.
+    """
+    shown, called = np.array(of), {kind: np.isin(first, list(classes)) for kind, classes in KINDS.items()}
+    asked = {kind: (shown == kind, called[kind]) for kind in KINDS} | {"false_cats": (shown != "cats", called["cats"])}
+    return {name: {"photos": int(which.sum()), "called_so": round(100 * float(hit[which].mean()), 2)}
+            for name, (which, hit) in asked.items() if which.any()}  # fmt: skip
+
+
+def named(vit: Vit, photos: list[tuple[bytes, str]], most: int, name: str) -> dict[str, Any]:
+    """{"accuracy": …, "kinds": …} of at most `most` photos labelled with WordNet ids or the model's names; others are of no kind.
+
+    Cats are few: of them every one is asked about.
+    """
+    some = labelled(spread(photos, most), name)
+    opened, top = answers(vit, some)
+    wanted = matched(vit, some.classes, name)[some.labels[opened]]
+    hits = top[wanted >= 0] == wanted[wanted >= 0, None]
+    accuracy: dict[str, float] = {"photos": len(hits)}
+    accuracy |= {f"top{n}": round(100 * float(hits[:, :n].any(1).mean()), 2) for n in (1, 5)}
+    ids = wordnet_ids(vit)
+    if not ids:
+        return {"accuracy": accuracy}
+    found = kinds(top[:, 0], [_kind(index) for index in wanted])
+    cats = [(photo, label) for photo, label in photos if label in {ids[index] for index in KINDS["cats"]}]
+    if cats:
+        first = answers(vit, labelled(cats, name), 1)[1][:, 0]
+        found |= kinds(first, ["cats"] * len(first))
+    return {"accuracy": accuracy, "kinds": found}
+
+
+def _kind(index: int) -> str:
+    return next((kind for kind, classes in KINDS.items() if index in classes), "")
+
+
+def species(vit: Vit, pets: list[Pet]) -> dict[str, Any]:
+    """Of photos of Oxford-IIIT Pet: how often the species is right, of how many breeds, and localisation."""
+    photos = labelled([(pet.photo.read_bytes(), pet.kind) for pet in pets], "pets")
+    opened, top = answers(vit, photos, 1)
+    found = kinds(top[:, 0], [photos.classes[label] for label in photos.labels[opened]])
+    breeds = {kind: len({pet.breed for pet in pets if pet.kind == kind}) for kind in KINDS}
+    return {**found, "breeds": breeds, "localisation": localisation(vit, of_pets(pets))}
 
 
 def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
@@ -168,17 +143,17 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
         if args.names and photos[0][1].isdigit():
             names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
-        right = accuracy(vit, labelled(spread(photos, args.most), file.stem))
-        facts[f"accuracy {file.stem}"] = {name: right[name] for name in ("photos", "top1", "top5")}
-        facts |= {f"{kind} {file.stem}": said for kind, said in kinds(vit, spread(photos, args.most)).items()}
-        some = [photo for photo, _ in spread(photos, 128)]
+        facts |= {f"{what} {file.stem}": found for what, found in named(vit, photos, args.most, file.stem).items()}
+        some = [photo for photo, _ in spread(photos, SOME)]
         facts.setdefault("block_0_distance", reach(vit, some))
         if args.teacher and "hidden_states" not in facts:
             facts["hidden_states"] = followed(vit, args.teacher, some)
     if wordnet_ids(vit):
         facts["gallery"] = gallery(vit)
     if args.masks:
-        facts["localisation"] = localisation(vit, args.masks)
+        facts["localisation"] = localisation(vit, of_manifest(args.masks))
+    if args.pets:
+        facts["pets"] = species(vit, listed(args.pets, args.breeds))
     return facts
 
 
@@ -190,7 +165,9 @@ def main() -> None:
     parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")
     parser.add_argument("--masks", type=Path, help="folder with manifest.csv, photos and foreground masks")
     parser.add_argument("--teacher", default="", help="the model whose hidden states it learned to have")
-    parser.add_argument("--most", type=int, default=10**6, help="photos of each file, evenly spaced")
+    parser.add_argument("--most", type=int, default=10**6, help="photos of each file, evenly spaced, and every cat")
+    parser.add_argument("--pets", type=Path, help="folder of Oxford-IIIT Pet: images, annotations")
+    parser.add_argument("--breeds", nargs="*", default=[], help="numbers of its breeds (default: all)")
     args = parser.parse_args()
     torch.set_num_threads(2)
     print(json.dumps(measure(load(args.model), args), indent=1))

@@ -3,26 +3,33 @@
 import csv
 import io
 import json
+import shlex
+import shutil
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
 
 from tests.models import model_file
+from vitcore.assets import asset
 from vitcore.models import zoo
-from vitcore.train.shipping.measure import (
+from vitcore.models.cards import DEFAULT
+from vitcore.train.shipping import measure
+from vitcore.train.shipping.localisation import (
     centre_prior,
-    followed,
-    gallery,
-    kinds,
-    labelled,
     localisation,
     masked,
+    of_manifest,
+    of_pets,
     pixel_auc,
     squashing,
 )
+from vitcore.train.shipping.measure import followed, gallery, kinds, labelled, named, species
+from vitcore.train.shipping.pets import listed
 
 
 @pytest.fixture
@@ -41,15 +48,15 @@ def masks(tmp_path, noise):
 
 
 def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
-    whole = [mask.mean() for _, mask in masked(squashing(tiny), masks)]
-    cropped = [mask.mean() for _, mask in masked(tiny, masks)]
+    whole = [mask.mean() for _, mask, _ in masked(squashing(tiny), of_manifest(masks))]
+    cropped = [mask.mean() for _, mask, _ in masked(tiny, of_manifest(masks))]
     assert whole == pytest.approx([1 / 3] * 2, abs=0.01) and all(share < 0.2 for share in cropped)
-    found = next(masked(squashing(tiny), masks))[0]
+    found = next(masked(squashing(tiny), of_manifest(masks)))[0]
     assert found.seen.box == (0, 0, 96, 48) and found.seen.pixels.shape == (32, 32, 3)
 
 
 def test_localisation_of_both_kinds(tiny, masks):
-    whole, cropped = localisation(tiny, masks), localisation(tiny, masks, whole=False)
+    whole, cropped = localisation(tiny, of_manifest(masks)), localisation(tiny, of_manifest(masks), whole=False)
     assert whole["photos"] == cropped["photos"] == 2 and whole.keys() == cropped.keys()
     assert whole["centre_prior_auc"] != cropped["centre_prior_auc"]
     assert whole["centre_prior_auc"] == pytest.approx(
@@ -88,10 +95,97 @@ def imagenet(tmp_path_factory):
     return file
 
 
-def test_cats_are_called_cats_and_dogs_are_not_called_dogs(imagenet, noise):
-    photos = [(encoded(noise(i)), name) for i, name in enumerate(["n02123394", "n02124075", "n02106662", "n04592741"])]
-    found = kinds(zoo.load(imagenet), photos)
-    assert found == {"cats": {"photos": 2, "called_so": 100.0}, "dogs": {"photos": 1, "called_so": 0.0}}
+CAT, PERSIAN, SHEPHERD, WRECK = "n02123045", "n02123394", "n02106662", "n04606251"
+
+
+def test_cats_are_called_cats_and_what_is_no_cat_may_be_called_one(imagenet, noise):
+    """Everything is called a tabby: both cats are right, the dog is not, and of what is no cat all is called one."""
+    photos = [(encoded(noise(i)), name) for i, name in enumerate([CAT, PERSIAN, SHEPHERD, WRECK, "t-shirt"])]
+    found = named(zoo.load(imagenet), photos, 10, "some")
+    assert found["kinds"] == {"cats": {"photos": 2, "called_so": 100.0}, "dogs": {"photos": 1, "called_so": 0.0},
+                              "false_cats": {"photos": 3, "called_so": 100.0}}  # fmt: skip
+    assert found["accuracy"] == {"photos": 4, "top1": 25.0, "top5": 50.0}, "a t-shirt is no class of ImageNet"
+
+
+def test_every_cat_is_asked_about_however_few_photos_are(imagenet, noise):
+    photos = [(encoded(noise(i)), name) for i, name in enumerate([WRECK, CAT, SHEPHERD, CAT])]
+    found = named(zoo.load(imagenet), photos, 2, "some")
+    assert found["kinds"]["cats"]["photos"] == 2 and found["kinds"]["false_cats"]["photos"] == 2
+    assert found["accuracy"]["photos"] == 2, "the other photos are evenly spaced"
+
+
+def test_what_is_called_what_is_counted():
+    first = np.array([281, 285, 151, 268, 269, 281, 0])
+    of = ["cats", "cats", "cats", "dogs", "dogs", "dogs", ""]
+    told = {name: (one["photos"], one["called_so"]) for name, one in kinds(first, of).items()}
+    assert told == {"cats": (3, 66.67), "dogs": (3, 33.33), "false_cats": (4, 25.0)}
+
+
+def pets_folder(folder, noise) -> None:
+    """Two cats of two breeds and a dog as Oxford-IIIT Pet lays them out; the animal is the left half, two columns are unclear."""
+    (folder / "images").mkdir(parents=True)
+    (folder / "annotations" / "trimaps").mkdir(parents=True)
+    rows = ["#Image CLASS-ID SPECIES BREED ID", "Abyssinian_1 1 1 1", "Bengal_1 6 1 2", "american_bulldog_1 2 2 1"]
+    (folder / "annotations" / "list.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    trimap = np.repeat([1] * 16 + [3] * 2 + [2] * 14, 32).reshape(32, 32).T.astype(np.uint8)
+    for i, row in enumerate(rows[1:]):
+        name = row.split()[0]
+        noise(i, (32, 32)).save(folder / "images" / f"{name}.jpg")
+        Image.fromarray(trimap).save(folder / "annotations" / "trimaps" / f"{name}.png")
+
+
+def test_species_of_pets(imagenet, noise, tmp_path):
+    pets_folder(tmp_path / "pets", noise)
+    found = species(zoo.load(imagenet), listed(tmp_path / "pets"))
+    assert found["cats"] == {"photos": 2, "called_so": 100.0} and found["dogs"] == {"photos": 1, "called_so": 0.0}
+    assert found["false_cats"] == {"photos": 1, "called_so": 100.0} and found["breeds"] == {"cats": 2, "dogs": 1}
+    assert found["localisation"]["photos"] == 3
+    assert [pet.photo.stem for pet in listed(tmp_path / "pets", ["6", "2"])] == ["Bengal_1", "american_bulldog_1"]
+
+
+def test_pixels_that_are_not_classified_do_not_count(tiny, noise, tmp_path):
+    pets_folder(tmp_path, noise)
+    _, mask, counted = next(masked(squashing(tiny), of_pets(listed(tmp_path))))
+    assert mask.mean() == pytest.approx(16 / 32, abs=0.01) and counted.mean() == pytest.approx(30 / 32, abs=0.01)
+    assert not (mask & ~counted).any()
+    heat = np.where(counted, mask, ~mask).astype(float)  # right where it counts, else wrong
+    assert pixel_auc(heat, mask, counted) == 1 > pixel_auc(heat, mask)
+
+
+def shape(facts) -> object:
+    """The names in nested facts; numbers, words and lists are all alike."""
+    return {name: shape(value) for name, value in facts.items()} if isinstance(facts, dict) else type(facts) is list
+
+
+def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkeypatch, capsys):
+    """The card's own commands, on small made data of the same names: every figure of the card has its command."""
+    card = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))
+    ids = {1: CAT, 2: SHEPHERD, 3: WRECK}
+    for name, label in (("photos128-0-of-2", ids.get), ("tiny64-val", str)):
+        labels = [label(2), label(3)] if name != "tiny64-val" else [label(i) for i in ids]
+        table = {
+            "image": [encoded(noise(i)) for i in range(len(labels))],
+            "label": labels,
+            "split": ["val"] * len(labels),
+        }
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    tsv = "".join(f"{number}\t{name}\tits name\n" for number, name in ids.items())
+    (tmp_path / "tiny64-classes.tsv").write_text(tsv, encoding="utf-8")
+    pets_folder(tmp_path / "OXFORD-IIIT-PET", noise)
+    (tmp_path / "MASKS").mkdir()
+    (tmp_path / "MASKS" / "manifest.csv").write_text("image,mask\nphoto.png,mask.png\n", encoding="utf-8")
+    noise(0, (32, 32)).save(tmp_path / "MASKS" / "photo.png")
+    Image.fromarray(np.eye(32, dtype=np.uint8)).save(tmp_path / "MASKS" / "mask.png")
+    shipped = asset("models") / DEFAULT
+    for ending in (".safetensors", ".json"):
+        shutil.copy(shipped.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
+    monkeypatch.setattr(measure, "load", lambda name: zoo.load())  # in place of the teacher, which the hub has
+    monkeypatch.chdir(tmp_path)
+    commands = [one["command"] for one in card["trained"]["commands"] if "shipping.measure" in one["command"]]
+    for command, part in zip(commands, ("measured", "teacher_measured_alike"), strict=True):
+        monkeypatch.setattr("sys.argv", shlex.split(command)[2:])
+        measure.main()
+        assert shape(json.loads(capsys.readouterr().out)) == shape(card["trained"][part]), part
 
 
 def test_the_gallery_counts_first_and_fifth(imagenet, noise, tmp_path):
