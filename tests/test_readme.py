@@ -1,5 +1,6 @@
 """The README keeps its word: its blocks run as written, beside a photo, and what it points to is there."""
 
+import json
 import os
 import re
 import shlex
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from vitcore.models.cards import DEFAULT
 from vitcore.profiling import speed
 from vitcore.shell.cli import main
 
@@ -70,3 +72,28 @@ def test_files_it_points_to_are_there():
     links = {target for target in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in target}
     assert len(links) >= 3
     assert [link for link in sorted(links) if not (ROOT / link).exists()] == []
+
+
+def test_figures_of_the_model_that_ships_are_its_cards():
+    """Every figure of that section, as the card's JSON has it."""
+    section = " ".join(README.partition("## The model that ships")[2].partition("\n## ")[0].split())
+    trained = json.loads((ROOT / "assets" / "models" / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    own, teacher = trained["measured"], trained["teacher_measured_alike"]
+    cats, dogs = ([one["pets"][kind]["called_so"] for one in (own, teacher)] for kind in ("cats", "dogs"))
+    counts = [own["pets"][kind]["photos"] for kind in ("cats", "dogs")]
+    maps, others = own["pets"]["localisation"], teacher["pets"]["localisation"]
+    tiny, layer = own["kinds tiny64-val"], trained["last_layer"]
+    labels = sum(trained["labelled_photos_of_its_teacher_m"].values())
+    expected = [
+        f"of {counts[0]} cats and {counts[1]} dogs", f"{cats[0]:.1f} and {dogs[0]:.1f} %",
+        f"(its teacher: {cats[1]:.1f} and {dogs[1]:.1f} %)",
+        f"AUC of {maps['rollout_auc']} ({others['rollout_auc']}; the middle of the picture: {maps['centre_prior_auc']})",
+        f"{layer['crops']:,} crops, {layer['crops_of_cats']} of them", f"{labels:.0f} million labelled photos",
+        f"of {tiny['cats']['photos']} cats {tiny['cats']['called_so']:.0f} %",
+        f"of {tiny['false_cats']['photos']:,} photos without a cat {tiny['false_cats']['called_so']:.1f} %",
+    ]  # fmt: skip
+    for key, found in own.items():
+        if key.startswith("accuracy "):
+            expected.append(f"{found['photos']:,}")
+            expected += [f"{found['top1']:.1f} %", f"({teacher[key]['top1']:.1f} %)"]
+    assert [figure for figure in expected if figure not in section] == []
