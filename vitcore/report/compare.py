@@ -172,7 +172,10 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
 
 
 def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
-    """How far heads look, as shares of the width that each model sees, in the first layer and over all."""
+    """How far heads look, as shares of the width that each model sees, in the first layer and over all.
+
+    Of (L, H) renormalised distances: with the class token dropped, what heads give it would count as near.
+    """
     share = [one / vit.grid.image_px[1] for one, vit in zip(px, vits, strict=True)]
     facts = {
         f"{part}{i}": f"{100 * value:.0f}"
@@ -180,8 +183,8 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
         for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
     }
     told = say(
-        "In layer 0 the nearest head of {first} reads {near0} % of the picture's width and its farthest {far0} %; those of "
-        "{second} read {near1} and {far1} %. Averaged over all heads and layers it is {mean0} and {mean1} %.",
+        "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width far "
+        "and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} and {mean1} %.",
         first=A_AND_B[0], second=A_AND_B[1], **facts,
     )  # fmt: skip
     return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
@@ -234,7 +237,7 @@ def handout(
     recs = [side.rec for side in comparison.looks]
     maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
     maps = " ".join([maps, *filter(None, of_outliers(comparison))])
-    px = [rec.distance_px for rec in recs]
+    px = [rec.distance_renormalised_px for rec in recs]
     dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
     return html.page(
         "compare.html", lang=origin.lang, title=title_of(recs[0], origin),

@@ -29,7 +29,8 @@ def distance(pair: Pair, comparison: Comparison) -> None:
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     read = [outliers.distances(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in read]
-    st.markdown(controls.verbatim(compare.of_distances(px, pair.vits)))
+    among = [rec.distance_renormalised_px for rec, _ in read]
+    st.markdown(controls.verbatim(compare.of_distances(among, pair.vits)))
     drawn = compare.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec, _ in read])
     for (place, key, name), fig, array, (_, told) in zip(sides(pair), drawn, px, read, strict=True):
         with place:

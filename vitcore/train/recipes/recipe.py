@@ -74,7 +74,7 @@ class Recipe:
     micro_batch: int = knob(
         0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
     )
-    optimiser: str = knob("adamw", "Schedule", "adamw: Adam with decoupled decay, as the paper's; muon: timm's",
+    optimiser: str = knob("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
                           choices=("adamw", "sgd", "muon"))  # fmt: skip
     lr_peak: float = knob(1e-3, "Schedule", "learning rate after the warm-up", least=0)
     warmup_steps: int = knob(100, "Schedule", "linear rise of the learning rate", "steps")
