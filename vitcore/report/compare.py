@@ -183,8 +183,9 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
         for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
     }
     told = say(
-        "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width far "
-        "and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} and {mean1} %.",
+        "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width "
+        "far and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} "
+        "and {mean1} %.",
         first=A_AND_B[0], second=A_AND_B[1], **facts,
     )  # fmt: skip
     return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
