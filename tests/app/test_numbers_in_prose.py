@@ -22,7 +22,7 @@ WORDS = re.compile(
     r"|hundreds?|thousands?|(?:m|b)illions?)\b", re.I,
 )  # fmt: skip
 FIGURE = re.compile(r"\d[\d.,×]*")
-BLANK = re.compile(r"\{[^}]*\}")
+BLANK = re.compile(r"\{[^}]*\}(?: million)?")
 
 PAPER = "the paper's own, as its text prints it; what its tables print is filled in"
 IMAGENET = "the size of ImageNet-1k's validation set"
@@ -32,7 +32,6 @@ REASONS = {
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",
-    "outliers: measured": "to be filled in from the model's card",
     "outliers: why": "of arXiv 2309.16588, cited beside it", "story: patches options": TWICE, "story: patches answer": TWICE,
     "train: source cifar10": "the size of its archive", "train: source cifar100": "the size of its archive",
     "train: kind axial resnet": "the convolutions of a ResNet", "mean of five data sets": PAPER,
