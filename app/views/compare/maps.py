@@ -93,22 +93,23 @@ def _shown(
     most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
     more = text["or more"] if most < max(one.max() for one in maps.both) else ""
     under = address(comparisons.photograph(*pair.me, False, comparison), "image/jpeg", "compared")
+    each: list[outliers.Found] = []
     for which, ((place, key, name), mask) in enumerate(zip(sides(pair), maps.both, strict=True)):
-        found = _outliers(pair, comparison, which, mask)
+        each.append(found := _outliers(pair, comparison, which, mask))
         with place:
             drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
             _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity, found)
             controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
-            outliers.beside(found, f"{key}_map")
             make = partial(
                 gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity, found.patches
             )
             note = text.joined((text[f"how {kind}"], found.told))
             downloads(make, f"{key}_{kind}", note, of=pair.of(key), called=kind, **{f"{kind}_{key}": mask})
+    outliers.beside(_together(pair, each), "maps", always=True)
     one, two = st.columns(2, gap="large")
     with one:
-        _difference(pair, comparison, maps, (kind, of), cell, opacity)
+        _difference(pair, comparison, maps, (kind, of), cell, opacity, each)
     with two:
         st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation)))
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
@@ -126,8 +127,18 @@ def _outliers(pair: Pair, comparison: Comparison, which: int, values: NDArray) -
     return found if found.masked else found._replace(patches=cells)
 
 
-def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float) -> None:
-    """The first less the second, in percentage points."""
+def _together(pair: Pair, each: list[outliers.Found]) -> outliers.Found:
+    """What is said below both: of each by its letter."""
+    said = [f"{letter}: {one.told}" for letter, one in zip("AB", each, strict=True) if one.told]
+    return outliers.Found([], pair.text.joined(said), max(one.of for one in each), any(one.masked for one in each))
+
+
+def _difference(
+    pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float, each: list[outliers.Found]
+) -> None:  # fmt: skip
+    """The first less the second, in percentage points; what is framed in either is framed here."""
+    marks = sorted({cell for one in each for cell in one.patches})
+    found = outliers.Found(marks, pair.text.joined(dict.fromkeys(one.told for one in each if one.patches)), 0, False)
     from vitcore.figures.relevance import limit
     from vitcore.figures.theme import DIVERGING
 
@@ -135,7 +146,7 @@ def _difference(pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, ce
     st.markdown(f"## {text['difference']}")
     grey = address(comparisons.photograph(*pair.me, True, comparison), "image/jpeg", "compared_grey")
     drawn = comparisons.overlay_signed(*pair.me, of, values)
-    _picture(pair, comparison, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity)
+    _picture(pair, comparison, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity, found)
     more = text["or more"] if most < abs(values).max() else ""
     controls.scale_strip(DIVERGING, -most, most, text["points"] + more, "differ_scale")
 

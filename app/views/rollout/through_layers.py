@@ -42,7 +42,7 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     )  # fmt: skip
     unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
     controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
-    outliers.beside(found[-1], "build_up")
+    outliers.beside(found[-1]._replace(told=""), "build_up", always=True)  # each picture says it itself
     how_told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_told, text["build-up limits"])
     photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import texts
 from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
@@ -56,7 +57,8 @@ def _attended(scene: Scene) -> None:
         values=shares, unit=scene.text["attended unit"], marks=found.patches, told=found.told,
     )  # fmt: skip
     controls.scale_strip("Inferno", 0, 100 * float(weights.max()), scene.text["attended scale"], "story_attended_scale")
-    outliers.beside(found, "attended")
+    more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
+    outliers.beside(found._replace(told=scene.text.joined((found.told, more))), "attended")
 
 
 def _block(scene: Scene) -> None:
