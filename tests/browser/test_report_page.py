@@ -156,9 +156,17 @@ def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
         {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": saved(corners((200, 160)), "JPEG")}
     )
     expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo", timeout=LONG_MS)
-    address = copied(at_rest(page))
-    expect(page.locator(".st-key-copy_link output")).to_contain_text(TEXT["lacks photo"])
+    places = "[...document.querySelectorAll('h1, .st-key-share, canvas')].map(e => e.getBoundingClientRect().y)"
+    before = at_rest(page).evaluate(places)
+    address = copied(page)
+    said = page.locator(".st-key-copy_link output")
+    expect(said).to_contain_text(TEXT["lacks photo"])
+    assert page.evaluate(places) == before, "nothing gives way to what is said"
+    box = said.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 1440
     assert serious(page) == []
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("")
     again = at_rest(visit(address))
     expect(again.get_by_role("combobox", name="Photo")).to_have_value("Red panda")
     page.get_by_test_id("stMain").get_by_role("link", name="Make a handout").click()

@@ -1,29 +1,50 @@
-// Copies the address of the page as it is now; where the browser does not let us, shows it to be copied by hand.
+// Copies the address of the page as it is now; where the browser does not let us, shows it to be copied by hand. What it says goes
+// after a while if it is short, else when something else is touched, or with Escape.
 
-const timers = new WeakMap()
+const BRIEF_MS = 5000, EDGE_PX = 16
+const states = new WeakMap()
 
 export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button")
   const output = parentElement.querySelector("output")
   const field = parentElement.querySelector("input")
   const of = `${data.place} ${data.note}`
-  if (output.dataset.of !== of) { // another page, photo or model: what was said is old news
+  const hush = () => {
     output.textContent = ""
     field.hidden = true
+  }
+  if (output.dataset.of !== of) { // another page, photo or model: what was said is old news
+    hush()
     output.dataset.of = of
   }
+  states.get(button)?.end.abort() // Streamlit calls this function anew without ending what it did before
+  const s = { timer: states.get(button)?.timer, end: new AbortController() }
+  states.set(button, s)
+  const elsewhere = event => event.composedPath().includes(button.parentElement) || hush()
+  document.addEventListener("pointerdown", elsewhere, { signal: s.end.signal })
+  button.parentElement.addEventListener("keydown", event => event.key === "Escape" && hush(), { signal: s.end.signal })
   button.onclick = async () => {
     const address = plain(new URL(window.location.href), data.ids)
     const done = await copied(address)
     field.value = address
     field.hidden = done
-    if (!done) { field.focus(); field.select() }
-    output.toggleAttribute("data-brief", done && !data.note)
     output.textContent = [done ? data.copied : data.failed, data.note].filter(Boolean).join(" ")
-    clearTimeout(timers.get(output))
-    if (done && !data.note) timers.set(output, setTimeout(() => { output.textContent = "" }, 5000))
+    intoThePage(output.parentElement)
+    if (!done) { field.focus(); field.select() }
+    clearTimeout(s.timer)
+    if (done && !data.note) s.timer = setTimeout(hush, BRIEF_MS)
   }
-  return () => clearTimeout(timers.get(output))
+  return () => {
+    clearTimeout(s.timer)
+    s.end.abort()
+  }
+}
+
+// Below the button, and no further to the right than the page goes.
+function intoThePage(said) {
+  said.style.left = "0"
+  const over = said.getBoundingClientRect().right - (document.documentElement.clientWidth - EDGE_PX)
+  if (over > 0) said.style.left = `${-over}px`
 }
 
 // The same link in every language: a photo by its id.
