@@ -91,6 +91,15 @@ def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:
     return float(np.corrcoef(cosine[pair], grid.distances_px()[pair])[0, 1])
 
 
+def row_and_column(cosine: NDArray, grid: Grid) -> float:
+    """How much more alike positions of one row or column are than others as far apart: mean cosine over rings a step wide."""
+    row, col = np.divmod(np.arange(grid.patches), grid.cols)
+    same = (row[:, None] == row) | (col[:, None] == col)
+    ring = np.round(grid.distances_px() / min(grid.step_px)).astype(np.int64)
+    rings = [ring == r for r in range(1, ring.max() + 1) if (same & (ring == r)).any() and (~same & (ring == r)).any()]
+    return float(np.mean([cosine[here & same].mean() - cosine[here & ~same].mean() for here in rings]))
+
+
 def same_place(patch: int, grid: Grid, other: Grid) -> int:
     """The patch of another grid that holds the centre of this one's, where both cut the same picture."""
     row, col = grid.row_col(patch)

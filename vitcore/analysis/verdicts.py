@@ -1,13 +1,12 @@
-"""Verdicts: whether measurements over several seeds agree with a finding, contradict it, or can't tell; and how many seeds would.
+"""Verdicts: what measurements over several seeds say of one sentence, and of how large the paper found the effect.
 
-A finding is one or more contrasts, numbers worked out for each seed alone (the same seed shares its data, so what is common
-cancels). Of their mean over S seeds a bootstrap interval is taken: seeds are drawn with replacement, and the deviation of the
-means is widened for few seeds, by Student's t with S - 1 degrees and √(S / (S - 1)), as Hesterberg recommends for small samples
-(arXiv 1411.5279 §5); percentiles of a few values could never reach beyond the values themselves. One seed tells nothing.
-Shapes: S seeds, K contrasts.
+The effect is one number of each seed alone: a difference of two trainings on the same pictures, so what is common cancels. Of
+its mean over S seeds an interval is taken by Student's t with S - 1 degrees. Where seeds share their pictures their effects are
+alike for that reason, and the variance of the mean is (1/S + test/train) times that of the seeds, not 1/S: the corrected
+interval of Nadeau and Bengio (Machine Learning 52, 2003, doi 10.1023/A:1024068626366, Eq. 2). One seed tells nothing.
 """
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,85 +14,69 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-Kind = Literal["above", "near", "apart"]
-Verdict = Literal["agrees", "disagrees", "open"]
+Kind = Literal["above", "near"]
+Verdict = Literal["as large", "other size", "same", "opposite", "open", "untestable"]
+Why = Literal["", "seeds", "plateau", "noise"]
 SURE = 99  # % that the interval of a verdict holds
 SHOWN = 95  # % that the bars of a chart hold
-DRAWS = 2000
-MOST_SEEDS = 1000  # beyond which a difference counts as too small to be told
+FACTOR = 1.5  # within which an effect is as large as the paper's
+PLATEAU = 2.0  # points that twice the steps may change
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on K contrasts together, the one that decides it, and what would tell where it is open.
-
-    `mean`, `low` and `high` are of the contrast that comes nearest to contradicting. `seeds` is how many seeds would tell if
-    they went on as these; None where none are needed, or where `MOST_SEEDS` would not do.
-    """
+    """The verdict on a sentence, the mean effect and its interval, and why none could be given where it is open."""
 
     verdict: Verdict
-    mean: float
-    low: float
-    high: float
-    seeds: int | None = None
+    mean: float = math.nan
+    low: float = -math.inf
+    high: float = math.inf
+    why: Why = ""
 
 
-def interval(values: ArrayLike, level: float = SHOWN) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The ends of the bootstrap interval of the mean over the first axis: (S, …) to (…) and (…); infinite for one seed."""
+def interval(
+    values: ArrayLike, level: float = SHOWN, overlap: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ends of the interval of the mean over the first axis: (S, …) to (…) and (…); infinite for one seed.
+
+    `overlap` is test/train, the numbers of pictures, where the seeds share theirs, and 0 where each has its own.
+    """
     x = np.asarray(values, np.float64)
     mean, seeds = x.mean(0), len(x)
     if seeds < 2:
         return np.full_like(mean, -np.inf), np.full_like(mean, np.inf)
-    chosen = np.random.default_rng(0).integers(seeds, size=(DRAWS, seeds))
-    spread = x[chosen].mean(1).std(0) * np.sqrt(seeds / (seeds - 1))
-    half = stdtrit(seeds - 1, 0.5 + level / 200) * spread
+    half = stdtrit(seeds - 1, 0.5 + level / 200) * x.std(0, ddof=1) * np.sqrt(1 / seeds + overlap)
     return mean - half, mean + half
 
 
-def judge(contrasts: ArrayLike, kind: Kind = "above", margin: float = 0.0) -> Judgement:
-    """The verdict on contrasts (S, K), or (S,): all must be as found for "agrees", one of them contradicts.
+def judge(
+    effects: ArrayLike, kind: Kind = "above", margin: float = 0.0, paper: tuple[float, float] | None = None,
+    overlap: float = 0.0,
+) -> Judgement:  # fmt: skip
+    """The verdict on effects (S,) of which a sentence says that they are above 0, or near it: within ± margin.
 
-    "above": found to be larger than `margin`. "near": found to be within ± margin. "apart": found to differ from 0;
-    contradicted where it is within ± margin.
+    `paper` is the least and the largest effect that the paper prints. As large: the whole interval lies between the least
+    divided by `FACTOR` and the largest times `FACTOR`; another size: all of it lies outside; else only the direction is told.
     """
-    x = np.asarray(contrasts, np.float64)
-    x = x.reshape(len(x), -1)
-    if not np.isfinite(x).all():
-        return Judgement("open", float("nan"), -np.inf, np.inf)
-    low, high = interval(x, SURE)
-    each = [_told(a, b, kind, margin) for a, b in zip(low, high, strict=True)]
-    verdict = together(each)
-    mean = x.mean(0)
-    slack = {"above": mean - margin, "near": margin - np.abs(mean), "apart": np.abs(mean)}[kind]
-    worst = min(range(len(each)), key=lambda k: (ORDER.index(each[k]), slack[k]))
-    needed = [_seeds(x[:, k], kind, margin) for k in range(len(each)) if each[k] == "open"] if verdict == "open" else []
-    seeds = max((n for n in needed if n), default=None) if all(needed) else None
-    return Judgement(verdict, float(mean[worst]), float(low[worst]), float(high[worst]), seeds)
+    x = np.asarray(effects, np.float64)
+    if not len(x) or not np.isfinite(x).all():
+        return Judgement("open", why="seeds")
+    low, high = (float(end) for end in interval(x, SURE, overlap))
+    return Judgement(told := _told(low, high, kind, margin, paper), float(x.mean()), low, high,
+                     "" if told != "open" else "noise" if len(x) > 1 else "seeds")  # fmt: skip
 
 
-ORDER: tuple[Verdict, ...] = ("disagrees", "open", "agrees")
-
-
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of several at once: one that disagrees decides, then one that is open; none at all is open."""
-    return min(verdicts, key=ORDER.index, default="open")
-
-
-def _told(low: float, high: float, kind: Kind, margin: float) -> Verdict:
-    if kind == "above":
-        return "agrees" if low > margin else "disagrees" if high <= margin else "open"
-    within = low >= -margin and high <= margin
+def _told(low: float, high: float, kind: Kind, margin: float, paper: tuple[float, float] | None) -> Verdict:
     if kind == "near":
-        return "agrees" if within else "disagrees" if low > margin or high < -margin else "open"
-    return "agrees" if low > 0 or high < 0 else "disagrees" if within else "open"
+        return "same" if -margin <= low and high <= margin else "opposite" if low > margin or high < -margin else "open"
+    if low <= 0:
+        return "opposite" if high < 0 else "open"
+    if not paper:
+        return "same"
+    least, most = paper[0] / FACTOR, paper[1] * FACTOR
+    return "as large" if least <= low and high <= most else "other size" if high < least or low > most else "same"
 
 
-def _seeds(x: NDArray[np.float64], kind: Kind, margin: float) -> int | None:
-    """How many seeds would tell, if mean and deviation stayed as they are; None for one seed, or beyond `MOST_SEEDS`."""
-    if len(x) < 2:
-        return None
-    mean, deviation = float(x.mean()), float(x.std(ddof=1))
-    counts = np.arange(len(x) + 1, MOST_SEEDS + 1)
-    half = stdtrit(counts - 1, 0.5 + SURE / 200) * deviation / np.sqrt(counts)
-    told = (n for n, h in zip(counts, half, strict=True) if _told(mean - h, mean + h, kind, margin) != "open")
-    return next(map(int, told), None)
+def at_plateau(gains: ArrayLike) -> bool:
+    """Whether twice the steps change each of the checked trainings by at most `PLATEAU` points, on average over its seeds."""
+    return bool((np.abs(np.asarray(gains, np.float64)) <= PLATEAU).all())

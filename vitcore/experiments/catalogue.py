@@ -1,8 +1,12 @@
 """All experiments by name, and what their results say of the paper's findings."""
 
-from vitcore.analysis.verdicts import Judgement, Verdict, judge, together
+import math
+from dataclasses import replace
+from statistics import mean
+
+from vitcore.analysis.verdicts import Judgement, at_plateau, judge
 from vitcore.experiments import of_insides, of_models, of_training
-from vitcore.experiments.experiment import Claim, Experiment, ExperimentError
+from vitcore.experiments.experiment import At, Claim, Experiment, ExperimentError
 from vitcore.experiments.rows import Results
 from vitcore.translation import say
 
@@ -26,20 +30,37 @@ def find(name: str) -> Experiment:
 
 
 def judged(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgement]]:
-    """The verdict on each claim, from the seeds of which every cell is there."""
+    """The verdict on each claim, once every seed that was fixed beforehand has every cell; effects in the claim's unit."""
     return [(claim, _judged(experiment, claim, results)) for claim in experiment.claims]
 
 
-def overall(verdicts: list[tuple[Claim, Judgement]]) -> Verdict:
-    """The verdict on the finding: as its claims together."""
-    return together([judgement.verdict for _, judgement in verdicts])
-
-
 def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement:
+    if claim.quick and results.facts.get("quick"):
+        return Judgement("untestable")
+    paper = tuple(map(math.log10, claim.paper)) if claim.times and claim.paper else claim.paper
+    measured = [results.values(measure) for measure in (experiment.measure, claim.along) if measure]
+    if len(finished(experiment, results)) < results.facts["seeds"]:
+        return Judgement("open", why="seeds")
+    effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished(experiment, results)]
+    told = judge(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
+    if told.why != "seeds" and not at_plateau(list(plateau(experiment, results).values())):
+        told = replace(told, verdict="open", why="plateau")
+    if claim.times:
+        told = replace(told, **{end: 10 ** getattr(told, end) for end in ("mean", "low", "high")})
+    return told
+
+
+def finished(experiment: Experiment, results: Results) -> list[int]:
+    """The seeds of which every cell is there."""
     cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.at}
-    by_measure = [results.values(measure) for measure in (experiment.measure, claim.along) if measure]
-    whole = [seed for seed in results.seeds() if all(cells <= every[seed].keys() for every in by_measure)]  # finished
-    contrasts = [list(claim.contrasts(*(every[seed] for every in by_measure))) for seed in whole]
-    if not contrasts:
-        return Judgement("open", float("nan"), float("-inf"), float("inf"))
-    return judge(contrasts, claim.kind, claim.margin)
+    values = results.values(experiment.measure)
+    return [seed for seed in results.seeds() if cells <= values[seed].keys()]
+
+
+def plateau(experiment: Experiment, results: Results) -> dict[At, float]:
+    """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
+    cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
+    values, seeds = results.values("test_top1"), finished(experiment, results)
+    pairs = {cells[cell.rate_of].at[0]: cell.at[0] for cell in cells.values() if cell.checks}
+    return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}
+

@@ -7,7 +7,7 @@ by whoever shows them (`vitcore.translation.say`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vitcore.train.recipes.recipe import Recipe
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 At = tuple[str, str]  # a curve and a place on it
 Values = Mapping[At, float]  # what one seed measured
+CHOICE_SEED = 100  # of the trainings that choose learning rates: their pictures are never reported
 MEASURES = {  # what they are, and their unit
-    "top1": "accuracy (%)", "few_shot": "few-shot accuracy, 5 a class (%)", "val_loss": "loss on held-out pictures",
-    "training_gflop": "operations of the training (10⁹)", "position_correlation": "correlation of similarity with distance",
-    "nearest_head": "nearest head (% of uniform)", "mean_head": "mean over heads (% of uniform)",
+    "test_top1": "accuracy on test pictures (%)", "top1": "accuracy on validation pictures (%)",
+    "training_gflop": "operations of the training (10⁹)", "nearness": "correlation of similarity with nearness",
+    "row_column": "cosine within rows and columns, above others as far",
+    "nearest_head": "nearest head (% of uniform)", "untrained_head": "nearest head, untrained (% of uniform)",
+    "shuffled_top1": "accuracy with positions shuffled (%)",
 }  # fmt: skip
 
 
@@ -32,25 +35,42 @@ class ExperimentError(ValueError):
 class Cell:
     """One training of each seed: its name among the others, where it is drawn, the fields of its recipe, and what it goes on from.
 
-    A cell that is drawn nowhere only prepares others, which name it in `after` and start from its model.
+    A cell that is drawn nowhere only prepares others, which name it in `after` and start from its model. Of `rates` the best on
+    validation pictures of `CHOICE_SEED` is taken; `rate_of` names the cell whose choice this one takes over. `checks` marks
+    the training of `rate_of` made twice as long, which shows whether that had come to its plateau.
     """
 
     name: str
     at: tuple[At, ...]
     fields: Mapping[str, Any] = field(default_factory=dict)
     after: str = ""
+    rates: tuple[float, ...] = ()
+    rate_of: str = ""
+    checks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A finding as numbers of one seed: `contrasts` of what it measured, found to be above, near or apart (`verdicts.judge`)."""
+    """The sentence that is tested: `effect`, a number of what one seed measured, is above 0, or near it (`verdicts.judge`).
+
+    `paper` is the least and the largest effect that the paper prints, in `unit`, as `source` says; None where it prints none. An
+    effect in `times` is computed as the logarithm to base 10. `quick` is why the quick form can't test it; "": it can.
+    """
 
     words: str
-    contrasts: Callable[..., Sequence[float]]  # of what the experiment measures, and of what `along` names
+    effect: Callable[..., float]
     unit: str = "points"
     kind: Kind = "above"
     margin: float = 0.0
-    along: str = ""
+    along: str = ""  # what is measured that `effect` is also given
+    paper: tuple[float, float] | None = None
+    source: str = ""
+    quick: str = ""
+
+    @property
+    def times(self) -> bool:
+        """Whether the effect is a ratio."""
+        return self.unit.startswith("times")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +82,16 @@ class Experiment:
     where: tuple[str, str]
     finding: str  # the paper's, in one sentence
     measured: str  # here
-    small: str  # where small is plainly different
+    untested: str  # what of the finding is not tested here, and where small is plainly different
     x_title: str
-    measure: str = "top1"
-    others: tuple[str, ...] = ("val_loss",)  # also measured
+    measure: str = "test_top1"
+    others: tuple[str, ...] = ("top1",)  # also measured
     numbers: bool = False  # whether places are numbers, drawn by ratio
     x_measure: str = (
         ""  # what is measured to the right, by ratio, each place a name that says what was trained; "": places
     )
-    seeds: int = 5
+    seeds: int = 5  # fixed before the first training
+    drawn: str = "drawn"  # what the quick form learns from
     base: Callable[[bool], Recipe]
     cells: Callable[[bool], Sequence[Cell]]
     claims: tuple[Claim, ...]
@@ -80,3 +101,13 @@ class Experiment:
     def measures(self) -> tuple[str, ...]:
         """All that is measured of a run, the chart's first."""
         return (self.measure, *self.others)
+
+
+def twice(cell: Cell, base: Recipe) -> Cell:
+    """The cell trained for twice the steps, at the same rate: the check of its plateau."""
+    (curve, place), *_ = cell.at
+    steps, warmup = (2 * cell.fields.get(name, getattr(base, name)) for name in ("steps", "warmup_steps"))
+    return replace(
+        cell, name=f"{cell.name}-twice", at=((f"{curve}, twice as long", place),), rates=(), rate_of=cell.name,
+        checks=True, fields={**cell.fields, "steps": steps, "warmup_steps": warmup},
+    )  # fmt: skip

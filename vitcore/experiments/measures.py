@@ -1,6 +1,7 @@
 """What is measured of a finished run: what it logged at its last step, what it cost, and what its model shows inside."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,35 +36,68 @@ def _cost(folder: files.RunFolder) -> dict[str, float]:
 
 
 def _positions(folder: files.RunFolder) -> dict[str, float]:
-    """Correlation of the cosine of two positions with their distance: -1 where nearer is more alike throughout."""
-    from vitcore.analysis.positions import correlation_with_distance, similarity
+    """Correlation of the cosine of two positions with their nearness, and how much more alike one row or column is."""
+    from vitcore.analysis import positions as analysis
     from vitcore.models import zoo
     from vitcore.models.embeddings import positions
 
     vit = zoo.load(folder.path)
     table: Any = positions(vit)
-    return {"position_correlation": correlation_with_distance(similarity(table), vit.grid)}
+    cosine = analysis.similarity(table)
+    return {
+        "nearness": -analysis.correlation_with_distance(cosine, vit.grid),
+        "row_column": analysis.row_and_column(cosine, vit.grid),
+    }
 
 
 def _distance(folder: files.RunFolder) -> dict[str, float]:
-    """Of block 0, in % of what attending to all patches alike reads: the nearest head's distance, and the mean over heads.
+    """The nearest head of block 0, in % of what attending to all patches alike reads: trained, and before its first step.
 
     Divided by what is left when the class token is dropped, so that a head that rests on the class token does not count as near.
     """
+    from vitcore.models import zoo
+    from vitcore.train.learning.model import build
+
+    vit = zoo.load(folder.path)
+    recipe = files.recipe_of(folder)
+    untrained = replace(vit, module=build(recipe, len(vit.labels)).eval())
+    photos = _held_out(folder)
+    return {"nearest_head": _nearest(vit, photos), "untrained_head": _nearest(untrained, photos)}
+
+
+def _nearest(vit: Any, photos: Any) -> float:
     from vitcore.analysis.distance import uniform_distance_px
     from vitcore.forward.recording import record
     from vitcore.images import photo_of
+
+    some = [photo_of(photos.open(i), photos.title(i)) for i in range(min(PHOTOS, len(photos)))]
+    heads_px = np.mean([record(vit, photo, fusions=()).distance_renormalised_px[0] for photo in some], 0)
+    return float(100 * heads_px.min() / uniform_distance_px(vit.grid))
+
+
+def _shuffled(folder: files.RunFolder) -> dict[str, float]:
+    """Accuracy when positions have changed places, alike for every picture: what they told of places is gone."""
     from vitcore.models import zoo
-    from vitcore.train.data.sources import open_photos
+    from vitcore.models.embeddings import can_move_positions, with_positions_moved
+    from vitcore.train.judging.evaluate import accuracy
 
     vit = zoo.load(folder.path)
-    held_out = open_photos(files.source_of(folder), seed=files.recipe_of(folder).seed)[1]
-    photos = [photo_of(held_out.open(i), held_out.title(i)) for i in range(min(PHOTOS, len(held_out)))]
-    heads_px = np.mean([record(vit, photo, fusions=()).distance_renormalised_px[0] for photo in photos], 0)
-    share = 100 * heads_px / uniform_distance_px(vit.grid)
-    return {"nearest_head": float(share.min()), "mean_head": float(share.mean())}
+    if can_move_positions(vit):
+        order = np.random.default_rng(files.recipe_of(folder).seed).permutation(vit.grid.patches)
+        vit = replace(vit, module=with_positions_moved(vit, order))
+    return {"shuffled_top1": accuracy(vit, _held_out(folder))["top1"]}
+
+
+def _held_out(folder: files.RunFolder) -> Any:
+    """The test pictures of a run."""
+    from vitcore.train.conducting.conduct import apart
+    from vitcore.train.data.sources import open_photos
+
+    recipe = files.recipe_of(folder)
+    return apart(open_photos(files.source_of(folder), seed=recipe.seed)[1], recipe.test_share)[1]
 
 
 LOOKED_AT: dict[str, Callable[[files.RunFolder], dict[str, float]]] = {
-    "training_gflop": _cost, "position_correlation": _positions, "nearest_head": _distance, "mean_head": _distance,
+    "training_gflop": _cost, "nearness": _positions, "row_column": _positions, "nearest_head": _distance,
+    "untrained_head": _distance, "shuffled_top1": _shuffled,
 }  # fmt: skip

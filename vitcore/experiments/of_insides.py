@@ -2,92 +2,65 @@
 
 from __future__ import annotations
 
-from vitcore.experiments.experiment import Cell, Claim, Experiment, Values
-from vitcore.experiments.of_models import FULL, QUICK
+from vitcore.experiments.experiment import Cell, Claim, Experiment, twice
+from vitcore.experiments.of_models import FULL, QUICK, RATES
 from vitcore.train.recipes.recipe import Recipe, changed
 
 # Similarity of positions
 
-SETTINGS = {  # times the steps, times the rate, weight decay: as Fig. 10's 7, 7 and 14 epochs, 2, 4 and 4e-4, .01, .1 and .1
-    "short, low rate": (1, 1, 0.01), "short, high rate": (1, 2, 0.1), "long, high rate": (2, 2, 0.1),
-}  # fmt: skip
 
-
-def _similarity_base(quick: bool) -> Recipe:
-    own = {
-        "image_px": 16,
-        "patch_init_std": 0.15,
-        "width": 24,
-        "steps": 150,
-    }  # enlarged: patches resemble those beside them
-    return changed(QUICK, own) if quick else FULL
+def _fine(quick: bool) -> Recipe:
+    """64 patches: enough for near and far, rows and columns."""
+    return changed(QUICK, {"patch_px": 4}) if quick else FULL
 
 
 def _similarity(quick: bool) -> list[Cell]:
-    start = _similarity_base(quick)
-    return [
-        Cell(name.replace(", ", "-").replace(" ", "-"), (("positions", name),),
-             {"steps": start.steps * long, "lr_peak": start.lr_peak * rate, "weight_decay": decay})
-        for name, (long, rate, decay) in SETTINGS.items()
-    ]  # fmt: skip
-
-
-def _most_apart(values: Values) -> list[float]:
-    """How far the settings are apart that are drawn farthest apart by the paper's order: the shortest less the longest."""
-    return [values["positions", "short, low rate"] - values["positions", "long, high rate"]]
+    vit = Cell("vit", (("positions", "ViT"),), rates=RATES[quick])
+    return [vit, twice(vit, _fine(quick))]
 
 
 SIMILARITY = Experiment(
-    name="similarity", title="Similarity of positions", where=("Figure {number}", "10"),
-    finding="Positions that are near each other have similar embeddings, yet the pattern of similarity depends on how the model "
-            "was trained.",
-    measured="Correlation of the cosine of two learned positions with their distance, after training with three settings: "
-             "−1 where nearer is always more alike, 0 where distance does not matter.",
-    small="8×8 positions on digits enlarged to 16×16 pixels, learned in a few hundred steps: the pattern has only begun, and one "
-          "number says less than the paper's maps.",
-    x_title="training", measure="position_correlation", others=("top1",), base=_similarity_base, cells=_similarity,
+    name="similarity", title="Similarity of positions", where=("Figure {number}", "7, 10"),
+    finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern depends "
+            "on how the model was trained.",
+    measured="Correlation of the cosine of two learned positions with their nearness: 0 before training, 1 where nearer is always "
+             "more alike. And by how much the cosine within a row or column is above that of others as far apart.",
+    untested="That the pattern depends on the training: any difference would show it. One number says less than the paper's maps.",
+    x_title="model", measure="nearness", others=("row_column", "test_top1", "top1"), base=_fine, cells=_similarity,
     claims=(
-        Claim("In all three, nearer positions are more alike.", lambda s: [-s["positions", name] for name in SETTINGS],
-              unit="correlation of cosine with nearness, the least of the three"),
-        Claim("The longest training leaves another correlation than the shortest.", _most_apart,
-              unit="correlation, shortest less longest", kind="apart", margin=0.02),
+        Claim("Nearer positions are more alike.", lambda s: s["positions", "ViT"], unit="correlation"),
+        Claim("Positions of one row or column are more alike than others as far apart.",
+              lambda s, along: along["positions", "ViT"], unit="of the cosine", along="row_column"),
     ),
 )  # fmt: skip
 
 
 # Attention distance
 
-HYBRID = {
-    "resnet": "R14/16",
-    "lr_peak": 0.005,
-    "steps": 120,
-    "batch": 16,
-    "warmup_steps": 10,
-}  # few pictures do: each costs more
-
 
 def _distance_base(quick: bool) -> Recipe:
-    own = {"image_px": 64, "patch_px": 16, "patch_init_std": 0.04, "readout": "mean", "steps": 200, "lr_peak": 0.02}
-    return changed(QUICK, own) if quick else changed(FULL, {"image_px": 128, "patch_px": 16})
+    return changed(_fine(quick), {"readout": "mean"} | ({} if quick else {"image_px": 128, "patch_px": 16}))
 
 
 def _distance(quick: bool) -> list[Cell]:
-    hybrid = HYBRID if quick else {"resnet": "R14/16"}
-    return [Cell("vit", (("layer 0", "ViT"),)), Cell("hybrid", (("layer 0", "hybrid"),), hybrid)]
-
-
-def _farther(values: Values) -> list[float]:
-    return [values["layer 0", "hybrid"] - values["layer 0", "ViT"]]
+    vit = Cell("vit", (("layer 0", "ViT"),), rates=RATES[quick])
+    hybrid = Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, rates=RATES[quick])
+    return [vit, *([] if quick else [hybrid]), twice(vit, _distance_base(quick))]
 
 
 DISTANCE = Experiment(
-    name="distance", title="Attention distance of ViT and hybrid", where=("Figure {number}", "11"),
+    name="distance", title="Attention distance of ViT and hybrid", where=("Figure {number}", "7, 11"),
     finding="In the lowest layers of a ViT some heads look only near; in a hybrid, behind convolutions, that is less pronounced.",
     measured="Distance at which the nearest head of layer 0 looks, in % of what attending to all patches alike would read, over 32 "
-             "held-out pictures; without the class token.",
-    small="4×4 patches of enlarged digits, three heads and two layers: no two patches are far apart, and there is little to "
-          "choose. Heads begin by attending to all alike, and the hybrid learns for fewer steps: it had less time to look near. "
-          "The answer is read from the mean of the patches.",
-    x_title="model", measure="nearest_head", others=("mean_head", "top1"), base=_distance_base, cells=_distance,
-    claims=(Claim("The nearest head of the hybrid looks farther than that of the ViT.", _farther),),
+             "test pictures, without the class token; before the first step and after the last.",
+    untested="That other heads already look far, and all layers above. The answer is read from the mean of the patches.",
+    x_title="model", measure="nearest_head", others=("untrained_head", "test_top1", "top1"), base=_distance_base, cells=_distance,
+    claims=(
+        Claim("Training makes the nearest head of a ViT's layer 0 look nearer.",
+              lambda s, before: before["layer 0", "ViT"] - s["layer 0", "ViT"], along="untrained_head",
+              unit="points of the uniform distance, untrained less trained"),
+        Claim("The nearest head of a hybrid looks farther than that of a ViT.",
+              lambda s: s["layer 0", "hybrid"] - s["layer 0", "ViT"], unit="points of the uniform distance",
+              quick="A hybrid with 64 patches needs pictures of 128 pixels, and a GPU: the full form has it."),
+    ),
 )  # fmt: skip

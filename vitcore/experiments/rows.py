@@ -1,7 +1,8 @@
 """The tidy CSV of an experiment: a row a run and evaluation, below one line that says how it came about; no torch here.
 
 The first line is `# ` and a JSON object: version of the format, experiment, quick or full, data, seeds, the command, a mark of the
-recipes, versions of the packages, hardware. Values are written with all their digits.
+recipes, versions of the packages, hardware, and `overlap`, test/train pictures where seeds share theirs (`verdicts.interval`).
+Values are written with all their digits. Rows of `CHOICE_SEED` are the trainings that chose the learning rates.
 """
 
 import csv
@@ -15,13 +16,13 @@ from typing import Any, NamedTuple
 
 from vitcore.assets import asset
 from vitcore.errors import first_line
-from vitcore.experiments.experiment import ExperimentError, Values
+from vitcore.experiments.experiment import CHOICE_SEED, ExperimentError, Values
 from vitcore.train.runs import files
 from vitcore.translation import say
 
 OUT = Path("experiments")  # where results are written, unless named otherwise
-VERSION = 1
-SAME = ("experiment", "quick", "data", "recipes", "versions")  # what a file must share with a run that adds rows to it
+VERSION = 2
+SAME = ("experiment", "quick", "data", "seeds", "recipes", "versions")  # what a file must share with a run that adds rows to it
 
 
 class Row(NamedTuple):
@@ -39,10 +40,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a CSV holds: the facts of its first line and its rows."""
+    """What a CSV holds: the facts of its first line, its rows, and those of the trainings that chose the rates."""
 
     facts: dict[str, Any]
     rows: tuple[Row, ...]
+    trials: tuple[Row, ...] = ()
 
     def seeds(self) -> list[int]:
         """The seeds that there are rows of."""
@@ -114,7 +116,8 @@ def read(file: Path) -> Results:
         raise ExperimentError(
             say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
         ) from None
-    return Results(facts, parsed)
+    reported = tuple(row for row in parsed if row.seed < CHOICE_SEED)
+    return Results(facts, reported, tuple(row for row in parsed if row.seed >= CHOICE_SEED))
 
 
 def results(name: str) -> dict[str, Results | str]:
@@ -144,7 +147,7 @@ def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
                 what=", ".join(differ),
             )
         )
-    return before.rows
+    return before.rows + before.trials
 
 
 def hardware() -> dict[str, Any]:

@@ -6,21 +6,21 @@ runs lie where all runs do, so the app opens their models; the CSV is written by
 
 import hashlib
 import json
+import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vitcore.experiments import rows
-from vitcore.experiments.experiment import Cell, Experiment, ExperimentError
+from vitcore.experiments.experiment import CHOICE_SEED, Cell, Experiment, ExperimentError
 from vitcore.experiments.rows import Row
 from vitcore.train.recipes.recipe import Recipe, changed, to_json
 from vitcore.train.runs import files
 from vitcore.translation import say
 
-DATA = "digits"  # what quick forms learn from
 FULL_DATA = "cifar10"
 Finish = Callable[[list["Task"]], Iterable[tuple["Task", list[Row]]]]
 
@@ -44,41 +44,67 @@ class Task:
         return self.cell.name, self.seed
 
 
-def tasks(experiment: Experiment, quick: bool, data: str, seeds: int, root: Path | None = None) -> list[Task]:
-    """Every training, seed by seed, each after the one it goes on from."""
+def tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None,
+          rates: Mapping[str, float] | None = None) -> list[Task]:  # fmt: skip
+    """Every training that is reported, seed by seed, each after the one it goes on from; `rates` as chosen, by cell."""
+    cells = experiment.cells(quick)
+    at_rate = [_at_rate(cell, (rates or {}).get(cell.rate_of or cell.name)) for cell in cells]
+    make = _maker(experiment, quick, data, root)
+    return [make(cell, seed) for seed in range(experiment.seeds) for cell in at_rate]
+
+
+def trials(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[Task]:
+    """The trainings that choose learning rates: each cell with a choice at each of its rates, after what prepares it."""
+    cells = experiment.cells(quick)
+    prepare = {cell.after for cell in cells if cell.rates}
+    make = _maker(experiment, quick, data, root)
+    return [make(cell, CHOICE_SEED) for cell in cells if cell.name in prepare] + [
+        make(replace(_at_rate(cell, rate), name=f"{cell.name}-at-{rate:g}", at=((cell.name, f"{rate:g}"),)), CHOICE_SEED)
+        for cell in cells for rate in cell.rates
+    ]  # fmt: skip
+
+
+def _at_rate(cell: Cell, rate: float | None) -> Cell:
+    return cell if rate is None else replace(cell, fields={**cell.fields, "lr_peak": rate})
+
+
+def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) -> Callable[[Cell, int], Task]:
     home = (root or files.RUNS).resolve()
-    kind = "quick" if quick else "full"
-    name = lambda cell, seed: f"{experiment.name}-{kind}-{cell}-{seed}"  # noqa: E731
-    made = []
-    for seed in range(seeds):
-        for cell in experiment.cells(quick):
-            given = {**cell.fields, "seed": seed}
-            if cell.after:
-                given["start_from"] = str(home / name(cell.after, seed))
-            recipe = changed(experiment.base(quick), given)
-            made.append(
-                Task(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
-            )
-    return made
+    name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
+
+    def make(cell: Cell, seed: int) -> Task:
+        given = {**cell.fields, "seed": seed} | ({"start_from": str(home / name(cell.after, seed))} if cell.after else {})
+        recipe = changed(experiment.base(quick), given)
+        return Task(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
+
+    return make
 
 
-def facts(experiment: Experiment, quick: bool, data: str, seeds: int) -> dict[str, Any]:
+def facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
     """The first line of the CSV: all that decides its rows, and the command that makes them."""
-    recipes = [[t.cell.name, t.cell.after, to_json(changed(t.recipe, {"start_from": ""}))]
-               for t in tasks(experiment, quick, data, 1)]  # fmt: skip
-    command = (
-        f"vitcore experiment {experiment.name}" + (" --quick" if quick else f" --data {data}") + f" --seeds {seeds}"
-    )
+    every = [*trials(experiment, quick, data), *tasks(replace(experiment, seeds=1), quick, data)]
+    recipes = [[t.cell.name, t.cell.after, to_json(changed(t.recipe, {"start_from": ""}))] for t in every]
     return {
-        "experiment": experiment.name, "quick": quick, "data": data, "seeds": seeds, "command": command,
+        "experiment": experiment.name, "quick": quick, "data": data, "seeds": experiment.seeds,
+        "command": f"vitcore experiment {experiment.name}" + (" --quick" if quick else f" --data {data}"),
         "recipes": hashlib.sha256(json.dumps(recipes).encode()).hexdigest()[:16],
         "versions": files.environment()["versions"], "hardware": rows.hardware() | ({"threads": 1} if quick else {}),
     }  # fmt: skip
 
 
-def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = "", show: Callable[[str], None] = print,
+def overlap(experiment: Experiment, quick: bool, data: str) -> float:
+    """Test pictures a picture to learn from, where every seed draws on the same; 0 where each has pictures of its own."""
+    from vitcore.train.data.sources import open_photos
+
+    if data.partition(":")[0] == "drawn":
+        return 0.0
+    train, held_out = open_photos(data)
+    return round(experiment.base(quick).test_share * len(held_out)) / len(train)
+
+
+def run(experiment: Experiment, quick: bool, out: Path, data: str = "", show: Callable[[str], None] = print,
         finish: Finish | None = None, hardware: Callable[[], dict[str, Any]] = rows.hardware) -> Path:  # fmt: skip
-    """Run what is not in `out/NAME.csv` yet; the file, complete.
+    """Run what is not in `out/NAME.csv` yet: first what chooses learning rates, then every seed; the file, complete.
 
     `finish` runs tasks and yields each with its rows, in any order, on what `hardware` then says; default: one after another, here.
     Raises: ExperimentError, DataError, RunError, RecipeError, each with one sentence; KeyboardInterrupt, when asked to stop.
@@ -88,31 +114,44 @@ def run(experiment: Experiment, quick: bool, seeds: int, out: Path, data: str = 
     from vitcore.train.data.sources import open_photos, require_classes
     from vitcore.train.learning.loop import several_on_cpu
 
-    if seeds < 1:
-        raise ExperimentError(say("an experiment needs a seed at least, not {seeds}.", seeds=seeds))
-    data = data or (DATA if quick else FULL_DATA)
+    data = data or (experiment.drawn if quick else FULL_DATA)
     data = str(Path(data).resolve()) if Path(data).exists() else data
-    file, said = out / f"{experiment.name}.csv", facts(experiment, quick, data, seeds)
-    there = rows.known(file, said)
+    file, said = out / f"{experiment.name}.csv", facts(experiment, quick, data)
+    by_cell: dict[tuple[str, int], list[Row]] = {}
+    for row in rows.known(file, said):
+        by_cell.setdefault((row.cell, row.seed), []).append(row)
     require_classes(open_photos(data)[0])
+    said["overlap"] = overlap(experiment, quick, data)
     main = PartialState(cpu=several_on_cpu()).is_main_process
-    every = tasks(experiment, quick, data, seeds)
-    left = undone(every, {(row.cell, row.seed) for row in there})
-    by_cell = {key: [row for row in there if (row.cell, row.seed) == key] for key in {(r.cell, r.seed) for r in there}}
-    order = {task.done_by: i for i, task in enumerate(every)}
-    said["seeds"] = max(seeds, 1 + max((row.seed for row in there), default=0))
-    for count, (task, new) in enumerate((finish or one_by_one)(left), 1):
-        told = ", ".join(f"{row.measure} {row.value:.4g}" for row in new)
-        if main:
-            show(f"[{count}/{len(left)}] {task.run}: {told or 'ready'}")
-        if not new:
-            continue
-        by_cell[task.done_by] = new
-        ordered = sorted(by_cell, key=lambda key: (order.get(key, len(order)), key))
-        if main:
-            said["hardware"] |= hardware()
-            rows.write(file, said, [row for key in ordered for row in by_cell[key]])
+    choosing, reported = trials(experiment, quick, data), tasks(experiment, quick, data)
+    order = {task.done_by: i for i, task in enumerate([*choosing, *reported])}
+
+    def complete(every: list[Task]) -> None:
+        left = undone(every, set(by_cell))
+        for count, (task, new) in enumerate((finish or one_by_one)(left), 1):
+            told = ", ".join(f"{row.measure} {row.value:.4g}" for row in new)
+            if main:
+                show(f"[{count}/{len(left)}] {task.run}: {told or 'ready'}")
+            if not new:
+                continue
+            by_cell[task.done_by] = new
+            if main:
+                said["hardware"] |= hardware()
+                rows.write(file, said, [row for key in sorted(by_cell, key=order.__getitem__) for row in by_cell[key]])
+
+    complete(choosing)
+    rates = chosen([row for task in choosing for row in by_cell.get(task.done_by, [])])
+    complete(tasks(experiment, quick, data, rates=rates))
     return file
+
+
+def chosen(found: Iterable[Row]) -> dict[str, float]:
+    """The learning rate of each cell that had a choice: the best on validation pictures, of two alike the lower."""
+    best: dict[str, tuple[float, float]] = {}
+    for row in found:
+        if row.measure == "top1":
+            best[row.curve] = max(best.get(row.curve, (-math.inf, 0.0)), (row.value, -float(row.x)))
+    return {cell: -rate for cell, (_, rate) in best.items()}
 
 
 def undone(every: list[Task], done: set[tuple[str, int]]) -> list[Task]:

@@ -26,6 +26,7 @@ from vitcore.train.runs.frames import snapshot_steps
 from vitcore.translation import say
 
 SAY_EVERY_S = 0.5
+TEST = 2010_11929  # draws the test photos
 
 
 def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
@@ -78,14 +79,15 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Call
         recipe, photos.classes, lambda module, device: data_of(recipe, folder, photos, module, device), machine
     )
     checkpoint.restore(run, folder)
-    judges = held_out_of(run, held_out)
+    held_out, test = apart(held_out, recipe.test_share)
+    judges, last = held_out_of(run, held_out), held_out_of(run, test)
     if machine.log_with:
         machine.init_trackers(folder.id)
     if run.step == 0 and 0 in snapshot_steps(recipe):
         snapshots.take(run, folder)
     with asked_to_stop() as asked:
         for record in loop.train(run):
-            record |= due(run, folder, judges)
+            record |= due(run, folder, judges, last)
             _tell(run, folder, record, show)
             if folder.stop.exists():
                 asked.set()
@@ -129,6 +131,13 @@ def _few(held_out: Photos, recipe: Recipe) -> Photos:
     return held_out.subset(which)
 
 
+def apart(held_out: Photos, share: float) -> tuple[Photos, Photos]:
+    """The held-out photos as (validation, test): the same test whatever the seed, if the photos are the same."""
+    order = np.random.default_rng(TEST).permutation(len(held_out))
+    test = round(share * len(held_out))
+    return held_out.subset(np.sort(order[test:])), held_out.subset(np.sort(order[:test]))
+
+
 def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
     config = module.vit.pretrained_cfg
@@ -140,7 +149,9 @@ def _decoding(done: int, of: int) -> str:
     return say("decoding photos: {done} of {count}", done=done, count=of)
 
 
-def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> dict[str, Any]:
+def due(
+    run: loop.Training, folder: RunFolder, held_out: Evaluation | None, test: Evaluation | None = None
+) -> dict[str, Any]:
     """Do what this step calls for: evaluate, keep a frame, save; returns what it says of the model."""
     recipe, step = run.recipe, run.step
     last = step >= recipe.steps
@@ -149,6 +160,8 @@ def due(run: loop.Training, folder: RunFolder, held_out: Evaluation | None) -> d
         evaluated |= evaluate(run, held_out)
     if held_out and recipe.few_shot_every_steps and (last or step % recipe.few_shot_every_steps == 0):
         evaluated |= few_shots(run, held_out)
+    if test and last:
+        evaluated |= {f"test_{name.removeprefix('val_')}": value for name, value in evaluate(run, test).items()}
     if step in snapshot_steps(recipe):
         snapshots.take(run, folder)
     score = evaluated.get("top1", -evaluated["val_loss"] if "val_loss" in evaluated else None)

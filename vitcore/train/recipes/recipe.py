@@ -111,6 +111,8 @@ class Recipe:
     workers: int = knob(2, "Engine", "processes that decode a streamed set", "processes")
     evaluate_every_steps: int = knob(200, "Watching", "validation accuracy; 0: at the end only", "steps")
     evaluate_most: int = knob(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
+    test_share: float = knob(0.0, "Watching", "share of the held-out photos kept for a test after the last step, which no choice "
+                             "has seen")  # fmt: skip
     few_shot_every_steps: int = knob(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
     few_shots: int = knob(10, "Watching", "photos a class for it", "photos", least=1)
     save_every_steps: int = knob(100, "Watching", "a checkpoint to go on from", "steps", least=1)
@@ -175,7 +177,7 @@ class Recipe:
 
 
 SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
-          "momentum", "beta2", "forced", "looker_from", "looker_share")  # fmt: skip
+          "momentum", "beta2", "forced", "looker_from", "looker_share", "test_share")  # fmt: skip
 
 
 def misfit(recipe: "Recipe") -> str:
