@@ -86,15 +86,24 @@ def data() -> Iterator[str]:
 def experiment_words() -> Iterator[str]:
     """What experiments say of themselves; names that are the same in every language and numbers are left out."""
     from vitcore.experiments.catalogue import EXPERIMENTS
-    from vitcore.experiments.experiment import MEASURES
+    from vitcore.experiments.experiment import LONGER, MEASURES
+    from vitcore.experiments.words import VERDICTS
 
-    yield from MEASURES.values()
+    yield from (*MEASURES.values(), *VERDICTS.values())
     for one in EXPERIMENTS.values():
-        yield from (one.title, one.where[0], one.finding, one.measured, one.small, one.x_title)
-        yield from (words for claim in one.claims for words in (claim.words, claim.unit))
+        yield from (one.title, one.where[0], one.finding, one.measured, one.untested, one.x_title)
+        yield from filter(
+            None, (w for claim in one.claims for w in (claim.words, claim.unit, claim.source, claim.quick))
+        )
         for cell in (*one.cells(True), *one.cells(False)):
             places = [] if one.numbers or one.x_measure else [x for _, x in cell.at]
-            yield from {*(curve for curve, _ in cell.at), *places} - {"ViT", "ResNet", "MLP", "Adam", "SGD"}
+            yield from {*(curve.removesuffix(LONGER) for curve, _ in cell.at), *places} - {
+                "ViT",
+                "ResNet",
+                "MLP",
+                "Adam",
+                "SGD",
+            }
 
 
 def paper_words() -> set[str]:

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 Kind = Literal["above", "near"]
 Verdict = Literal["as large", "other size", "same", "opposite", "open", "untestable"]
-Why = Literal["", "seeds", "plateau", "noise"]
+Why = Literal["", "seeds", "plateau", "noise", "undefined"]
 SURE = 99  # % that the interval of a verdict holds
 SHOWN = 95  # % that the bars of a chart hold
 FACTOR = 1.5  # within which an effect is as large as the paper's
@@ -59,8 +59,8 @@ def judge(
     divided by `FACTOR` and the largest times `FACTOR`; another size: all of it lies outside; else only the direction is told.
     """
     x = np.asarray(effects, np.float64)
-    if not len(x) or not np.isfinite(x).all():
-        return Judgement("open", why="seeds")
+    if not np.isfinite(x).all():
+        return Judgement("open", why="undefined")
     low, high = (float(end) for end in interval(x, SURE, overlap))
     return Judgement(told := _told(low, high, kind, margin, paper), float(x.mean()), low, high,
                      "" if told != "open" else "noise" if len(x) > 1 else "seeds")  # fmt: skip

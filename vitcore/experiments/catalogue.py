@@ -37,7 +37,9 @@ def judged(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgem
 def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement:
     if claim.quick and results.facts.get("quick"):
         return Judgement("untestable")
-    paper = tuple(map(math.log10, claim.paper)) if claim.times and claim.paper else claim.paper
+    paper = claim.paper
+    if paper and claim.times:
+        paper = math.log10(paper[0]), math.log10(paper[1])
     measured = [results.values(measure) for measure in (experiment.measure, claim.along) if measure]
     if len(finished(experiment, results)) < results.facts["seeds"]:
         return Judgement("open", why="seeds")
@@ -62,5 +64,6 @@ def plateau(experiment: Experiment, results: Results) -> dict[At, float]:
     cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
     values, seeds = results.values("test_top1"), finished(experiment, results)
     pairs = {cells[cell.rate_of].at[0]: cell.at[0] for cell in cells.values() if cell.checks}
-    return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}
-
+    return {
+        at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds
+    }

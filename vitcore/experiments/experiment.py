@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 At = tuple[str, str]  # a curve and a place on it
 Values = Mapping[At, float]  # what one seed measured
+LONGER = ", twice as long"  # ends the name of a curve of checks
 CHOICE_SEED = 100  # of the trainings that choose learning rates: their pictures are never reported
 MEASURES = {  # what they are, and their unit
     "test_top1": "accuracy on test pictures (%)", "top1": "accuracy on validation pictures (%)",
@@ -108,6 +109,6 @@ def twice(cell: Cell, base: Recipe) -> Cell:
     (curve, place), *_ = cell.at
     steps, warmup = (2 * cell.fields.get(name, getattr(base, name)) for name in ("steps", "warmup_steps"))
     return replace(
-        cell, name=f"{cell.name}-twice", at=((f"{curve}, twice as long", place),), rates=(), rate_of=cell.name,
+        cell, name=f"{cell.name}-twice", at=((curve + LONGER, place),), rates=(), rate_of=cell.name,
         checks=True, fields={**cell.fields, "steps": steps, "warmup_steps": warmup},
     )  # fmt: skip

@@ -10,8 +10,8 @@ from vitcore.train.recipes.recipe import Recipe, changed
 
 
 def _fine(quick: bool) -> Recipe:
-    """64 patches: enough for near and far, rows and columns."""
-    return changed(QUICK, {"patch_px": 4}) if quick else FULL
+    """64 patches of the pictures, enlarged: enough for near and far, rows and columns."""
+    return changed(QUICK, {"image_px": 32}) if quick else FULL
 
 
 def _similarity(quick: bool) -> list[Cell]:
@@ -21,8 +21,8 @@ def _similarity(quick: bool) -> list[Cell]:
 
 SIMILARITY = Experiment(
     name="similarity", title="Similarity of positions", where=("Figure {number}", "7, 10"),
-    finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern depends "
-            "on how the model was trained.",
+    finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern "
+            "depends on how the model was trained.",
     measured="Correlation of the cosine of two learned positions with their nearness: 0 before training, 1 where nearer is always "
              "more alike. And by how much the cosine within a row or column is above that of others as far apart.",
     untested="That the pattern depends on the training: any difference would show it. One number says less than the paper's maps.",
@@ -61,6 +61,6 @@ DISTANCE = Experiment(
               unit="points of the uniform distance, untrained less trained"),
         Claim("The nearest head of a hybrid looks farther than that of a ViT.",
               lambda s: s["layer 0", "hybrid"] - s["layer 0", "ViT"], unit="points of the uniform distance",
-              quick="A hybrid with 64 patches needs pictures of 128 pixels, and a GPU: the full form has it."),
+              quick="A hybrid with 64 patches needs 128 pixels a side, and a GPU: the full form has it."),
     ),
 )  # fmt: skip

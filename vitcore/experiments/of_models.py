@@ -9,16 +9,27 @@ from typing import Any
 from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, twice
 from vitcore.train.recipes.recipe import Recipe, changed
 
-QUICK = Recipe(  # 16 patches of a drawn picture; a class is an arrangement, which a mirror would change, so nothing is flipped
-    image_px=32, patch_px=8, width=48, blocks=3, heads=3, steps=600, batch=32, lr_peak=2e-3, warmup_steps=60, crop_area=1.0,
-    flip=False, precision="fp32", evaluate_every_steps=0, save_every_steps=300, snapshots=0, test_share=0.5,
+QUICK = Recipe(  # drawn pictures of 16 px in 16 patches; a mirror keeps their class, a crop would not
+    image_px=16, patch_px=4, width=48, blocks=3, heads=3, steps=240, batch=32, optimiser="muon", lr_peak=0.02, momentum=0.95,
+    warmup_steps=24, crop_area=1.0, flip=False, patch_init_std=0.15, precision="fp32", evaluate_every_steps=0,
+    save_every_steps=400, snapshots=0, test_share=0.6,
 )  # fmt: skip
 FULL = Recipe(  # CIFAR-10, or any folder of small photographs
     image_px=32, patch_px=4, width=192, blocks=6, heads=3, steps=10_000, batch=256, lr_peak=1e-3, warmup_steps=500,
     label_smoothing=0.1, crop_area=0.4, evaluate_every_steps=0, save_every_steps=500, snapshots=0, test_share=0.5,
 )  # fmt: skip
-RATES = {True: (1e-3, 2e-3, 4e-3), False: (3e-4, 1e-3, 3e-3)}  # of AdamW, for a ViT and for a ResNet alike
-RESNET = {"family": "resnet", "resnet": "R14", "width": 32, "patch_px": 32, "steps": 150, "warmup_steps": 15}
+RATES = {True: (0.01, 0.02, 0.04), False: (3e-4, 1e-3, 3e-3)}  # Muon's in the quick form, AdamW's in the full one
+ADAM = {"optimiser": "adamw", "lr_peak": 2e-3, "momentum": 0.9}  # where a ResNet stands beside a ViT: both with AdamW
+ADAM_RATES = {True: (1e-3, 2e-3, 4e-3), False: (3e-4, 1e-3, 3e-3)}
+RESNET = {
+    "family": "resnet",
+    "resnet": "R14",
+    "width": 32,
+    "patch_px": 32,
+    "image_px": 32,
+    "steps": 60,
+    "warmup_steps": 6,
+}
 FULL_RESNET = {"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32}
 
 
@@ -59,7 +70,8 @@ POSITIONS = Experiment(
     x_title="position embedding", others=("top1", "shuffled_top1"), base=base, cells=_positions,
     claims=(
         Claim("Position embeddings gain accuracy over none, on average of three kinds.", _gain, paper=(2.62, 2.82),
-              source="Table 8", along="shuffled_top1", unit="points above none, or above shuffled positions where those are better"),
+              source="Table 8", along="shuffled_top1",
+              unit="points above none, or above shuffled positions where those are better"),
         Claim("The kinds differ by less than half of that gain.", _alike,
               unit="points by which half of the gain exceeds the largest difference"),
     ),
@@ -76,15 +88,22 @@ SHAPES: dict[bool, dict[str, dict[str, Any]]] = {
 
 
 def _data_base(quick: bool) -> Recipe:
-    return QUICK if quick else changed(FULL, {"image_px": 64, "patch_px": 8})
+    return (
+        changed(QUICK, ADAM | {"steps": 600, "warmup_steps": 60})
+        if quick
+        else changed(FULL, {"image_px": 64, "patch_px": 8})
+    )
 
 
 def _data(quick: bool) -> list[Cell]:
     cells = [
-        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, rates=RATES[quick])
+        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, rates=ADAM_RATES[quick])
         for most in PARTS[quick] for name, fields in SHAPES[quick].items()
     ]  # fmt: skip
-    return [*cells, *(twice(cell, _data_base(quick)) for cell in cells if cell.fields["learn_most"] == PARTS[quick][-1])]
+    return [
+        *cells,
+        *(twice(cell, _data_base(quick)) for cell in cells if cell.fields["learn_most"] == PARTS[quick][-1]),
+    ]
 
 
 def _lead(values: Values, end: int) -> float:
@@ -98,8 +117,8 @@ DATA = Experiment(
     finding="Pre-trained on 9 million pictures a ResNet is ahead; on 90 million and more the ViT is (Figure 4).",
     measured="Accuracy on test pictures of a ViT and a ResNet that learned from a small and a large part of the data, each for as "
              "many steps whatever the part, each at the best of three rates.",
-    untested="The crossing itself: it lies between 9 and 90 million pictures, and the most here are thousands. The paper pre-trains "
-             "and then tests few-shot; here the same classes are learned and tested.",
+    untested="The crossing itself: it lies between 9 and 90 million pictures, and the most here are thousands. The paper "
+             "pre-trains and then tests few-shot; here the same classes are learned and tested.",
     x_title="pictures to learn from", numbers=True, base=_data_base, cells=_data,
     claims=(
         Claim("With the least data the ResNet is ahead of the ViT.", lambda s: _lead(s, 0)),
@@ -112,7 +131,7 @@ DATA = Experiment(
 
 # Class token or average
 
-READ_RATES = {True: (5e-4, 1e-3, 2e-3, 4e-3, 8e-3), False: (1e-4, 3e-4, 1e-3, 3e-3)}
+READ_RATES = {True: (0.005, 0.01, 0.02, 0.04), False: (1e-4, 3e-4, 1e-3, 3e-3)}
 READOUTS = {"class token": "class", "mean of patches": "mean"}
 
 
@@ -127,7 +146,9 @@ def _readout(quick: bool) -> list[Cell]:
 
 def _at_best(values: Values, validation: Values) -> float:
     """Class token less average on test pictures, each at the rate that is best on validation pictures."""
-    ours, theirs = (values[max((at for at in validation if at[0] == name), key=validation.__getitem__)] for name in READOUTS)
+    ours, theirs = (
+        values[max((at for at in validation if at[0] == name), key=validation.__getitem__)] for name in READOUTS
+    )
     return ours - theirs
 
 
@@ -148,7 +169,8 @@ READOUT = Experiment(
             "0.0003 beside 0.0008.",
     measured="Accuracy on test pictures over learning rates, read from a class token or from the mean of the patches. "
              "The best rate is where a parabola through the best of all and its two neighbours peaks.",
-    untested="A short training with Adam stands for long pre-training, and accuracy after training for 5-shot accuracy.",
+    untested="A short training with Muon stands for long pre-training with Adam, so the rates are Muon's; and accuracy after "
+             "training stands for 5-shot accuracy.",
     x_title="peak learning rate", numbers=True, base=base, cells=_readout,
     claims=(
         Claim("At their best rates the two are less than 2 points apart.", _at_best, unit="points, class token less average",
@@ -163,7 +185,10 @@ READOUT = Experiment(
 # Shape
 
 TIMES = 4
-START = {True: {"blocks": 1, "width": 32, "mlp_ratio": 1.0, "heads": 2}, False: {"blocks": 3, "mlp_ratio": 1.0, "patch_px": 8}}
+START = {
+    True: {"blocks": 1, "width": 32, "mlp_ratio": 1.0, "heads": 2},
+    False: {"blocks": 3, "mlp_ratio": 1.0, "patch_px": 8},
+}
 
 
 def _shape_base(quick: bool) -> Recipe:
@@ -177,15 +202,17 @@ def _shape(quick: bool) -> list[Cell]:
         "smaller patches": {"patch_px": start.patch_px // 2},  # half as wide: four times as many
     }  # fmt: skip
     first = Cell("start", tuple((curve, "1") for curve in grown), rates=RATES[quick])
-    cells = [Cell(curve.replace(" ", "-"), ((curve, "4"),), fields, rates=RATES[quick]) for curve, fields in grown.items()]
+    cells = [
+        Cell(curve.replace(" ", "-"), ((curve, "4"),), fields, rates=RATES[quick]) for curve, fields in grown.items()
+    ]
     return [first, *cells, *(twice(cell, start) for cell in (first, cells[0]))]
 
 
 SHAPE = Experiment(
     name="shape", title="Depth, width or patches", where=("Figure {number}", "8"),
     finding="More layers help most, up to 64; width helps least; smaller patches help without any parameter more.",
-    measured="Accuracy on test pictures when the layers or the width of a small ViT are made four times as many, or its patches are "
-             "a quarter as large, the rest left alone; each at the best of three rates.",
+    measured="Accuracy on test pictures when the layers or the width of a small ViT are made four times as many, or its patches "
+             "are a quarter as large, the rest left alone; each at the best of three rates.",
     untested="From one layer to four, not from eight to sixty-four; the width of the MLP is left out; the paper measures few-shot "
              "accuracy on ImageNet, as curves without numbers.",
     x_title="times as many (layers, width, patches)", others=("top1", "training_gflop"), numbers=True,

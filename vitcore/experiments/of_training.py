@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, twice
-from vitcore.experiments.of_models import FULL, FULL_RESNET, QUICK, RATES, RESNET, base
+from vitcore.experiments.of_models import ADAM, ADAM_RATES, FULL, FULL_RESNET, QUICK, RATES, RESNET, base
 from vitcore.train.recipes.recipe import Recipe, changed
 
 # Masked patch prediction
 
-LABELS = {True: (400,), False: (1000, 5000)}
-BEFORE = {True: 300, False: 20_000}  # steps without labels
+LABELS = {True: (800,), False: (1000, 5000)}
+BEFORE = {True: 240, False: 20_000}  # steps without labels
 
 
 def _masked_base(quick: bool) -> Recipe:
-    return changed(QUICK, {"steps": 300}) if quick else changed(FULL, {"steps": 2000})
+    return QUICK if quick else changed(FULL, {"steps": 2000})
 
 
 def _masked(quick: bool) -> list[Cell]:
@@ -45,8 +45,8 @@ MASKED = Experiment(
     name="masked", title="Masked patches before labels", where=("Section {number}", "4.6"),
     finding="Predicting masked patches first gains 2 points over training from scratch (79.9 % on ImageNet), and stays 4 behind "
             "supervised pre-training.",
-    measured="Accuracy on test pictures after learning from a few labelled ones: from a model that first predicted masked patches of "
-             "all pictures without labels, or from scratch for as many steps in all; each at the best of three rates.",
+    measured="Accuracy on test pictures after learning from a few labelled ones: from a model that first predicted masked patches "
+             "of all pictures without labels, or from scratch for as many steps in all; each at the best of three rates.",
     untested="That supervised pre-training is 4 points better. The pictures without labels are of the same kind as the labelled.",
     x_title="labelled pictures", base=_masked_base, cells=_masked,
     claims=(Claim("Masked patches first is better than from scratch, for as many steps in all.", _helped, paper=(2.0, 2.0),
@@ -57,17 +57,19 @@ MASKED = Experiment(
 # Adam or SGD
 
 OPTIMISERS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {  # each with its usual decay (SGD: BiT's, arXiv 1912.11370)
-    "Adam": ({"optimiser": "adamw", "weight_decay": 0.05}, (1e-3, 2e-3, 4e-3)),
+    "Adam": ({"optimiser": "adamw", "weight_decay": 0.05}, ADAM_RATES[True]),
     "SGD": ({"optimiser": "sgd", "weight_decay": 1e-4}, (0.03, 0.1, 0.3)),
 }  # fmt: skip
 
 
 def _optimiser_base(quick: bool) -> Recipe:
-    return changed(base(quick), RESNET if quick else FULL_RESNET)
+    return changed(QUICK, ADAM | RESNET) if quick else changed(FULL, FULL_RESNET)
 
 
 def _optimiser(quick: bool) -> list[Cell]:
-    cells = [Cell(name.lower(), (("ResNet", name),), fields, rates=rates) for name, (fields, rates) in OPTIMISERS.items()]
+    cells = [
+        Cell(name.lower(), (("ResNet", name),), fields, rates=rates) for name, (fields, rates) in OPTIMISERS.items()
+    ]
     return [*cells, *(twice(cell, _optimiser_base(quick)) for cell in cells)]
 
 
@@ -76,10 +78,13 @@ OPTIMISER = Experiment(
     finding="ResNets pre-trained with Adam are better on most data sets and on average than with the usual SGD, though both are "
             "fine-tuned with SGD.",
     measured="Accuracy on test pictures of a small ResNet trained with Adam or with SGD, each at the best of three rates.",
-    untested="Whether features travel better: here nothing is pre-trained and then fine-tuned on another task. So the paper's 0.3 to "
-             "0.5 points are no size to compare with.",
+    untested="Whether features travel better: here nothing is pre-trained and then fine-tuned on another task. So the paper's 0.3 "
+             "to 0.5 points are no size to compare with.",
     x_title="optimiser", base=_optimiser_base, cells=_optimiser,
-    claims=(Claim("A ResNet trained with Adam is better than one trained with SGD.", lambda s: s["ResNet", "Adam"] - s["ResNet", "SGD"]),),
+    claims=(
+        Claim("A ResNet trained with Adam is better than one trained with SGD.",
+              lambda s: s["ResNet", "Adam"] - s["ResNet", "SGD"]),
+    ),
 )  # fmt: skip
 
 
@@ -88,13 +93,15 @@ OPTIMISER = Experiment(
 
 def _resolution_base(quick: bool) -> Recipe:
     if quick:
-        return changed(QUICK, {"image_px": 16, "patch_px": 4, "steps": 200, "warmup_steps": 20})
+        return changed(QUICK, {"steps": 120, "warmup_steps": 12})
     return changed(FULL, {"image_px": 32, "patch_px": 4, "steps": 2000, "warmup_steps": 100})
 
 
 def _resolution(quick: bool) -> list[Cell]:
     start, whole = _resolution_base(quick), base(quick)
-    first = Cell("first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps})
+    first = Cell(
+        "first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps}
+    )
     return [
         first,
         Cell("same", (("fine-tuned", "same resolution"),), {}, "first", rates=RATES[quick]),
@@ -105,10 +112,10 @@ def _resolution(quick: bool) -> list[Cell]:
 
 RESOLUTION = Experiment(
     name="resolution", title="Fine-tuning at a higher resolution", where=("Section {number}", "3.2"),
-    finding="It is often beneficial to fine-tune at a higher resolution, as Touvron et al. (2019) and Kolesnikov et al. (2020) found: "
-            "more patches of the same size, positions interpolated.",
-    measured="Accuracy on test pictures after as many more steps at half of their resolution, that of pre-training, or at all of it, "
-             "with four times the patches; each at the best of three rates.",
+    finding="It is often beneficial to fine-tune at a higher resolution, as Touvron et al. (2019) and Kolesnikov et al. (2020) "
+            "found: more patches of the same size, positions interpolated.",
+    measured="Accuracy on test pictures after as many more steps at half of their resolution, that of pre-training, or at all of "
+             "it, with four times the patches; each at the best of three rates.",
     untested="Another task after pre-training, and SGD. The paper prints no number of its own for this.",
     x_title="resolution", base=_resolution_base, cells=_resolution,
     claims=(
@@ -120,12 +127,16 @@ RESOLUTION = Experiment(
 
 # Compute
 
-LENGTHS = {True: {"ViT": (150, 600), "ResNet": (40, 160)}, False: dict.fromkeys(("ViT", "ResNet"), (2000, 4000, 8000))}
-SIZES = {True: ((48, 3, 8), (96, 3, 8)), False: ((192, 6, 16), (384, 8, 8))}  # D, L, px of a patch
+LENGTHS = {
+    True: {"ViT": (150, 300, 600), "ResNet": (15, 30, 60)},
+    False: dict.fromkeys(("ViT", "ResNet"), (2000, 4000, 8000)),
+}
+SIZES = {True: ((48, 3, 4),), False: ((192, 6, 16), (384, 8, 8))}  # D, L, px of a patch
+DEPTHS = {True: ("R14",), False: ("R14", "R26")}
 
 
 def _compute_base(quick: bool) -> Recipe:
-    return changed(QUICK, {"warmup_steps": 15}) if quick else changed(FULL, {"image_px": 64})
+    return changed(QUICK, ADAM | {"warmup_steps": 6}) if quick else changed(FULL, {"image_px": 64})
 
 
 def _compute(quick: bool) -> list[Cell]:
@@ -133,14 +144,14 @@ def _compute(quick: bool) -> list[Cell]:
         ("ViT", f"{wide}×{deep}/{px}"): {"width": wide, "blocks": deep, "patch_px": px} for wide, deep, px in SIZES[quick]
     }  # fmt: skip
     resnet = RESNET if quick else FULL_RESNET
-    shapes |= {("ResNet", depth): resnet | {"resnet": depth} for depth in ("R14", "R26")}
+    shapes |= {("ResNet", depth): resnet | {"resnet": depth} for depth in DEPTHS[quick]}
     cells = []
     for (family, size), fields in shapes.items():
         name = f"{family}-{size.replace('×', 'x').replace('/', '-')}".lower()
         every = LENGTHS[quick][family]
         cells += [
             Cell(f"{name}-{steps}", ((family, f"{size}, {steps}"),), fields | {"steps": steps},
-                 rates=RATES[quick] if steps == every[-1] else (), rate_of="" if steps == every[-1] else f"{name}-{every[-1]}")
+                 rates=ADAM_RATES[quick] if steps == every[-1] else (), rate_of="" if steps == every[-1] else f"{name}-{every[-1]}")
             for steps in every
         ]  # fmt: skip
     return cells
@@ -176,6 +187,8 @@ COMPUTE = Experiment(
              "need have come to its plateau.",
     x_title="operations of the training (10⁹)", others=("top1", "training_gflop"), x_measure="training_gflop",
     base=_compute_base, cells=_compute,
-    claims=(Claim("A ResNet costs more compute than a ViT that is as good.", _saved, unit="times the compute", along="training_gflop",
-                  paper=(2.0, 4.0), source="Section 4.4"),),
+    claims=(
+        Claim("A ResNet costs more compute than a ViT that is as good.", _saved, unit="times the compute",
+              along="training_gflop", paper=(2.0, 4.0), source="Section 4.4"),
+    ),
 )  # fmt: skip

@@ -22,7 +22,14 @@ from vitcore.translation import say
 
 OUT = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2
-SAME = ("experiment", "quick", "data", "seeds", "recipes", "versions")  # what a file must share with a run that adds rows to it
+SAME = (
+    "experiment",
+    "quick",
+    "data",
+    "seeds",
+    "recipes",
+    "versions",
+)  # what a file must share with a run that adds rows to it
 
 
 class Row(NamedTuple):

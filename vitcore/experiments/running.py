@@ -73,7 +73,9 @@ def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) ->
     name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
 
     def make(cell: Cell, seed: int) -> Task:
-        given = {**cell.fields, "seed": seed} | ({"start_from": str(home / name(cell.after, seed))} if cell.after else {})
+        given = {**cell.fields, "seed": seed} | (
+            {"start_from": str(home / name(cell.after, seed))} if cell.after else {}
+        )
         recipe = changed(experiment.base(quick), given)
         return Task(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.rows import Results
 
-VERDICTS = {"agrees": "agrees", "disagrees": "disagrees", "open": "can't tell"}
-
 
 def add(verbs: Any) -> None:
     """Add the verb to the shell's."""
@@ -24,10 +22,7 @@ def add(verbs: Any) -> None:
         "experiment", help=about, description=f"{about}. Ctrl-C stops it; the same command goes on."
     )
     verb.add_argument("name", nargs="?", help="which one (default: list them)")
-    verb.add_argument(
-        "--quick", action="store_true", help="the small form: handwritten digits, minutes on two CPU cores"
-    )
-    verb.add_argument("--seeds", type=int, help="how many times each cell is trained (default: the experiment's own)")
+    verb.add_argument("--quick", action="store_true", help="the small form: drawn pictures, minutes on two CPU cores")
     verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
     verb.add_argument(
         "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
@@ -55,8 +50,7 @@ def experiment(args: argparse.Namespace) -> None:
         raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
     chosen = find(args.name)
     tell = partial(print, file=sys.stderr, flush=True)
-    seeds = chosen.seeds if args.seeds is None else args.seeds
-    file = running.run(chosen, args.quick, seeds, args.out, args.data, tell, **_placed(args.on))
+    file = running.run(chosen, args.quick, args.out, args.data, tell, **_placed(args.on))
     tell_verdict(chosen, read(file))
     print(file)
 
@@ -72,13 +66,15 @@ def _placed(on: str | None) -> dict[str, Any]:
 
 
 def tell_verdict(chosen: Experiment, results: Results) -> None:
-    """The finding, the verdict on each of its claims, and what would tell where none can be given."""
-    from vitcore.experiments.catalogue import judged, overall
+    """Each sentence that was tested, its verdict and effect, then the paper's finding and what was not tested."""
+    from vitcore.experiments import words
+    from vitcore.experiments.catalogue import judged
 
-    verdicts = judged(chosen, results)
+    for claim, told in judged(chosen, results):
+        print(f"{claim.words} {words.verdict(told).upper()}.")
+        for line in (words.effect(claim, told), words.size(claim), words.reason(claim, told, results)):
+            if line:
+                print(f"  {line}")
+    print(words.protocol(chosen, results))
     print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
-    print(f"Here ({len(results.seeds())} seeds): {VERDICTS[overall(verdicts)]}.")
-    for claim, told in verdicts:
-        more = f"; about {told.seeds} seeds that vary like these would tell" if told.seeds else ""
-        print(f"  {claim.words} {VERDICTS[told.verdict]} "
-              f"({told.mean:.2f} {claim.unit}, {told.low:.2f} to {told.high:.2f}{more})")  # fmt: skip
+    print(f"Not tested: {chosen.untested}")

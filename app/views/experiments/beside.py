@@ -1,4 +1,4 @@
-"""What the paper itself prints of the same thing: its table as a chart, where it has one."""
+"""What the paper itself prints of the same thing, and what our runs learned from."""
 
 from __future__ import annotations
 
@@ -9,17 +9,31 @@ import streamlit as st
 
 from app.components.figure import plot
 from app.furniture import controls
+from app.state.insights import examples
 from app.texts import Prose
+from vitcore.train.data.drawn import NAME
 from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
+    from vitcore.experiments.rows import Results
 
 
 def where(experiment: Experiment) -> str:
     """Where in the paper the finding is."""
     kind, number = experiment.where
     return say(kind, number=number)
+
+
+def pictures(results: Results, text: Prose) -> None:
+    """Some of the drawn pictures that were learned from, class by class."""
+    data = results.facts["data"]
+    if data.partition(":")[0] != NAME:
+        return
+    with st.expander(text["drawn"], icon=":material/draw:"):
+        st.markdown(text["fair"])
+        shown, classes = examples(data)
+        st.image(shown, classes, width=112)
 
 
 def show(experiment: Experiment, text: Prose) -> None:

@@ -1,4 +1,4 @@
-"""The paper's experiments in small: our curves over several seeds beside its finding, and a verdict computed from them."""
+"""The paper's experiments in small: our curves over several seeds, what each tested sentence came to, and the paper beside it."""
 
 import streamlit as st
 
@@ -35,10 +35,7 @@ results = by_origin[kind]
 if isinstance(results, str):
     st.warning(controls.verbatim(results), icon=":material/history:")
     st.stop()
-with aside(key="aside_verdict"):
-    verdict.show(chosen, results, text)
-place = lead()
-ours, theirs = place.columns([3, 2], gap="large") if chosen.table else (place, st.container())
+ours, theirs = lead().columns([3, 2], gap="large")
 with ours:
     measure = chosen.measure
     titles = {name: say(MEASURES[name]) for name in chosen.measures if name != chosen.x_measure}
@@ -46,8 +43,11 @@ with ours:
         measure = controls.named(text["measure"], titles, f"measure_{chosen.name}", width=320)
     plot(chart(chosen, results, measure, controls.theme()), f"experiment_{chosen.name}",
          text["alt"].format(title=say(chosen.title)), run_of_a_dot.keep)  # fmt: skip
-    explain(f"{say(chosen.measured)} {text['how']}", say(chosen.small))
+    explain(say(chosen.measured))
 with theirs:
+    verdict.show(chosen, results, text)
+with st.expander(text["paper numbers"], icon=":material/menu_book:"):
     beside.show(chosen, text)
+beside.pictures(results, text)
 run_of_a_dot.show(text)
 verdict.made(chosen, results, text)

@@ -1,72 +1,75 @@
-"""Verdicts on made-up measurements: what clearly agrees, what clearly does not, and noise, which never agrees."""
+"""Verdicts on made-up measurements: what is so, what is not, as large as the paper's or not, and noise, which tells nothing."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.analysis.verdicts import SURE, interval, judge, together
+from vitcore.analysis.verdicts import SURE, at_plateau, interval, judge
 
 RNG = np.random.default_rng(2010_11929)
 
 
-def test_clear_curves_are_told_apart():
-    """Gains of 5 points that every seed shows, of -5, and none beside a spread of 5."""
-    assert judge(5 + RNG.normal(0, 0.5, 5)).verdict == "agrees"
-    assert judge(-5 + RNG.normal(0, 0.5, 5)).verdict == "disagrees"
-    assert judge(RNG.normal(0, 5, 5)).verdict == "open"
-    assert judge(5 + RNG.normal(0, 0.5, (5, 3)) * [1, 1, 20]).verdict == "open", "one of three contrasts is noise"
-    assert judge(np.stack([np.full(5, 5.0), RNG.normal(-5, 0.5, 5)], 1)).verdict == "disagrees"
+def around(effect: float, sd: float = 0.2, seeds: int = 5) -> np.ndarray:
+    """Effects whose mean and deviation are exactly those."""
+    x = np.linspace(-1, 1, seeds)
+    return effect + sd * x / x.std(ddof=1)
 
 
-def test_noise_never_agrees():
-    """Two contrasts of pure noise, as the experiments have them, 100 times, over 3 and over 5 seeds."""
-    for seeds in (3, 5):
-        found = [judge(RNG.normal(0, 3, (seeds, 2))).verdict for _ in range(100)]
-        assert "agrees" not in found
+def test_directions_are_told_apart():
+    assert judge(around(5)).verdict == "same"
+    assert judge(around(-5)).verdict == "opposite"
+    assert (told := judge(RNG.normal(0, 5, 5))).verdict == "open" and told.why == "noise"
 
 
-def test_the_interval_holds_what_it_says():
-    """Of a single contrast of noise one in a hundred lies outside, half of those above: Student's interval, found by drawing."""
-    missed = 0
-    for _ in range(500):
-        low, high = interval(RNG.normal(7, 2, 4), SURE)
-        missed += not low <= 7 <= high
-    assert missed <= 15
-    x = RNG.normal(0, 1, 6)
-    low, high = interval(x, 95)
-    exact = stats.t.interval(0.95, 5, x.mean(), x.std(ddof=1) / np.sqrt(6))
-    assert (low, high) == pytest.approx(exact, rel=0.05)
+def test_sizes_are_told_apart():
+    """The paper's effect is 2 to 4: with a factor of 1.5, from 1.33 to 6."""
+    size = lambda effect, sd=0.2: judge(around(effect, sd), paper=(2, 4)).verdict  # noqa: E731
+    assert [size(e) for e in (3, 1.9, 5)] == ["as large"] * 3
+    assert [size(e) for e in (0.8, 9)] == ["other size"] * 2
+    assert [size(e) for e in (1.3, 6.1)] == ["same"] * 2, "the interval holds both sizes"
+    assert size(3, 1.8) == "open" and size(-3) == "opposite"
+    assert size(4, 1.5) == "same", "a wide interval is never as large"
 
 
-def test_near_and_apart():
-    assert judge(0.2 * RNG.normal(0, 1, 5), "near", 2.0).verdict == "agrees"
-    assert judge(9 + 0.2 * RNG.normal(0, 1, 5), "near", 2.0).verdict == "disagrees"
+def test_near():
+    assert judge(around(0.2), "near", 2.0).verdict == "same"
+    assert judge(around(9), "near", 2.0).verdict == judge(around(-9), "near", 2.0).verdict == "opposite"
     assert judge(RNG.normal(0, 5, 5), "near", 2.0).verdict == "open", "noise is not nearness"
-    assert judge(-9 + RNG.normal(0, 1, 5), "apart", 0.2).verdict == "agrees"
-    assert judge(0.01 * RNG.normal(0, 1, 5), "apart", 0.2).verdict == "disagrees"
-    assert judge(RNG.normal(0, 5, 5), "apart", 0.2).verdict == "open"
+
+
+def test_noise_has_no_direction():
+    """Of 1,000 draws of noise at most as many have one as the interval allows: 10, and some for luck."""
+    for seeds in (3, 5):
+        found = [judge(RNG.normal(0, 3, seeds)).verdict for _ in range(1000)]
+        assert sum(told != "open" for told in found) <= 20
+
+
+def test_the_interval_is_student_s():
+    x = RNG.normal(0, 1, 6)
+    exact = stats.t.interval(0.95, 5, x.mean(), x.std(ddof=1) / np.sqrt(6))
+    assert interval(x, 95) == pytest.approx(exact, rel=1e-9)
+
+
+def test_seeds_that_share_pictures_have_the_corrected_interval():
+    """Nadeau and Bengio's Eq. 2 by hand: 10 splits of 90 % and 10 %, so 1/10 + 1/9 for 1/10; and it holds what it says."""
+    x = np.arange(10.0)
+    low, high = interval(x, SURE, overlap=1 / 9)
+    half = stats.t.ppf(0.995, 9) * np.sqrt((1 / 10 + 1 / 9) * x.var(ddof=1))
+    assert (high - low) / 2 == pytest.approx(half) and (high + low) / 2 == pytest.approx(4.5)
+    outside = {0.0: 0, 1 / 9: 0}
+    for _ in range(1000):  # effects whose correlation is test / (train + test) = 0.1
+        effects = RNG.normal(0, np.sqrt(0.1)) + RNG.normal(0, np.sqrt(0.9), 5)
+        for overlap in outside:
+            low, high = interval(effects, 95, overlap)
+            outside[overlap] += not low <= 0 <= high
+    assert outside[1 / 9] <= 75 < outside[0.0], "5 in 100 are meant to be outside"
 
 
 def test_one_seed_tells_nothing_and_nothing_tells_nothing():
-    assert judge([100.0]).verdict == "open" and judge([100.0]).seeds is None
-    assert judge([[5.0], [float("nan")]]).verdict == "open"
-    assert together([]) == "open" and together(["agrees", "open"]) == "open"
-    assert together(["agrees", "open", "disagrees"]) == "disagrees" and together(["agrees", "agrees"]) == "agrees"
+    assert judge([100.0]).why == "seeds"
+    assert judge([5.0, float("nan")]).why == "undefined"
 
 
-def test_the_smallest_data_that_would_tell_does_tell():
-    """As many seeds with the same mean and deviation as are asked for are enough; one fewer are not."""
-    few = np.array([1.0, -1.0, 3.0])  # mean 1, deviation 2
-    need = judge(few).seeds
-    assert need and need > 10
-
-    def like(count: int) -> np.ndarray:
-        x = np.linspace(-1, 1, count)
-        return 1 + 2 * x / x.std(ddof=1)
-
-    def exactly(count: int) -> bool:
-        return bool(stats.t.ppf(0.5 + SURE / 200, count - 1) * like(count).std(ddof=1) / np.sqrt(count) < 1)
-
-    assert exactly(need) and not exactly(need - 1)
-    assert judge(like(2 * need)).verdict == "agrees"
-    assert judge([1.0, -1.0, 1.0, -1.0]).seeds is None, "no difference at all can't be told from none"
+def test_a_plateau_is_within_two_points_either_way():
+    assert at_plateau([1.9, -1.9]) and at_plateau([])
+    assert not at_plateau([0.1, 2.1]) and not at_plateau([-2.1])

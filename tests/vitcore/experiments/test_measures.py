@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from vitcore.analysis.positions import row_and_column, similarity
 from vitcore.experiments import running
 from vitcore.experiments.experiment import Cell, ExperimentError
 from vitcore.experiments.measures import measure
@@ -17,7 +18,7 @@ from vitcore.train.runs import files
 def run(tiny):
     """A run of a ViT of one block, 12 wide, three heads, on digits of 4×4 patches of 2 px: six steps of eight."""
     one = replace(tiny, cells=lambda quick: [Cell("one", (("stem", "1-D"),))])
-    (task,) = running.tasks(one, True, "digits", 1)
+    (task,) = running.tasks(replace(one, seeds=1), True, "digits")
     running.train(task)
     return files.find(task.run, task.root)
 
@@ -41,8 +42,18 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
     bumps = np.exp(-((far_px / 6) ** 2)) @ axes  # their cosines are those of bumps around each position
     weights["pos_embed"][0, 1:] = bumps[:, -width:]
     save_file(weights, file)
-    seen = measure(run, ["nearest_head", "mean_head", "position_correlation", "top1"])
-    assert seen["nearest_head"] == pytest.approx(100, abs=1e-3) and seen["mean_head"] == pytest.approx(100, abs=1e-3)
-    assert seen["position_correlation"] < -0.8, "nearer is more alike"
+    seen = measure(
+        run, ["nearest_head", "untrained_head", "nearness", "row_column", "test_top1", "top1", "shuffled_top1"]
+    )
+    assert seen["nearest_head"] == pytest.approx(100, abs=1e-3)
+    assert 90 < seen["untrained_head"] < 110 and seen["untrained_head"] != seen["nearest_head"]
+    assert seen["nearness"] > 0.8 and seen["row_column"] == pytest.approx(0, abs=0.1), (
+        "round bumps: near counts, rows do not"
+    )
+    named = np.eye(4)[np.repeat(range(4), 4)]
+    rows_alone = similarity(
+        named
+    )  # a position is its row's: half of the pairs in a row or column are alike, and no others
+    assert row_and_column(rows_alone, Grid(4, 4, 2)) == pytest.approx(0.5)
     with pytest.raises(ExperimentError, match="has no speed at its end"):
         measure(run, ["speed"])

@@ -87,17 +87,20 @@ def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_worker
     watch.start()
     on_ray = OnRay()
     spread = running.run(
-        longer, True, 2, tmp_path / "ray", show=lambda line: None, finish=on_ray, hardware=on_ray.hardware
+        longer, True, tmp_path / "ray", show=lambda line: None, finish=on_ray, hardware=on_ray.hardware
     ).read_bytes()
     watch.join()
     assert killed, "no worker was met at work"
     pids = {files.status(folder)["pid"] for folder in files.all_runs()}
     assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
     monkeypatch.setattr(files, "RUNS", tmp_path / "alone")
-    assert running.run(longer, True, 2, tmp_path / "here", show=lambda line: None).read_bytes() == spread
+    assert running.run(longer, True, tmp_path / "here", show=lambda line: None).read_bytes() == spread
 
     # what stops a cell is said as it is by itself, and what was measured is whole
-    (files.RUNS / "tiny-quick-none-2").write_text("no folder", encoding="utf-8")
-    with pytest.raises(ExperimentError, match=r"on Ray: .*tiny-quick-none-2"):
-        running.run(longer, True, 3, tmp_path / "here", show=lambda line: None, finish=on_ray)
-    assert (tmp_path / "here" / "tiny.csv").read_bytes() == spread
+    once = replace(longer, seeds=1)
+    running.run(once, True, tmp_path / "more", show=lambda line: None)
+    monkeypatch.setattr(files, "RUNS", tmp_path / "blocked")
+    files.RUNS.mkdir()
+    (files.RUNS / "tiny-quick-first-100").write_text("no folder", encoding="utf-8")
+    with pytest.raises(ExperimentError, match=r"on Ray: .*tiny-quick-first-100"):
+        running.run(longer, True, tmp_path / "again", show=lambda line: None, finish=on_ray)

@@ -6,19 +6,21 @@ import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from tests.shells import ROOT, start
+from tests.vitcore.experiments.conftest import SHORT
 from vitcore.experiments import rows, running
 from vitcore.experiments.catalogue import EXPERIMENTS, judged
-from vitcore.experiments.experiment import ExperimentError
+from vitcore.experiments.experiment import CHOICE_SEED, ExperimentError
 from vitcore.shell.cli import main
 from vitcore.train.runs import files
 
-KILLED_AFTER = random.Random(2010_11929).randint(2, 12)  # records of all runs together, of 18: the same every time
+KILLED_AFTER = random.Random(2010_11929).randint(2, 24)  # records of all runs together, of 36: the same every time
 
 
 def quiet(line):
@@ -26,7 +28,7 @@ def quiet(line):
 
 
 def run(tiny, out: Path, **more) -> Path:
-    return running.run(tiny, True, more.pop("seeds", 2), out, show=quiet, **more)
+    return running.run(replace(tiny, seeds=more.pop("seeds", 2)), True, out, show=quiet, **more)
 
 
 def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
@@ -34,15 +36,28 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     found = rows.read(file)
     assert [(r.cell, r.curve, r.x, r.seed, r.step, r.measure, r.run) for r in found.rows] == [
         (cell, "stem", x, seed, 6, measure, f"tiny-quick-{cell}-{seed}")
-        for seed in (0, 1) for cell, x in (("none", "none"), ("after", "1-D")) for measure in ("top1", "val_loss")
+        for seed in (0, 1) for cell, x in (("none", "none"), ("after", "1-D")) for measure in ("test_top1", "top1")
     ]  # fmt: skip
-    assert found.facts["command"] == "vitcore experiment tiny --quick --seeds 2" and found.facts["seeds"] == 2
+    assert found.facts["command"] == "vitcore experiment tiny --quick" and found.facts["seeds"] == 2
     assert {"torch", "timm"} <= set(found.facts["versions"]) and found.facts["hardware"]["cores"]
-    assert judged(tiny, found)[0][1].verdict in ("agrees", "disagrees", "open")
+    assert found.facts["overlap"] == pytest.approx(round(0.5 * 359) / 1438, abs=0.01), (
+        "digits are the same for every seed"
+    )
+    assert judged(tiny, found)[0][1].low > float("-inf")
 
-    # a cell that is run again gives its row again; what is finished is not run again, and a seed more is added
+    # the learning rate is the one that was best on validation pictures of another seed
+    assert {(r.cell, r.curve, r.x, r.seed) for r in found.trials} == {
+        (f"after-at-{rate}", "after", rate, CHOICE_SEED) for rate in ("0.001", "0.004")
+    }  # fmt: skip
+    rate = running.chosen(found.trials)["after"]
+    right = {r.x: r.value for r in found.trials if r.measure == "top1"}
+    assert right[f"{rate:g}"] == max(right.values())
+    assert all(files.recipe_of(files.find(f"tiny-quick-after-{seed}")).lr_peak == rate for seed in (0, 1))
+    assert files.recipe_of(files.find("tiny-quick-none-0")).lr_peak == SHORT.lr_peak
+
+    # a cell that is run again gives its row again; what is finished is not run again
     gone, kept = found.rows[:2], found.rows[2:]
-    rows.write(file, found.facts, kept)
+    rows.write(file, found.facts, [*found.trials, *kept])
     shutil.rmtree(files.RUNS / gone[0].run)
     seen = []
     run(tiny, tmp_path / "a", finish=lambda left: seen.extend(t.run for t in left) or running.one_by_one(left))
@@ -51,7 +66,16 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     assert [r[:6] for r in again] == [r[:6] for r in found.rows]
     assert [r.value for r in again] == pytest.approx([r.value for r in found.rows], abs=1e-6)
     run(tiny, tmp_path / "a", finish=lambda left: seen.append(len(left)) or iter(()))
-    assert seen[1:] == [0]
+    assert seen[1:] == [0, 0]
+
+
+def test_a_verdict_is_given_when_all_seeds_are_there_and_not_before(tiny, tmp_path):
+    found = rows.read(run(tiny, tmp_path, seeds=3))
+    before = rows.Results(found.facts, tuple(row for row in found.rows if row.seed < 2), found.trials)
+    (_, told), (_, early) = (*judged(tiny, found), *judged(tiny, before))
+    assert told.why != "seeds" and (early.verdict, early.why) == ("open", "seeds")
+    with pytest.raises(ExperimentError, match="other seeds"):
+        run(tiny, tmp_path, seeds=4)
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_csv(tiny, tmp_path, monkeypatch):
@@ -60,10 +84,10 @@ def test_killed_at_any_moment_it_ends_with_the_same_csv(tiny, tmp_path, monkeypa
     broken.mkdir()
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from pathlib import Path\nfrom tests.vitcore.experiments.conftest import TINY\n"
+        "from dataclasses import replace\nfrom pathlib import Path\nfrom tests.vitcore.experiments.conftest import TINY\n"
         "from vitcore.experiments import running\nfrom vitcore.train.runs import files\n"
         f"files.RUNS = Path({str(broken / 'runs')!r})\n"
-        f"running.run(TINY, True, 1, Path({str(broken)!r}))\n"
+        f"running.run(replace(TINY, seeds=1), True, Path({str(broken)!r}))\n"
     )
     process = start("-c", code, cwd=broken)
     logged = lambda: sum(len(file.read_bytes().splitlines()) for file in broken.glob("runs/*/log.jsonl"))  # noqa: E731
@@ -90,7 +114,6 @@ def said(capsys, *words: str) -> str:
 def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, monkeypatch):
     assert "no experiment 'nothing': positions, data" in said(capsys, "nothing", "--quick")
     assert "--quick has its own data" in said(capsys, "tiny", "--quick", "--data", "samples")
-    assert "a seed at least, not 0" in said(capsys, "tiny", "--quick", "--seeds", "0")
     (tmp_path / "photos" / "cats").mkdir(parents=True)
     for i in range(3):
         Image.new("RGB", (9, 9), (i, 0, 0)).save(tmp_path / "photos" / "cats" / f"{i}.png")
@@ -98,10 +121,10 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
     assert not files.RUNS.exists(), "nothing was begun"
     other = tmp_path / "tiny.csv"
     other.write_text(f"# {json.dumps({'version': 99})}\ncell\n", encoding="utf-8")
-    assert "version 99, and this vitcore reads version 1" in said(capsys, "tiny", "--quick", "--out", tmp_path)
+    assert "version 99, and this vitcore reads version 2" in said(capsys, "tiny", "--quick", "--out", tmp_path)
     other.write_text("cell,curve\n1,2\n", encoding="utf-8")
     assert "no result of an experiment" in said(capsys, "tiny", "--quick", "--out", tmp_path)
-    facts = running.facts(tiny, True, "digits", 2) | {"versions": {"torch": "0.1"}}
+    facts = running.facts(tiny, True, "digits") | {"versions": {"torch": "0.1"}}
     rows.write(other, facts, [])
     assert "made with other versions" in said(capsys, "tiny", "--quick", "--out", tmp_path)
     assert main(["experiment"]) == 0
@@ -110,8 +133,10 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
 
 
 def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
-    file = run(tiny, tmp_path / "out", seeds=1)
-    before, write = file.read_bytes(), files.write
+    file = run(tiny, tmp_path / "out")
+    found, write = rows.read(file), files.write
+    rows.write(file, found.facts, [*found.trials, *(row for row in found.rows if row.seed == 0)])
+    before = file.read_bytes()
 
     def full(to, content, sync=True):
         if Path(to).suffix == ".csv":
@@ -119,7 +144,7 @@ def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
         write(to, content, sync)
 
     monkeypatch.setattr(files, "write", full)
-    line = said(capsys, "tiny", "--quick", "--seeds", 2, "--out", tmp_path / "out")
+    line = said(capsys, "tiny", "--quick", "--out", tmp_path / "out")
     assert "could not be written (No space left on device)" in line and file.read_bytes() == before
     monkeypatch.setattr(files, "write", write)
     run(tiny, tmp_path / "out")
@@ -127,7 +152,6 @@ def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
 
 
 def test_a_run_of_the_same_name_is_not_overwritten(tiny, tmp_path):
-    task = running.tasks(tiny, True, "digits", 1)[0]
-    running.train(task)
+    running.train(running.tasks(tiny, True, "digits")[0])
     with pytest.raises(ExperimentError, match="of another recipe or other photos"):
-        running.train(running.tasks(tiny, True, "samples", 1)[0])
+        running.train(running.tasks(tiny, True, "samples")[0])
