@@ -65,9 +65,12 @@ def apart(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> li
 
 
 def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Optimizer:
-    """Filters, positions and head go to AdamW: Muon would enlarge every direction of a filter alike, noise included."""
+    """Filters, positions and head go to AdamW: Muon would enlarge every direction of a filter alike, noise included.
+
+    A ResNet's kernels inside its blocks go to Muon as a ViT's matrices do; timm takes each as a matrix, a row an output.
+    """
     named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-    inside = [p for name, p in named if ".blocks." in name and p.ndim == 2]
+    inside = [p for name, p in named if ".blocks." in name and p.ndim in (2, 4)]
     plain = [p for name, p in named if p.ndim < 2 or name in skip]
     other = [p for _, p in named if not any(p is q for q in inside + plain)]
     groups: list[dict[str, Any]] = [
