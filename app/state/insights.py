@@ -340,9 +340,6 @@ def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> 
     drawn = (on_pixels(lit(_photo, one), some, _rec.grid) for one, some in zip(maps, marks, strict=True))
     return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]
 
-    maps = (_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks())
-    return [data_uri(lit(_photo, one), photo=True) for one in maps]
-
 
 # Drawn pictures
 

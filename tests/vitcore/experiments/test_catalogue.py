@@ -195,8 +195,8 @@ def test_every_experiment_but_that_of_lengths_checks_a_plateau():
 SHIPPED = sorted(asset("experiments").glob("*.csv"))
 
 
-def test_every_experiment_ships_its_results():
-    assert [file.stem for file in SHIPPED] == sorted(EXPERIMENTS)
+def test_what_ships_are_results_of_experiments():
+    assert {file.stem for file in SHIPPED} <= EXPERIMENTS.keys()
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
