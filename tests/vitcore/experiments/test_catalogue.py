@@ -220,7 +220,9 @@ def test_shipped_results_are_whole_and_of_these_recipes(file):
 def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     """To 1e-6, on the machine and with the versions it was made with; elsewhere sums may differ in the last digit."""
     monkeypatch.setattr(files, "RUNS", tmp_path)
-    results = rows.read(asset("experiments") / "positions.csv")
+    if not (file := asset("experiments") / "positions.csv").is_file():
+        pytest.skip("not trained yet")
+    results = rows.read(file)
     one = EXPERIMENTS["positions"]
     here = running.facts(one, True, one.drawn)
     if any(here[what] != results.facts[what] for what in ("versions", "hardware")):
