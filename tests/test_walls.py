@@ -273,7 +273,17 @@ CACHING = [
 ]  # small things, by their number
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
-    for name in ("models", "session", "runs", "insights", "reports", "features", "shuffles", "beside/comparisons")
+    for name in (
+        "models",
+        "session",
+        "runs",
+        "insights",
+        "drawn",
+        "reports",
+        "features",
+        "shuffles",
+        "beside/comparisons",
+    )
 ]  # by bytes
 
 

@@ -339,16 +339,3 @@ def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> 
     marks = [standing_out(one, outliers(model, key, _rec).patches).tolist() for one in maps]
     drawn = (on_pixels(lit(_photo, one), some, _rec.grid) for one, some in zip(maps, marks, strict=True))
     return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]
-
-
-# Drawn pictures
-
-
-@budget.kept
-def examples(data: str) -> tuple[list[Image.Image], list[str]]:
-    """The first picture of each class of a drawn set, at most ten, and what the classes are called."""
-    from vitcore.train.data.sources import open_photos
-
-    photos = open_photos(data)[0]
-    first = range(min(len(photos.classes), 10))
-    return [photos.open(i) for i in first], [photos.classes[i] for i in first]

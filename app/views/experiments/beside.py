@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.components.figure import plot
 from app.furniture import controls
-from app.state.insights import examples
+from app.state.drawn import examples
 from app.texts import Prose
 from vitcore.train.data.drawn import NAME
 from vitcore.translation import say
