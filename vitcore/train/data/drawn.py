@@ -26,7 +26,19 @@ LEAST_PX, MOST_PX, MOST_CLASSES, MOST_PHOTOS = 16, 256, 100, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What decides a drawn set, besides the seed; the fields are the options of its name."""
+    """What decides a drawn set, besides the seed; the fields are the options of its name.
+
+    Every picture holds the same four parts on a cloudy background: two discs near each other, alike but for the direction of
+    their stripes, and two bars far apart, alike but for lying and standing. Its class is the way from disc to disc together
+    with the way from bar to bar. Each part is lighter or darker than what is behind it by chance, in a tint of its own. So
+    neither pixels nor colours nor what is there tells the class; texture and form tell the parts, places the class, one half of
+    it within a patch or two, the other across the picture: something for convolutions and something for attention. A mirror
+    image is of the same class. All classes are equally frequent: chance is 1 / classes.
+
+    `difficulty`, 0 to 1, lowers contrast, adds noise and spots, moves, turns and shrinks (`pictures.EASY`, `pictures.HARD`).
+    How well a simple look at edges in their places does falls with it: `python -m tests.benchmarks.drawn` measures that, and what
+    raw pixels, colours and edges without places tell.
+    """
 
     classes: int = 10
     px: int = 32

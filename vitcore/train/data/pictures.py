@@ -20,13 +20,14 @@ OCTAVES = (
     (11.3, 0.16),
 )  # cells across and amplitude, about 1 / cells as in photos
 CELLS = tuple(math.ceil(cells) + 2 for cells, _ in OCTAVES)
-SLICK, FURROW, RING, PLUS = range(4)  # the parts: two discs of the near pair, a ring and a plus of the far one
-CLUTTER = 8  # bars at most
-OF_ALL, OF_ONE = 16, 8  # random numbers of a picture as a whole, and of each of its parts and bars
+LEVEL, UPRIGHT, LYING, STANDING = range(4)  # discs with stripes, the near pair; bars, the far one
+CLUTTER = 8  # spots at most
+OF_ALL, OF_ONE = 16, 8  # random numbers of a picture as a whole, and of each of its parts and spots
 LAID_OUT = OF_ALL + OF_ONE * (4 + CLUTTER)
 BACKGROUND = 3 * sum(side * side for side in CELLS)
-APART = (0.3, 0.72)  # centres of the near and the far pair, share of the picture's side
-RADIUS, BAR = 0.12, (0.05, 0.1)  # of a part, of a bar: share of the side
+APART = (0.28, 0.7)  # centres of the near and the far pair, share of the picture's side
+RADIUS, SPOT = 0.12, (0.05, 0.1)  # of a part, of a spot: share of the side
+STRIPES = 0.75  # a radius: a stripe and a gap are more than two pixels wide in pictures of 16
 
 
 class Amounts(NamedTuple):
@@ -34,7 +35,7 @@ class Amounts(NamedTuple):
 
     contrast: float  # of a part with what is behind it
     noise: float  # full range of each pixel's own
-    clutter: float  # bars
+    clutter: float  # spots
     turned: float  # a pair's direction, at most, of half the way to the next class
     tilted: float  # a part, at most, in radians
     near_moved: float  # the near pair, at most
@@ -42,8 +43,8 @@ class Amounts(NamedTuple):
     shrunk: float  # a part or a pair, at most
 
 
-EASY = Amounts(110, 20, 0, 0.0, 0.0, 0.06, 0.02, 0.0)
-HARD = Amounts(50, 80, CLUTTER, 0.8, 0.3, 0.16, 0.12, 0.35)
+EASY = Amounts(110, 20, 0, 0.0, 0.0, 0.04, 0.04, 0.0)
+HARD = Amounts(40, 110, CLUTTER, 0.6, 0.3, 0.1, 0.1, 0.35)
 
 
 def amounts(difficulty: float) -> Amounts:
@@ -71,11 +72,11 @@ def draw(
     canvas = np.zeros((len(rows), px + 2 * margin, px + 2 * margin, 3), np.float32)
     inside = np.s_[:, margin : margin + px, margin : margin + px]
     canvas[inside] = _background(whole, rest[:, :BACKGROUND], px)
-    for bar in own[:, 4 : 4 + round(much.clutter)].swapaxes(0, 1):
-        _paint(canvas, margin, _Part(-1, bar[:, 6:8] * px, (BAR[0] + (BAR[1] - BAR[0]) * bar[:, 0]) * px,
-                                     np.pi * bar[:, 1], 0.8 * much.contrast, bar))  # fmt: skip
+    for spot in own[:, 4 : 4 + round(much.clutter)].swapaxes(0, 1):
+        radius = (SPOT[0] + (SPOT[1] - SPOT[0]) * spot[:, 0]) * px
+        _paint(canvas, margin, _Part(-1, spot[:, 6:8] * px, radius, 0 * radius, 0.8 * much.contrast, spot))
     places = _places(whole[:, 3:], relations, apart, much)
-    for kind in (RING, PLUS, SLICK, FURROW):
+    for kind in (LYING, STANDING, LEVEL, UPRIGHT):
         mine = own[:, kind]
         radius = RADIUS * px * (1 - much.shrunk * mine[:, 0])
         tilt = much.tilted * (2 * mine[:, 1] - 1)
@@ -135,7 +136,7 @@ class _Part(NamedTuple):
 def _paint(canvas: Floats, margin: int, part: _Part) -> None:
     """Add a part to each picture, within a window around it; lighter or darker than what is behind it by chance."""
     window = np.arange(2 * (margin - 4) + 3) - (margin - 4) - 1
-    middle = np.floor(np.clip(part.centre, -4, canvas.shape[1] - 2 * margin + 4)).astype(np.int64)
+    middle = np.floor(part.centre).astype(np.int64)  # always inside
     x, y = (middle[:, axis, None] + window for axis in (0, 1))
     half = np.float32(0.5)
     dx = ((x + half - part.centre[:, :1]) / part.radius[:, None]).astype(np.float32)[:, None, :]
@@ -151,15 +152,13 @@ def _paint(canvas: Floats, margin: int, part: _Part) -> None:
 
 
 def _form(kind: int, u: Floats, v: Floats, phase: Floats) -> tuple[Floats, Floats | np.float32]:
-    """How far outside a part each place is, in radii, and how light it is there, -1 to 1; `u`, `v` are in radii."""
+    """How far outside a part each place is, in radii, and how light it is there, of the contrast; `u`, `v` are in radii."""
     a, b = np.abs(u), np.abs(v)
-    if kind in (SLICK, FURROW):
-        wave = (v if kind == SLICK else u) + phase
+    if kind in (LEVEL, UPRIGHT):
+        wave = np.float32(STRIPES) * (v if kind == LEVEL else u) + phase
         light = np.clip(8 * np.abs(wave - np.floor(wave + np.float32(0.5))) - 2, -1, 1)
         return np.sqrt(u * u + v * v) - 1, light
-    if kind == RING:
-        return np.abs(np.sqrt(u * u + v * v) - np.float32(0.72)) - np.float32(0.28), np.float32(1)
-    if kind == PLUS:
-        third = np.float32(0.3)
-        return np.minimum(np.maximum(a - third, b - 1), np.maximum(b - third, a - 1)), np.float32(1)
-    return np.maximum(a - 1, b - np.float32(0.35)), np.float32(1)
+    if kind in (LYING, STANDING):
+        along, across = (a, b) if kind == LYING else (b, a)
+        return np.maximum(along - np.float32(1.1), across - np.float32(0.42)), np.float32(1.3)
+    return np.sqrt(u * u + v * v) - 1, np.float32(1)

@@ -1,10 +1,13 @@
 """Drawn pictures: a seed's own, the same everywhere, and classes that are arrangements, not what is there."""
 
+import hashlib
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 
+from tests.benchmarks.drawn import told
 from vitcore.train.data import drawn
 from vitcore.train.data.drawn import Drawing, pictures
 from vitcore.train.data.sources import DataError, open_photos, require_classes
@@ -49,6 +52,14 @@ def test_a_picture_hangs_on_seed_split_and_number_alone():
     assert np.array_equal(many[:20], few)
     backwards = pictures(Drawing(), 0, 0, np.arange(20)[::-1])
     assert np.array_equal(backwards[::-1], few)
+
+
+def test_the_same_bytes_on_every_machine():
+    """Made on an x86 CPU; whoever changes the pictures changes the sum, and every experiment that learned from them."""
+    made = [
+        pictures(Drawing(px=px, difficulty=hard, classes=9), 3, 1, np.arange(50)) for px, hard in ((16, 0), (33, 0.7))
+    ]
+    assert hashlib.sha256(b"".join(one.tobytes() for one in made)).hexdigest()[:16] == "9dd4a1db2329d813"
 
 
 def test_no_two_pictures_of_any_split_or_seed_are_alike():
@@ -102,3 +113,34 @@ def test_streamed_and_kept_pictures_become_batches():
     assert (kept.batch(0).labels == streamed.batch(0).labels).all()
     pixels, labels = next(iter(evaluation(validation, 16, (0.5,) * 3, (0.5,) * 3, "cpu")))
     assert pixels.shape == (20, 3, 16, 16) and labels.tolist() == validation.labels.tolist()
+
+
+# What tells the class, and what does not
+
+
+def test_what_is_there_does_not_tell_the_class_but_how_it_is_arranged():
+    looks = told(Drawing(), learn=1000)
+    chance = 100 / Drawing().classes
+    gained = looks["edges in place"] - chance
+    assert gained > 50, looks
+    for blind in ("colours", "edges added up", "edges shuffled", "raw pixels"):
+        assert looks[blind] - chance < gained / 10, (blind, looks)
+
+
+def test_it_gets_harder():
+    seen = [told(Drawing(px=24, difficulty=d), ["edges in place"], learn=800) for d in (0, 0.25, 0.5, 0.75, 1)]
+    rights = [one["edges in place"] for one in seen]
+    assert all(easier > harder + 3 for easier, harder in itertools.pairwise(rights)), rights
+
+
+@pytest.mark.parametrize("px", [16, 32, 64])
+def test_a_mirror_image_is_as_likely_and_sizes_show_the_same(px):
+    """The four parts lie where the class says, in any size: lighter or darker than the same background without them."""
+    drawing = Drawing(classes=4, px=px, difficulty=0)
+    made = pictures(drawing, 0, 0, np.arange(400)).astype(float).mean(-1)
+    apart = np.abs(made - made.mean((1, 2), keepdims=True))
+    for label in range(4):
+        where = apart[label::4].mean(0)
+        assert np.corrcoef(where.ravel(), where[:, ::-1].ravel())[0, 1] > 0.9
+        top, middle = where[: px // 4, 3 * px // 8 : 5 * px // 8].mean(), where[: px // 4, : px // 4].mean()
+        assert top > 1.3 * middle, "all four lie above each other"
