@@ -17,6 +17,7 @@ from typing import Any
 from vitcore.experiments import rows
 from vitcore.experiments.experiment import CHOICE_SEED, Cell, Experiment, ExperimentError
 from vitcore.experiments.rows import Row
+from vitcore.train.data.drawn import NAME, mark
 from vitcore.train.recipes.recipe import Recipe, changed, to_json
 from vitcore.train.runs import files
 from vitcore.translation import say
@@ -85,7 +86,9 @@ def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) ->
 def facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
     """The first line of the CSV: all that decides its rows, and the command that makes them."""
     every = [*trials(experiment, quick, data), *tasks(replace(experiment, seeds=1), quick, data)]
-    recipes = [[t.cell.name, t.cell.after, to_json(changed(t.recipe, {"start_from": ""}))] for t in every]
+    recipes: list[Any] = [[t.cell.name, t.cell.after, to_json(changed(t.recipe, {"start_from": ""}))] for t in every]
+    if data.partition(":")[0] == NAME:
+        recipes.append(mark(data))
     return {
         "experiment": experiment.name, "quick": quick, "data": data, "seeds": experiment.seeds,
         "command": f"vitcore experiment {experiment.name}" + (" --quick" if quick else f" --data {data}"),
@@ -98,7 +101,7 @@ def overlap(experiment: Experiment, quick: bool, data: str) -> float:
     """Test pictures a picture to learn from, where every seed draws on the same; 0 where each has pictures of its own."""
     from vitcore.train.data.sources import open_photos
 
-    if data.partition(":")[0] == "drawn":
+    if data.partition(":")[0] == NAME:
         return 0.0
     train, held_out = open_photos(data)
     return round(experiment.base(quick).test_share * len(held_out)) / len(train)

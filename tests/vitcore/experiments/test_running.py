@@ -155,3 +155,13 @@ def test_a_run_of_the_same_name_is_not_overwritten(tiny, tmp_path):
     running.train(running.tasks(tiny, True, "digits")[0])
     with pytest.raises(ExperimentError, match="of another recipe or other photos"):
         running.train(running.tasks(tiny, True, "samples")[0])
+
+
+def test_results_of_pictures_drawn_otherwise_are_of_other_recipes(tiny, monkeypatch):
+    from vitcore.train.data import pictures
+
+    data = "drawn:classes=4,px=16,photos=40"
+    before = running.facts(tiny, True, data)["recipes"]
+    assert running.facts(tiny, True, data)["recipes"] == before
+    monkeypatch.setattr(pictures, "RADIUS", pictures.RADIUS * 1.1)
+    assert running.facts(tiny, True, data)["recipes"] != before
