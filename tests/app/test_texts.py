@@ -156,6 +156,15 @@ def test_the_texts_are_in_the_script_of_their_language(lang):
     assert {where: found for where, text in everything(lang).items() if (found := foreign & set(text))} == {}
 
 
+@each_language
+def test_bold_words_end_before_full_width_punctuation(lang):
+    """CommonMark doesn't close `**…：**` before a letter, and people would read the asterisks."""
+    bold = {where: text.split("**")[1::2] for where, text in everything(lang).items() if text.count("**") % 2 == 0}
+    assert {
+        where: words for where, words in bold.items() if any(word[-1:] in "，。：；！？" for word in words if word)
+    } == {}
+
+
 SAME = re.compile(
     r"\b(px|[kMG]B|dropout|mixup|cutmix|rand augment|Inside ViT|[ST]C|logit( lens)?|softmax|[Tt]oken|Esc|[a-zA-Z]|x_p"
     r"|ResNet|query|key|value|HTML|GIF|WebP|ZIP|NPZ|CSV|MLP|Grad-CAM|Captum)\b"
