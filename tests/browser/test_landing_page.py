@@ -174,7 +174,7 @@ def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
         page = visit(f"{address}/positions", width=390, height=844)
         loading, intro = (
             page.get_by_text("Loading the model"),
-            page.get_by_text("A Transformer is told where each patch sits"),
+            page.get_by_text("A learned vector, added to each patch"),
         )
         page.wait_for_function("'waiting' in document.documentElement.dataset", polling=10)
         expect(loading).to_be_visible()

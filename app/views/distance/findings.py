@@ -32,7 +32,7 @@ def further(
     if len(dropped) > 1:
         last = len(dropped) - 1
         _reach(dropped, renormalised, _told(cls, grid), text["last layer"].format(block=last), last, text)
-    named, sinks = _near(dropped, renormalised, grid, text), distance.sinks(share)
+    named, sinks = _near(renormalised, grid, text), distance.sinks(share)
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
@@ -66,21 +66,20 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, where: str, block
     return [(block, head) for head in heads]
 
 
-def _near(dropped: NDArray, renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
+def _near(renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
     """How many heads are near (the explorer's "local", by distance alone), and where they end."""
     from vitcore.analysis import distance
     from vitcore.analysis.heads import LOCAL
 
     most, last = LOCAL * distance.uniform_distance_px(grid), len(renormalised) - 1
-    prefix = " prefix" if grid.prefix else ""
-    near, drawn = distance.near_heads(renormalised, most), distance.near_heads(dropped, most)
-    facts = {"px": f"{most:.1f}", "share": percent(LOCAL, 0), "dropped": len(drawn)}
+    near = distance.near_heads(renormalised, most)
+    facts = {"px": f"{most:.1f}", "share": percent(LOCAL, 0), "how": text["renormalised"] if grid.prefix else ""}
     if not near:
-        st.markdown(text.fill(f"near none{prefix}", **facts))
+        st.markdown(text.fill("near none", **facts))
         return []
     block, head = near[-1]
     ends = "near to the last" if block == last else "near end before" if block == last - 1 else "near end"
-    told = text.fill(f"near{prefix}", count=len(near), all=renormalised.size, **facts)
+    told = text.fill("near", count=len(near), all=renormalised.size, **facts)
     st.markdown(text.joined((told, text[ends].format(block=block, head=head, after=block + 1, last=last))))
     return [near[-1]]
 

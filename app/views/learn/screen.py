@@ -98,10 +98,7 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
     st.download_button(text["numbers"], lambda: npz(_arrays(film, frame)), file_name("npz", f"film-step-{step}", film.title),
                        "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
     if film.command:
-        told = (
-            text["made like"].format(file=f"`assets/models/{name}.json`") if model_card.in_steps(name) else text["made"]
-        )
-        st.caption(told)
+        st.caption(text["made like" if model_card.in_steps(name) else "made"])
         listing(film.command, key="command")
     if ended:
         st.session_state["_playing"] = False

@@ -54,7 +54,7 @@ def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
         )
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
-        st.markdown(text[f"{kind} finding"].format(
+        st.markdown(text["offset finding"].format(
             most=decimal(values[most], 3, plus=True), least=decimal(values[least], 3, plus=True), down=high - row,
             right=wide - col, low=low - row, far=far - col,
         ))  # fmt: skip

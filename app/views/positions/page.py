@@ -54,7 +54,7 @@ with left:
         noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
         plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
-        explain(text["untrained how interpolated" if by_hand else "untrained how"])
+        explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])

@@ -16,8 +16,6 @@ from app.views.rollout import told
 from app.views.rollout.question import Asked
 from vitcore.translation import percent, percent_in_two_digits
 
-BEFORE = {"class": " class", "some": " prefix", "": ""}
-
 
 def build_up(a: Asked, settings: dict[str, Any]) -> None:
     """Rollout after each block, playing and as small pictures."""
@@ -56,9 +54,10 @@ def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> 
     """What is said below the picture of a layer; `share` of what was gathered is on the patches."""
     if layer < first:
         return text["frame before"].format(layer=layer, first=first)
-    since = "" if not first else " alone" if layer == first else " from"
-    key = f"frame{since}{BEFORE[before]}"
-    return text[key].format(layer=layer, first=first, share=percent(share, 0), rest=percent(1 - share, 0))
+    since = "after" if not first else "alone" if layer == first else "from"
+    where = text[f"frame {since}"].format(layer=layer, first=first)
+    rest = text[f"frame rest {before}"].format(rest=percent(1 - share, 0)) if before else ""
+    return text["frame"].format(where=where, share=percent(share, 0), rest=rest)
 
 
 def identity(a: Asked) -> None:
