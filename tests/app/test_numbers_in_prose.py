@@ -9,7 +9,8 @@ from app import texts
 
 NAMES = re.compile(  # of papers and their parts, models, data sets, files and keys: no quantities
     r"(?:Tables?|Figures?|Fig\.|Eq\.|App\.|Appendix|Section|§|arXiv)\s?[A-Z]?\.?\d+(?:[.\-–]\d+)*(?:(?:,| and| or) \d+(?:\.\d+)*)*"
-    r"|\b[A-Za-z+_-]*[A-Za-z][A-Za-z+_-]*[/-]?\d+\w*(?:x\d+|/\d+)*|\[[^]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$|\((?:19|20)\d\d\)|\b[A-Z][a-z]+ (?:19|20)\d\d\b"
+    r"|\b[A-Za-z+_-]*[A-Za-z][A-Za-z+_-]*[/-]?\d+\w*(?:x\d+|/\d+)*|\[[^]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$"
+    r"|\((?:19|20)\d\d\)|\b[A-Z][a-z]+ (?:19|20)\d\d\b"
     r"|\b[123]-D\b|\bA4\b|16×16 words",
 )
 DEFINED = re.compile(  # what a number means here: scales, shares and correlations end at these, and counting begins at 0
