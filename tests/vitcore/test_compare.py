@@ -12,7 +12,8 @@ from scipy.stats import spearmanr
 
 import vitcore
 from tests.shells import shell
-from vitcore.forward.compare import attention, beside, compare, look, look_again, shown
+from vitcore.analysis.outliers import standing_out
+from vitcore.forward.compare import attention, beside, compare, look, look_again, shown, standing_out_in
 from vitcore.forward.recording import record, to_input
 from vitcore.models import zoo
 from vitcore.report.compare import distances, of_distances
@@ -94,6 +95,47 @@ def test_what_each_sees_of_the_photo_counts(make_module, noise):
     assert (found.grid.rows, found.grid.cols) == (2, 2)
     assert shown(found, 32).shape == (32, 32, 3)
     np.testing.assert_array_equal(shown(found, 32), np.asarray(picture)[16:48, 16:48])
+
+
+@pytest.fixture(scope="module")
+def outlying(make_module) -> vitcore.Vit:
+    """A small ViT of a finer grid whose first and last patches are far longer than all others."""
+    module = make_module(img_size=64)
+    with torch.no_grad():
+        module.pos_embed[0, [1, -1]] *= 200
+    return zoo.wrap(module, "outlying")
+
+
+def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
+    from vitcore.forward.outliers import outliers_of, without_outliers
+    from vitcore.report.compare import of_outliers
+
+    looks = look(outlying, photo), look(outlying, photo)
+    plain, masked = compare(*looks), compare(*looks, mask_outliers=True)
+    expected = without_outliers(looks[0].rec).rollout()
+    assert masked.rollouts[0] == pytest.approx(expected / expected.sum()) and masked.masked and not plain.masked
+    patches = outliers_of(looks[0].rec).patches
+    assert patches.tolist() == [0, 63]
+    found = standing_out(plain.rollouts[0], patches)
+    assert standing_out_in(plain, 0, plain.rollouts[0]) == (found.tolist(), found.tolist())
+    assert of_outliers(masked) == ["A: 2 outlier tokens are masked here.", "B: 2 outlier tokens are masked here."]
+    assert compare(look(tiny, photo), look(tiny, photo), mask_outliers=True).rollouts[0] == pytest.approx(
+        compare(look(tiny, photo), look(tiny, photo)).rollouts[0]
+    ), "nothing to mask"
+
+
+def test_outlier_tokens_are_found_in_the_cells_of_a_coarser_grid(outlying, tiny, photo):
+    """64 patches and 16: on the common grid, an outlier in a corner is a part of that corner's cell."""
+    comparison = compare(look(outlying, photo), look(tiny, photo))
+    rows, cols = comparison.grid.rows, comparison.grid.cols
+    assert comparison.grid.resampled and rows * cols < 64
+    values, last = np.full((rows, cols), 1.0), rows * cols - 1
+    assert standing_out_in(comparison, 0, values) == ([], [])
+    values[-1, -1] = 5
+    assert standing_out_in(comparison, 0, values) == ([last], [63])
+    values[0, 0] = 5
+    assert standing_out_in(comparison, 0, values) == ([0, last], [0, 63])
+    assert standing_out_in(comparison, 1, values) == ([], []), "the other model has none"
 
 
 def test_two_photos_are_not_compared(tiny, noise):

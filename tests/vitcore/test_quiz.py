@@ -355,3 +355,51 @@ def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
     assert page.count('<section class="question">') == len(said["questions"]) > 5 and said["seed"] == 2
     assert all(one["why"] in re.sub("&#39;", "'", page) for one in said["questions"] if "“" not in one["why"])
     assert cli.main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err
+
+
+def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(shipped, capsys, tmp_path):
+    from vitcore.forward.outliers import outliers_of, without_outliers
+
+    m = material.look(shipped, PHOTO, 3, mask_outliers=True)
+    whole = without_outliers(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
+    assert m.masked and m.own.outliers == tuple(outliers_of(whole).patches)
+    assert m.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px)
+    assert m.rec.rollout() == pytest.approx(whole.rollout()) and not m.own.read.flat[list(m.own.outliers)].any()
+    for other in m.others:
+        assert other.outliers and not other.read.flat[list(other.outliers)].any()
+    page = handout.handout(m, drawing.draw(m, 3)).decode()
+    assert "--mask-outliers --seed 3" in page
+    cli.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["mask_outliers"] and [one["question"] for one in told["questions"]] == [
+        one.sentence for one in drawing.draw(m, 3).questions
+    ]
+
+
+def test_distances_of_blocks_that_were_not_kept_are_not_asked_about(shipped):
+    lean = material.masked(vitcore.record(shipped, PHOTO, maps=[4]))
+    known = np.isfinite(lean.distance_renormalised_px).all(1)
+    assert np.flatnonzero(known).tolist() == [4]
+    m = replace(material.look(shipped, PHOTO, 3), rec=lean)
+    assert heads.nearest_layer(m, np.random.default_rng(0)) is None
+
+
+def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shipped):
+    """Exactly those letters whose maps they stand out of, by the rule."""
+    from vitcore.analysis.outliers import standing_out
+
+    m = material.look(shipped, PHOTO, 0)
+    seen = set()
+    for seed in range(12):
+        question = maps.map_of_photo(m, np.random.default_rng(seed))
+        if question is None:
+            continue
+        by_title = {one.title: one for one in (m.own, *m.others)}
+        photos = [by_title[choice.told] for choice in question.choices]
+        letters = [
+            letter for letter, one in zip("ABCD", photos, strict=True) if len(standing_out(one.read, one.outliers))
+        ]
+        said = re.search(r"In maps? ([A-D, ]+) the brightest patches are outlier tokens", question.why)
+        assert (said.group(1).split(", ") if said else []) == letters
+        seen.add(tuple(letters))
+    assert any(seen), "some are named"

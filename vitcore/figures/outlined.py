@@ -27,22 +27,28 @@ def frames(
     return drawn
 
 
-def outlined(fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0)) -> go.Figure:
-    """The figure with these patches framed; itself where there are none."""
+def outlined(
+    fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), told: str = ""
+) -> go.Figure:
+    """The figure with these patches framed, and below it, when it is printed, what is `told` of them; itself where there are none."""
     marks = frames(patches, grid, place)
     if not marks:
         return fig
     spec = fig.to_dict()
     spec["layout"]["shapes"] = [*spec["layout"].get("shapes", ()), *marks]
+    if told:
+        spec["layout"]["meta"] = spec["layout"].get("meta", {}) | {"note": told}
     return go.Figure(spec, _validate=False)
 
 
-def outlined_maps(fig: go.Figure, marks: Sequence[Sequence[int]], grid: Grid, across: int = 0) -> go.Figure:
+def outlined_maps(
+    fig: go.Figure, marks: Sequence[Sequence[int]], grid: Grid, across: int = 0, told: str = ""
+) -> go.Figure:
     """The small maps of `figures.heads`, in rows of `across`, with the patches of each framed."""
     across = across or min(len(marks), 4 if len(marks) > 3 else 3)
     for head, patches in enumerate(marks):
         row, col = divmod(head, across)
-        fig = outlined(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)))
+        fig = outlined(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)), told)
     return fig
 
 

@@ -27,7 +27,8 @@ PAPER = {"light": "#FFFFFF", "dark": "#0F1218"}
 
 
 def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
-    """A figure of this package as bytes of a "png", "svg" or "html" file; `note` is printed below it."""
+    """A figure of this package as bytes of a "png", "svg" or "html" file; `note` is printed below it, after it the figure's own."""
+    note = " ".join(filter(None, (note, (fig.layout.meta or {}).get("note", ""))))  # and what is said of outlier tokens
     if kind == "html":
         return _html(fig, note)
     if kind not in ("png", "svg"):

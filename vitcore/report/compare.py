@@ -46,9 +46,10 @@ def figures_of(
     most = scale_top(np.stack(comparison.rollouts))
     drawn: dict[str, go.Figure] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
-        cells, _ = standing_out_in(comparison, which, mask)
+        cells, patches = standing_out_in(comparison, which, mask)
+        said = told(patches, comparison.looks[which].rec.grid)
         fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name)
-        drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid)
+        drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid, told=said)
     recs = [side.rec for side in comparison.looks]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)

@@ -204,7 +204,8 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
     grid, amounts = rec.grid, mask(rec, settings)
     who, top = asked(vit, settings), scale_top(amounts)
     marks = marked(rec, amounts)
-    about = say("what {who} gathered", who=who) + _begins(settings) + _outlying(rec, settings, marks)
+    plain = say("what {who} gathered", who=who) + _begins(settings)
+    about, printed = plain + _outlying(rec, settings, marks), plain + _outlying(rec, settings, [])
     return Picture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
         how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
@@ -214,7 +215,8 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
         tiles=(("", _over(photo, amounts, top, settings, rec)),), photo=True,
         scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(amounts)),
         figure=lambda mode: figures.outlined(
-            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=about, start=settings.patch), marks, grid
+            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=printed, start=settings.patch), marks, grid,
+            told=told(marks, grid),
         ),
     )  # fmt: skip
 
@@ -247,6 +249,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     if any(marks):
         large = (one.repeat(CELL_PX, 0).repeat(CELL_PX, 1) for one in drawn)
         drawn = [on_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
+    printed, said = f"{title}: {about}{_outlying(rec, settings, [])}", told(_any(marks), rec.grid)
     about += _outlying(rec, settings, _any(marks))
     return Picture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
@@ -254,7 +257,9 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
         limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
         scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
-        figure=lambda mode: outlined_maps(figures.heads(maps, rec.grid, f"{title}: {about}", _mode(mode)), marks, rec.grid),
+        figure=lambda mode: outlined_maps(
+            figures.heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, told=said
+        ),
     )  # fmt: skip
 
 

@@ -338,10 +338,13 @@ def rollout(args: argparse.Namespace) -> None:
         start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
     )
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
-    marks, said = rolling.standing_out(rec, mask, left_out)
-    about = f"what {who} gathered" + said
+    marks, said = rolling.standing_out(rec, mask)
+    about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
     fig = lambda: figures.outlined(  # noqa: E731
-        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch), marks, grid
+        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch),
+        marks,
+        grid,
+        told=said,
     )
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],

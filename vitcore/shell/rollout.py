@@ -42,13 +42,11 @@ def masked(rec: Recording, asked: bool) -> tuple[Recording, list[int]]:
     return without_outliers(rec), patches
 
 
-def standing_out(rec: Recording, mask: NDArray, masked: list[int]) -> tuple[list[int], str]:
-    """The outlier tokens (patches) that hold much of a rollout, and what is said of them, or of those `masked`, below its title."""
+def standing_out(rec: Recording, mask: NDArray) -> tuple[list[int], str]:
+    """The outlier tokens (patches) that hold much of a rollout, and what is said of them; none where they are masked."""
     from vitcore.analysis.outliers import standing_out as of_map
     from vitcore.forward.outliers import outliers_of
     from vitcore.outlier_words import told
 
-    if masked:
-        return [], ", outlier tokens masked"
     marks = of_map(mask, outliers_of(rec).patches).tolist()
-    return marks, f". {told(marks, rec.grid)}" if marks else ""
+    return marks, told(marks, rec.grid)

@@ -23,6 +23,8 @@ def test_a_figure_gets_a_frame_around_each_and_keeps_what_it_had():
     assert [(int(m.x0), int(m.y0)) for m in marks] == [(3, 0), (0, 3)]
     assert all(int(m.x1) == int(m.x0) and int(m.y1) == int(m.y0) for m in marks), "within the patch"
     go.Figure(fig.to_dict())  # Plotly checks every property
+    noted = print_figure(outlined(plain, [3, 12], GRID, told="These 2 corner patches"), "html").decode()
+    assert "These 2 corner patches" in noted and "These 2" not in print_figure(fig, "html").decode()
     assert print_figure(fig, "svg").count(MARK.lower().encode()) == 2 + print_figure(plain, "svg").count(
         MARK.lower().encode()
     )

@@ -11,13 +11,18 @@ import pytest
 from PIL import Image
 
 import vitcore
+from vitcore.analysis.outliers import standing_out
 from vitcore.analysis.rollout import rollout
-from vitcore.forward.outliers import without_outliers
+from vitcore.figures.outlined import MARK
+from vitcore.figures.theme import rgb
+from vitcore.forward.outliers import outliers_of, without_outliers
 from vitcore.models import zoo
+from vitcore.outlier_words import told
 from vitcore.report import html
 from vitcore.report.contents import last_heads, layers, versions
 from vitcore.report.handout import handout
 from vitcore.report.model import look_at, weights_digest
+from vitcore.report.pictures import of_photo
 from vitcore.report.settings import Origin, Settings, command
 from vitcore.translation import speaking
 
@@ -168,6 +173,29 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     assert (last_heads(rec, settings)[:, 0, 0] == 0).all() and (last_heads(rec, Settings())[:, 0, 0] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
+
+
+def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shipped, rec):
+    """Of the rollout, of its layers and of the last layer's heads; where they are masked nothing is framed."""
+    patches, grid = outliers_of(rec).patches, rec.grid
+    plain, masked = (
+        {one.name: one for one in of_photo(shipped, rec, Settings(mask_outliers=hidden))} for hidden in (False, True)
+    )
+    maps = {"rollout": [rec.rollout()], "layers": list(rec.build_up()), "heads": list(last_heads(rec, Settings()))}
+    seen = set()
+    for name, drawn in maps.items():
+        marks = [standing_out(one, patches).tolist() for one in drawn]
+        for (_, pixels), some in zip(plain[name].tiles, marks, strict=True):
+            framed = (np.asarray(pixels) == rgb(MARK)).all(-1)
+            wide, high = framed.shape[1] / grid.cols, framed.shape[0] / grid.rows
+            places = {int(row // high) * grid.cols + int(col // wide) for row, col in np.argwhere(framed)}
+            assert places == set(some), name
+            seen.add(bool(some))
+        union = sorted({patch for some in marks for patch in some})
+        assert plain[name].about.endswith(told(union, grid)) if union else "outlier" not in plain[name].about
+        assert masked[name].about.endswith("4 outlier tokens masked")
+        assert not any((np.asarray(pixels) == rgb(MARK)).all(-1).any() for _, pixels in masked[name].tiles)
+    assert seen == {True, False}, "maps on both sides of the line"
 
 
 def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
