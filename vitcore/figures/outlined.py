@@ -30,7 +30,7 @@ def frames(
 def outlined(
     fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), told: str = ""
 ) -> go.Figure:
-    """The figure with these patches framed, and below it, when it is printed, what is `told` of them; itself where there are none."""
+    """The figure with these patches framed, and below it, when it is printed, what is `told` of them; itself without any."""
     marks = frames(patches, grid, place)
     if not marks:
         return fig

@@ -340,12 +340,8 @@ def rollout(args: argparse.Namespace) -> None:
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
     marks, said = rolling.standing_out(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
-    fig = lambda: figures.outlined(  # noqa: E731
-        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch),
-        marks,
-        grid,
-        told=said,
-    )
+    drawn = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
+    fig = lambda: figures.outlined(drawn(), marks, grid, told=said)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
     _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],
           masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip
