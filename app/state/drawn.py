@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 from app.state.memory import budget
 
 if TYPE_CHECKING:
-    from PIL import Image
+    import numpy as np
+    from numpy.typing import NDArray
+
+CLASSES, OF_EACH = 10, 2  # shown at most
 
 
 @budget.kept
-def examples(data: str) -> tuple[list[Image.Image], list[str]]:
-    """The first picture of each class of a drawn set, at most ten, and what the classes are called."""
-    from vitcore.train.data.sources import open_photos
+def examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tuple[str, ...]]:
+    """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties, names of K classes."""
+    from dataclasses import replace
 
-    photos = open_photos(data)[0]
-    first = range(min(len(photos.classes), 10))
-    return [photos.open(i) for i in first], [photos.classes[i] for i in first]
+    import numpy as np
+
+    from vitcore.train.data import drawn
+
+    asked = drawn.parsed(data)
+    classes = drawn.names(asked)[:CLASSES]
+    which = np.arange(OF_EACH)[:, None] * asked.classes + np.arange(len(classes))
+    levels = tuple(sorted({asked.difficulty, drawn.Drawing().difficulty}))
+    sheets = [drawn.pictures(replace(asked, difficulty=level), 0, drawn.TRAIN, which.ravel()) for level in levels]
+    return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels, classes

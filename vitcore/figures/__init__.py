@@ -3,6 +3,7 @@
 from vitcore.figures.attention import heads, rollout
 from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.comparison import cka
+from vitcore.figures.charts.drawn import drawn
 from vitcore.figures.charts.few_shot import confusion, few_shot
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import SpeedLine, speed
@@ -18,7 +19,7 @@ from vitcore.figures.relevance import build_up, relevance
 from vitcore.figures.training import Line, curves, gathered, masked
 
 __all__ = [
-    "Line", "SpeedLine", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance",
+    "Line", "SpeedLine", "architecture", "build_up", "cka", "component", "confusion", "cosine_map", "curves", "distance", "drawn",
     "explorer", "few_shot", "filters", "gathered", "heads", "looks_like", "masked", "norm_histogram", "norm_map", "norm_strip",
     "norms_by_depth", "one_patch", "outlined", "patches", "positions", "predictions", "print_figure", "relevance", "rollout",
     "scree", "speed", "tile",

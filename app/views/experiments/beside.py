@@ -31,9 +31,10 @@ def pictures(results: Results, text: Prose) -> None:
     if data.partition(":")[0] != NAME:
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
+        from vitcore import figures
+
         st.markdown(text["fair"])
-        shown, classes = examples(data)
-        st.image(shown, classes, width=112)
+        plot(figures.drawn(*examples(data), mode=controls.theme()), "drawn", text["drawn alt"])
 
 
 def show(experiment: Experiment, text: Prose) -> None:

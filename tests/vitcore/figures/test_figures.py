@@ -198,3 +198,14 @@ def test_other_kinds_are_refused(build):
 def test_everything_offered_is_there():
     assert {"print_figure", "heads", "rollout", "distance", "filters", "patches", "positions"} <= set(figures.__all__)
     assert all(callable(getattr(figures, name)) for name in figures.__all__)
+
+
+def test_drawn_pictures_stand_below_their_difficulty_a_column_a_class():
+    sheets = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 16, 16, 3), dtype=np.uint8)
+    fig = figures.drawn(sheets, (0.0, 0.5), tuple("abcd"))
+    assert [said.text for said in fig.layout.annotations] == ["difficulty 0", "difficulty 0.5"]
+    cells = [trace for trace in fig.data if trace.type == "heatmap"]
+    assert [list(cell.text[0]) for cell in cells] == [list("abcd")] * 2 and len(cells[0].text) == 3
+    tops = [said.y for said in fig.layout.annotations]
+    for trace in cells:
+        assert any(abs(trace.y0 - trace.dy / 2 - top) < 1e-9 for top in tops), "right below its words"

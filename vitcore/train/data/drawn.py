@@ -117,15 +117,20 @@ def _block(drawing: Drawing, seed: int, split: int, block: int, many: int) -> ND
 def open_drawn(where: str, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) of `drawn` or `drawn:classes=10,px=32,…`: a seed's own. Raises: DataError."""
     drawing = parsed(where)
-    near, far = drawing.ways
-    degrees = [180 / max(ways - 1, 1) for ways in (near, far)]
-    codes = drawing.codes(np.arange(drawing.classes))
-    classes = tuple(f"near {n * degrees[0]:.0f}°, far {f * degrees[1]:.0f}°" for n, f in codes.tolist())
     train, validation = (
-        Photos(where, Pictures(drawing, seed, split, which := np.arange(count)), which % drawing.classes, classes)
+        Photos(
+            where, Pictures(drawing, seed, split, which := np.arange(count)), which % drawing.classes, names(drawing)
+        )
         for split, count in ((TRAIN, drawing.photos), (VALIDATION, drawing.validation))
     )
     return train, validation
+
+
+def names(drawing: Drawing) -> tuple[str, ...]:
+    """The classes by the ways of their pairs, degrees from straight up."""
+    near, far = (math.degrees(apart) for apart in drawing.apart)
+    codes = drawing.codes(np.arange(drawing.classes)).tolist()
+    return tuple(f"near {n * near:.0f}°, far {f * far:.0f}°" for n, f in codes)
 
 
 def mark(where: str) -> str:
