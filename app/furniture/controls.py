@@ -24,6 +24,7 @@ from vitcore.translation import say
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from vitcore.figures.theme import Scale
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
@@ -334,6 +335,11 @@ def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str |
             if given in (option, there.get(f"{key}.{option}")):
                 return option
     return None
+
+
+def bar(scale: Scale, key: str) -> None:
+    """The colour bar of a map on a photo."""
+    scale_strip(scale.colours, scale.low, scale.high, scale.unit, key)
 
 
 def scale_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:

@@ -10,6 +10,7 @@ from vitcore.analysis import filters as kernels
 from vitcore.analysis import training
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.figures.overlay import LEAST_TOP
 from vitcore.figures.training import Line
 from vitcore.translation import decimal, percent
 
@@ -57,10 +58,11 @@ def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         drawn |= _masked(film, frame, photo, mode)
     for name in ("rollout", "last_block"):
         if name in film.arrays:
-            most = training.scale(film.arrays[name][:, photo])
+            even = 1 / grid.patches
+            most = max(training.scale(film.arrays[name][:, photo]), LEAST_TOP * even)
             mask = film.at(name, frame)[photo]
-            told = text["share"].format(most=percent(mask.max()), even=percent(1 / grid.patches))
-            drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told)
+            told = text["share"].format(most=percent(mask.max()), even=percent(even))
+            drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
     if answers := film.top(frame, photo):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn

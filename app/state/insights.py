@@ -185,14 +185,14 @@ def built_up(
     model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
 ) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
-    from vitcore.figures.relevance import build_up_top, frames
+    from vitcore.figures.overlay import cells
+    from vitcore.figures.relevance import build_up_top
     from vitcore.figures.theme import data_uri
 
     grid, (rec, how) = _rec.grid, _read(_vit, _rec, settings)
     maps = rec.build_up(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
-    strip = frames(maps, grid, build_up_top(maps))
-    return maps, data_uri(strip.reshape(-1, *strip.shape[2:]), photo=True)
+    return maps, data_uri(cells(maps, build_up_top(maps)).reshape(-1, grid.cols, 3))
 
 
 def _read(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:
@@ -203,23 +203,21 @@ def _read(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict
 
 
 @budget.kept
-def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, _grid: Grid) -> str:
-    """A map in colours, to be laid on the photo, as a data address; `of` says which map it is."""
-    from vitcore.figures.relevance import drawn
+def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
+    """A map in colours up to its top, to be laid on the photo, as a data address; `of` says which map it is."""
+    from vitcore.figures.overlay import cells
     from vitcore.figures.theme import data_uri
 
-    return data_uri(drawn(_values, _grid, signed))
+    return data_uri(cells(_values, _top, signed))
 
 
 @budget.kept
-def grey_photo(model: str, key: str, _shown: Image.Image) -> bytes:
-    """The photo in grey, as a JPEG file: what lies under signed maps."""
-    import numpy as np
-
-    from vitcore.figures.relevance import grey
+def detail(model: str, key: str, _shown: Image.Image, _grid: Grid) -> bytes:
+    """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
+    from vitcore.figures.overlay import fine_detail
     from vitcore.figures.theme import encoded
 
-    return encoded(np.asarray(grey(_shown)), photo=True)[0]
+    return encoded(fine_detail(_shown, _grid), photo=True)[0]
 
 
 # Outlier tokens. What is made of a recording in which they are masked is kept under a key of its own.
@@ -330,12 +328,14 @@ def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> P
 def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> list[tuple[str, list[int]]]:
     """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
     outlier tokens (patches) that hold much of it, which are framed there."""
+    import numpy as np
+
     from vitcore.analysis.outliers import standing_out
     from vitcore.figures.outlined import on_pixels
     from vitcore.figures.story import lit
     from vitcore.figures.theme import data_uri
 
-    maps = [_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks()]
+    maps = np.stack([_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks()])
     marks = [standing_out(one, outliers(model, key, _rec).patches).tolist() for one in maps]
-    drawn = (on_pixels(lit(_photo, one), some, _rec.grid) for one, some in zip(maps, marks, strict=True))
+    drawn = (on_pixels(one, some, _rec.grid) for one, some in zip(lit(_photo, maps, _rec.grid), marks, strict=True))
     return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

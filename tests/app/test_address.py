@@ -12,7 +12,7 @@ AROUND = {"model": DEFAULT, "camera_on": False, "lang": "en", "lecture": False} 
 
 NONSENSE = {
     "photo": "…", "model": "…", "patch": "-5", "block": "999", "gutter": "abc", "discard": "9999", "style": "x", "first": "77",
-    "query": "99999", "ask": "maybe", "fusion": "sum", "residual": "NaN", "opacity": "1e9", "position": "-1", "side": "0",
+    "query": "99999", "ask": "maybe", "fusion": "sum", "residual": "NaN", "position": "-1", "side": "0",
     "components": "0", "k": "-3", "scale": "log", "cls": "", "over": "moon", "shuffle": "2", "seed": "1e3", "shared": "[]",
     "unheard": "of", "embed": "…",
 }  # fmt: skip
@@ -46,7 +46,7 @@ SETTINGS = {
     "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
     "rollout": {
         "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
-        "residual": ("10", 10), "first": ("2", 2), "opacity": ("70", 70), "compare": ("true", True),
+        "residual": ("10", 10), "first": ("2", 2), "compare": ("true", True),
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
@@ -54,7 +54,6 @@ SETTINGS = {
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
-        "opacity": ("70", 70),
     },
     "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "in_head": ("2", 2)},
     "attention": {
@@ -101,8 +100,8 @@ def test_a_link_from_when_heads_were_counted_from_1_shows_the_same_head(slug, ad
 
 def test_how_the_rollout_is_drawn_is_in_the_address():
     assert App("rollout", style="paper").fine().component("gathered")["overlay"] is None
-    heat = App("rollout", opacity="80").fine()
-    assert heat.component("gathered")["overlay"] and heat.component("gathered")["opacity"] == 0.8
+    heat = App("rollout").fine().component("gathered")
+    assert heat["overlay"] and heat["detail"]
 
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):

@@ -223,15 +223,16 @@ def test_the_build_up_is_one_picture_of_all_layers(first):
 
     from PIL import Image
 
-    from vitcore.figures.relevance import build_up_top, frames
+    from vitcore.figures.overlay import cells
+    from vitcore.figures.relevance import build_up_top
 
     told = App("rollout").fine().component("build_up")
     strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
     maps = first.grid.to_map(build_up(first.fused["mean"], 0))
-    expected = frames(maps, first.grid, build_up_top(maps))
-    assert strip.shape == (12 * expected.shape[1], *expected.shape[2:])
-    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).mean() < 6
-    assert len(told["frames"]) < 400_000
+    expected = cells(maps, build_up_top(maps))
+    assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
+    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
+    assert len(told["frames"]) < 40_000 and told["detail"]
 
 
 # Words and time

@@ -18,7 +18,8 @@ from app import texts
 from app.furniture import controls
 from app.state import session
 from app.views.overview import landing_picture
-from vitcore.figures.attention import fitted, heat, heat_size, scale_top
+from vitcore.figures.attention import fitted
+from vitcore.figures.overlay import cells, fine_detail, scale_top
 from vitcore.images import sharp
 
 
@@ -45,13 +46,15 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     assert kept["model"] == vitcore.models.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
     assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
-    assert kept["top"] == pytest.approx(100 * scale_top(mask), abs=2e-4) and kept["more"] == (
+    assert kept["top"] == pytest.approx(scale_top(mask) / mask.mean(), rel=1e-4) and kept["more"] == (
         scale_top(mask) < mask.max()
     )
     assert kept["readout"] == shipped.readout
-    drawn = heat(mask, heat_size(grid), scale_top(mask)).astype(int)
+    drawn = cells(mask, scale_top(mask)).astype(int)
     assert np.abs(pixels(kept["overlay"]) - drawn).max() <= 3
-    seen = np.asarray(fitted(sharp(rec.photo, rec.seen)).convert("RGB")).astype(int)
+    photo = fitted(sharp(rec.photo, rec.seen))
+    assert np.abs(pixels(kept["detail"])[..., 0] - fine_detail(photo, grid).astype(int)).mean() < 4
+    seen = np.asarray(photo.convert("RGB")).astype(int)
     assert pixels(kept["image"]).shape == seen.shape and np.abs(pixels(kept["image"]) - seen).mean() < 4
 
 

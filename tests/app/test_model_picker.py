@@ -40,7 +40,7 @@ def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
     asked = []
     monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
     offer({HUB.name: zoo.wrap(kinds["registers"].module, HUB.name)})
-    app.set(opacity=50).fine()
+    app.set(style="paper").fine()
     assert app.at.warning and not asked, "not at every touch"
     next(b for b in app.at.button if b.label == "Try again").click()
     app.run().fine()

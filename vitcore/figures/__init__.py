@@ -3,12 +3,12 @@
 from vitcore.figures.attention import heads, rollout
 from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.comparison import cka
+from vitcore.figures.charts.distance import distance
 from vitcore.figures.charts.drawn import drawn
 from vitcore.figures.charts.few_shot import confusion, few_shot
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import SpeedLine, speed
 from vitcore.figures.charts.token_norms import norm_histogram, norm_map, norm_strip, norms_by_depth
-from vitcore.figures.distance import distance
 from vitcore.figures.explorer import explorer
 from vitcore.figures.filters import component, filters, looks_like, scree
 from vitcore.figures.outlined import outlined

@@ -1,4 +1,4 @@
-"""Attention drawn on the photo: heads of a block as small maps, rollout as heat or as the paper draws it."""
+"""Attention drawn: heads of a block as small maps, rollout on the photo as heat or as the paper draws it."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from vitcore.figures.overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.theme import (
     SEQUENTIAL,
     Mode,
     Part,
+    bar_of,
     colour,
     figure,
     hover_cells,
@@ -24,7 +26,6 @@ from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
 MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
-TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
 
@@ -33,25 +34,42 @@ def heads(
 ) -> go.Figure:  # fmt: skip
     """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale.
 
-    `names` (default: head 0, head 1, …) are written on the maps, which stand in rows of `across` (default: three or four).
+    A scale ends at LEAST_TOP even shares at least. `names` (default: head 0, head 1, …) are written on the maps, which stand in
+    rows of `across` (default: three or four).
     """
     count = len(maps)
     cols = across or min(count, 4 if count > 3 else 3)
     names = names or [say("head {head}", head=head) for head in range(count)]
     zoom = max(2, round(320 / grid.rows))
-    top = float(maps.max())
-    tiles = np.stack([colour(m, SEQUENTIAL, 0, top if shared else float(m.max())) for m in maps.astype(np.float64)])
+    tops = tops_of(maps, grid, shared)
+    top = max(tops)
+    tiles = np.stack([colour(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)])
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
-    unit = say("attention weight") if shared else say("share of the head's maximum")
+    unit = say("attention weight") if shared else own_tops()
     parts = [picture(drawn, size, smooth=False), scale_bar(SEQUENTIAL, 0, top if shared else 1, unit)]
     if count * grid.patches <= MOST_CELLS:
         parts.insert(1, hover_cells(_head_text(maps, names, cols, size), size))
     places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
     said = [label(name, *place) for name, place in zip(names, places, strict=True)]
-    about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=top, least=maps.max((1, 2)).min())
+    about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=maps.max(), least=maps.max((1, 2)).min())
     high = 100 + max(230, round(760 / cols)) * -(-count // cols)
     return figure(parts, title, mode, high, about, size=size, annotations=said)
+
+
+def tops_of(maps: NDArray, grid: Grid, shared: bool = False) -> list[float]:
+    """Where the scale of each of (H, rows, cols) attention maps ends: at its largest weight, or at that of all if `shared`.
+
+    A nearly even map is nearly flat: no scale ends below LEAST_TOP times an even share of all tokens.
+    """
+    least = LEAST_TOP / grid.tokens
+    tops = [max(float(one.max()), least) for one in maps]
+    return [max(tops)] * len(tops) if shared else tops
+
+
+def own_tops() -> str:
+    """What the scale of maps measures that each have their own."""
+    return say("0 to each map's largest, at least {least} times an even share", least=f"{LEAST_TOP:g}")
 
 
 def label(name: str, x: float, y: float) -> Part:
@@ -72,47 +90,60 @@ def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float
 
 
 def rollout(
-    mask: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", opacity: float = 0.6,
-    mode: Mode = "light", about: str | None = None, start: int | None = None,
+    mask: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", mode: Mode = "light",
+    about: str | None = None, start: int | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
-    size = (float(grid.cols), float(grid.rows))
+    if style not in ("heat", "paper"):
+        raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
     about = say("what the class token gathered") if about is None else about
     told = say("row {row}, column {col}: {value}")
     text = [
         [told.format(row=r, col=c, value=percent(mask[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)
     ]
-    photo = fitted(pixels)
     if style == "paper":
-        parts = [picture(paper_drawing(mask, photo, grid), size), hover_cells(text, size)]
-    elif style == "heat":
-        parts = [
-            picture(np.asarray(photo), size), picture(heat(mask, heat_size(grid), scale_top(mask)), size, opacity),
-            hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * scale_top(mask), rollout_unit(mask)),
-        ]  # fmt: skip
-    else:
-        raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
-    return figure(parts, say("Attention rollout"), mode, 580, about, size=size, shapes=asked(start, grid))
+        return as_in_the_paper(mask, fitted(pixels), grid, say("Attention rollout"), mode, about, start, text)
+    return heat_figure(100 * mask, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode, about=about,
+                       start=start, text=text)  # fmt: skip
+
+
+def heat_figure(
+    values: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, unit: str, *, top: float | None = None,
+    even: float | None = None, signed: bool = False, mode: Mode = "light", about: str = "", start: int | None = None,
+    text: list[list[str]], high_px: int = 580,
+) -> go.Figure:  # fmt: skip
+    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `text` for the pointer."""
+    photo, size = fitted(pixels), (float(grid.cols), float(grid.rows))
+    top = scale_top(values) if top is None else top
+    drawn = on_photo(values, fine_detail(photo, grid), top, signed)
+    bar = bar_of(scale_on_photo(values, top, unit, signed, even))
+    parts = [picture(drawn, size), hover_cells(text, size), bar]
+    return figure(parts, title, mode, high_px, about, size=size, shapes=asked(start, grid))
+
+
+def as_in_the_paper(
+    mask: NDArray, photo: Image.Image, grid: Grid, title: str, mode: Mode, about: str, start: int | None, text: list[list[str]]
+) -> go.Figure:  # fmt: skip
+    """As Figure 6 shows it: the photo, and beside it the photo as bright as it was attended to, which is no scale."""
+    one, apart = (float(grid.cols), float(grid.rows)), grid.cols * 1.04
+    beside = picture(paper_drawing(mask, photo, grid), one)
+    size = (apart + one[0], one[1])
+    silent = [[""] * grid.cols + row for row in text]  # the photo says nothing
+    parts = [picture(np.asarray(photo), one), beside | {"x0": beside["x0"] + apart}, hover_cells(silent, size)]
+    boxes = [box | {"x0": box["x0"] + apart, "x1": box["x1"] + apart} for box in asked(start, grid)]
+    about = " · ".join(filter(None, (about, no_scale())))
+    return figure(parts, title, mode, 420, about, size=size, shapes=boxes)
+
+
+def no_scale() -> str:
+    """What is said of the paper's way of drawing."""
+    return say("as in the paper's Figure 6: its brightness is no scale, for the photo's own is in it")
 
 
 def asked(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Part]:
     """An outline of the patch that was asked, if one was; white unless said otherwise."""
     row, col = grid.row_col(patch or 0)
     return [] if patch is None else [outline(col, row, 1, 1, ink, width)]
-
-
-def scale_top(mask: NDArray) -> float:
-    """The top of a rollout's colour scale: its maximum, unless a few patches tower over all others and would hide them.
-
-    Such patches, which everyone looks at (arXiv 2309.16588), are drawn in the brightest colour, and the scale says "or more".
-    """
-    most, usual = float(mask.max()), float(np.quantile(mask, 0.95))
-    return float(np.quantile(mask, 0.98)) if mask.size >= 100 and most > TOWERS * usual else most
-
-
-def rollout_unit(mask: NDArray) -> str:
-    """What the colour scale of a rollout measures."""
-    return say("rollout, % of the total, or more") if scale_top(mask) < mask.max() else say("rollout, % of the total")
 
 
 def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
@@ -122,17 +153,6 @@ def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
     if scale == 1:
         return image
     return image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
-
-
-def heat(mask: NDArray, size: tuple[int, int], most: float | None = None) -> NDArray[np.uint8]:
-    """(rows, cols) amounts as colours from 0 to `most` (default: their maximum), bilinear to `size` (width, height)."""
-    unit = Image.fromarray(np.minimum(mask / (most or max(float(mask.max()), 1e-12)), 1).astype(np.float32))
-    return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), SEQUENTIAL, 0, 1)
-
-
-def heat_size(grid: Grid) -> tuple[int, int]:
-    """Width and height that are enough for a smooth heat map: its own grid, sixteenfold."""
-    return 16 * grid.cols, 16 * grid.rows
 
 
 def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
@@ -145,7 +165,7 @@ def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.
 
     Where a few patches tower over all others it begins at `scale_top`, as the heat does, or all else would be black.
     """
-    small = Image.fromarray(np.uint8(255 * np.minimum(mask / max(scale_top(mask), 1e-12), 1)))
+    small = Image.fromarray(np.uint8(255 * np.minimum(mask / max(scale_top(mask, 0), 1e-12), 1)))
     radius = grid.step_px[0] * size[1] / grid.image_px[0]
     large = np.asarray(
         small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64

@@ -7,9 +7,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import fitted
+from vitcore.figures.attention import fitted, own_tops, tops_of
 from vitcore.figures.outlined import frames
-from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, lut, mosaic, note, outline, picture, scale_bar
+from vitcore.figures.overlay import fine_detail, on_photo
+from vitcore.figures.theme import SEQUENTIAL, Mode, Part, colour, figure, mosaic, note, outline, picture, scale_bar
 from vitcore.grid import Grid
 from vitcore.translation import percent_in_two_digits, say
 
@@ -36,13 +37,13 @@ def explorer(
     side = max(high - above, 2 * rows) / rows  # the photo's patches, over those of the small maps
     left, beside = grid.cols * side + 2, across * (grid.cols + 1) - 1
     size = (left + beside, max(high, side * rows + above))
-    most, maps = float(maps.max()), maps.astype(float)
-    tiles = np.stack([colour(_unit(m, most if shared else float(m.max()), log), SEQUENTIAL, 0, 1) for m in maps])
+    maps, tops = maps.astype(float), tops_of(maps, grid, shared)
+    tiles = np.stack([colour(_unit(m, end, log), SEQUENTIAL, 0, 1) for m, end in zip(maps, tops, strict=True)])
     zoom = max(2, round(320 / rows))
     places = [
         (left + head % across * (grid.cols + 1), above + head // across * (rows + above)) for head in range(count)
     ]
-    drawn = [picture(_lit(_unit(lit, top, log), fitted(photo), style), (grid.cols * side, rows * side))]
+    drawn = [picture(_lit(_unit(lit, top, log), fitted(photo), style, grid), (grid.cols * side, rows * side))]
     drawn[0]["y0"] += above
     for first in range(0, count, across):
         strip = mosaic(tiles[first : first + across], across, gutter=zoom, zoom=zoom)
@@ -61,7 +62,7 @@ def explorer(
     ]
     words = [(say("up to {most}", most=percent_in_two_digits(top)), (0, above)), *zip(largest, places, strict=True)]
     names = [note(name, x, y - 0.1, 11, yanchor="bottom") for name, (x, y) in words]
-    end, unit = (most, unit) if shared else (1.0, say("0 to each map's largest"))
+    end, unit = (tops[0], unit) if shared else (1.0, own_tops())
     bar = scale_bar(SEQUENTIAL, end / 10**DECADES if log else 0, end, unit)
     return figure([*drawn, bar], title, mode, round(110 + 820 * size[1] / size[0]), about, size=size, shapes=shapes,
                   annotations=names, meta={"mode": mode, "wide_px": PRINTED_PX})  # fmt: skip
@@ -73,13 +74,11 @@ def _unit(values: NDArray, top: float, log: bool) -> NDArray:
     return np.clip(1 + np.log10(np.maximum(share, 1e-12)) / DECADES, 0, 1) if log else share
 
 
-def _lit(share: NDArray, photo: Image.Image, style: str) -> NDArray[np.uint8]:
+def _lit(share: NDArray, photo: Image.Image, style: str, grid: Grid) -> NDArray[np.uint8]:
     """The photo under its weights, one colour a patch, as the browser mixes them."""
+    if style == "heat":
+        return on_photo(share, fine_detail(photo, grid), 1)
     amount = np.asarray(
         Image.fromarray(np.uint8(np.round(255 * share))).resize(photo.size, Image.Resampling.NEAREST), float
     )[..., None]
-    under = np.asarray(photo.convert("RGB"), float)
-    if style == "light":
-        return np.round(under * (1 - (222 - 222 * amount / 255) / 255)).astype(np.uint8)
-    alpha = (150 + 55 * amount / 255) / 255
-    return np.round((1 - alpha) * under + alpha * lut(SEQUENTIAL)[amount[..., 0].astype(np.uint8)]).astype(np.uint8)
+    return np.round(np.asarray(photo.convert("RGB"), float) * (1 - (222 - 222 * amount / 255) / 255)).astype(np.uint8)

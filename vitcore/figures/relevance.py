@@ -1,7 +1,7 @@
 """Relevance drawn on the photo: one method's map, the difference of two, and rollout as it is built up block by block.
 
-Amounts are heat on the photo; signed maps (integrated gradients, differences) are red and blue on the photo in grey, from
-a scale whose two ends are as far from 0. Maps are (rows, cols).
+Amounts are drawn from 0, signed maps (integrated gradients, differences) in red and blue from a scale whose two ends are as
+far from 0. Maps are (rows, cols).
 """
 
 import numpy as np
@@ -9,94 +9,52 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import asked, fitted, heat, heat_size, label, paper_drawing, scale_top
-from vitcore.figures.theme import (
-    DIVERGING,
-    SEQUENTIAL,
-    Mode,
-    colour,
-    figure,
-    hover_cells,
-    mosaic,
-    picture,
-    scale_bar,
-)
+from vitcore.figures.attention import as_in_the_paper, fitted, heat_figure, label
+from vitcore.figures.overlay import fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.theme import Mode, Scale, bar_of, figure, mosaic, picture
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 Pixels = NDArray[np.uint8] | Image.Image
 THUMB_PX = 192
-FRAME_PX = 8  # of a frame, a patch: the browser smooths further
 
 
 def relevance(
     values: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, signed: bool = False, style: str = "heat",
-    opacity: float = 0.6, mode: Mode = "light", about: str = "", start: int | None = None,
+    mode: Mode = "light", about: str = "", start: int | None = None, least: float = 0,
 ) -> go.Figure:  # fmt: skip
-    """A map on the photo (any resolution) with its scale in `unit`; `start` outlines the patch that was asked.
+    """A map on the photo (any resolution) with its scale, `values` in `unit`; `start` outlines the patch that was asked.
 
-    Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat".
+    Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat", on a scale that
+    reaches as far as `least`.
     """
-    size = (float(grid.cols), float(grid.rows))
     told = say("row {row}, column {col}: {value}")
     text = [
         [told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)
     ]
-    photo, most = fitted(pixels), limit(values, signed)
     if style == "paper" and not signed:
-        parts = [picture(paper_drawing(values, photo, grid), size), hover_cells(text, size)]
-    else:
-        parts = [
-            picture(np.asarray(grey(photo) if signed else photo), size),
-            picture(drawn(values, grid, signed), size, opacity), hover_cells(text, size),
-            scale_bar(DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, unit),
-        ]  # fmt: skip
-    return figure(parts, title, mode, 580, about, size=size, shapes=asked(start, grid))
+        return as_in_the_paper(values, fitted(pixels), grid, title, mode, about, start, text)
+    return heat_figure(values, pixels, grid, title, unit, top=limit(values, signed, least), signed=signed, mode=mode,
+                       about=about, start=start, text=text)  # fmt: skip
 
 
-def drawn(values: NDArray, grid: Grid, signed: bool) -> NDArray[np.uint8]:
-    """A map in colours, smooth: what lies over the photo."""
-    most = limit(values, signed)
-    return signed_heat(values, heat_size(grid), most) if signed else heat(values, heat_size(grid), most)
-
-
-def limit(values: NDArray, signed: bool) -> float:
+def limit(values: NDArray, signed: bool, least: float = 0) -> float:
     """The top of the colour scale: as a rollout's (a few towering patches don't set it), of the size of signed numbers."""
-    return scale_top(np.abs(values) if signed else values)
-
-
-def signed_heat(values: NDArray, size: tuple[int, int], most: float) -> NDArray[np.uint8]:
-    """Signed amounts as colours from −`most` to `most`, bilinear to `size` (width, height)."""
-    unit = Image.fromarray(np.clip(values / max(most, 1e-12), -1, 1).astype(np.float32))
-    return colour(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), DIVERGING, -1, 1)
-
-
-def grey(photo: Image.Image) -> Image.Image:
-    """The photo without its colours, which would mix with those of a signed map."""
-    return photo.convert("L").convert("RGB")
-
-
-def frames(maps: NDArray, grid: Grid, most: float) -> NDArray[np.uint8]:
-    """(L, rows, cols) maps as heat on one scale up to `most`, (L, height, width, 3): the build-up, one after the other."""
-    size = FRAME_PX * grid.cols, FRAME_PX * grid.rows
-    return np.stack([heat(one, size, most) for one in maps])
+    return max(scale_top(np.abs(values), 0), least) if signed else scale_top(values)
 
 
 def build_up(
-    maps: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, opacity: float = 0.6, mode: Mode = "light",
-    about: str = "",
-) -> go.Figure:  # fmt: skip
+    maps: NDArray, pixels: Pixels, grid: Grid, title: str, *, mode: Mode = "light", about: str = ""
+) -> go.Figure:
     """(L, rows, cols) rollout after each block as small pictures on one scale, named by their layer."""
     count, most = len(maps), build_up_top(maps)
     cols = 6 if count > 4 else count
     high, wide = grid.image_px
     photo = fitted(pixels).resize((round(THUMB_PX * wide / max(high, wide)), round(THUMB_PX * high / max(high, wide))))
-    under = np.asarray(photo, np.float32)
-    tiles = [(1 - opacity) * under + opacity * heat(one, photo.size, most) for one in maps]
-    gutter = 12
-    sheet = mosaic(np.round(np.stack(tiles)).astype(np.uint8), cols, gutter)
+    detail, gutter = fine_detail(photo, grid), 12
+    sheet = mosaic(np.stack([on_photo(one, detail, most) for one in maps]), cols, gutter)
     size = (float(sheet.shape[1]), float(sheet.shape[0]))
-    parts = [picture(sheet, size, smooth=False), scale_bar(SEQUENTIAL, 0, 100 * most, unit)]
+    parts = [picture(sheet, size, smooth=False), bar_of(build_up_scale(maps))]
     places = [((i % cols) * (photo.width + gutter), (i // cols) * (photo.height + gutter)) for i in range(count)]
     said = [label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
     return figure(parts, title, mode, round(90 + 760 * size[1] / size[0]), about, size=size, annotations=said)
@@ -107,7 +65,8 @@ def build_up_top(maps: NDArray) -> float:
     return scale_top(maps[-1])
 
 
-def build_up_unit(maps: NDArray) -> str:
-    """What that scale measures: there may be more than its top, in the last frame or before it."""
-    more = build_up_top(maps) < maps.max()
-    return say("rollout, % of the total, or more") if more else say("rollout, % of the total")
+def build_up_scale(maps: NDArray) -> Scale:
+    """That scale, in times an even share of the last frame; there may be more than its top, in the last frame or before it."""
+    return scale_on_photo(
+        100 * maps, 100 * build_up_top(maps), say("% of the total"), even=100 * float(maps[-1].mean())
+    )

@@ -5,21 +5,20 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from vitcore.figures.charts.predictions import rows, shares
+from vitcore.figures.overlay import fine_detail, on_photo, scale_top
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
     INK,
     PINNED,
-    SEQUENTIAL,
     Mode,
     Part,
     colour,
     figure,
     hover_cells,
-    lut,
     mosaic,
     note,
     outline,
@@ -158,32 +157,14 @@ def sequence(
     return figure(parts, title, mode, high, about, size=size, shapes=[box], annotations=said, **FROM_THE_TOP)
 
 
-def attended(weights: NDArray, grid: Grid, most: list[int], side_px: int = 28) -> NDArray[np.uint8]:
-    """(N,) attention weights as an RGBA overlay for the photo: the darker, the less; the patches `most` outlined."""
-    unit = np.sqrt(weights / max(float(weights.max()), 1e-12)).reshape(grid.rows, grid.cols)
-    size = (grid.cols * side_px, grid.rows * side_px)
-    shown = np.asarray(Image.fromarray(np.float32(unit)).resize(size, Image.Resampling.NEAREST))
-    out = np.zeros((*shown.shape, 4), np.uint8)
-    out[..., :3] = lut(SEQUENTIAL)[np.uint8(np.round(255 * shown))]
-    out[..., 3] = np.round(205 - 120 * shown)
-    image = Image.fromarray(out)
-    pen = ImageDraw.Draw(image)
-    for patch in most:
-        left, top = patch % grid.cols * side_px, patch // grid.cols * side_px
-        pen.rectangle((left, top, left + side_px - 1, top + side_px - 1), outline=(0, 0, 0, 255), width=5)
-        pen.rectangle((left + 1, top + 1, left + side_px - 2, top + side_px - 2), outline=(255, 214, 10, 255), width=3)
-    return np.asarray(image)
-
-
-def lit(photo: Image.Image, amounts: NDArray, side_px: int = 168) -> NDArray[np.uint8]:
-    """A small picture of the photo, as bright as (rows, cols) `amounts` say, its darkest parts still to be made out."""
+def lit(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int = 168) -> NDArray[np.uint8]:
+    """The photo, small, under each of (L, rows, cols) `maps` on one scale, each in shares of its own total: (L, H, W, 3)."""
     scale = side_px / max(photo.size)
     size = round(photo.width * scale), round(photo.height * scale)
-    unit = Image.fromarray(np.float32(amounts / max(float(np.quantile(amounts, 0.98)), 1e-12)))
-    light = np.clip(np.asarray(unit.resize(size, Image.Resampling.BILINEAR)), 0, 1)[..., None]
-    heat = lut(SEQUENTIAL)[np.uint8(255 * light[..., 0])]
-    small = np.asarray(photo.resize(size, Image.Resampling.LANCZOS), np.float64)
-    return np.clip(small * (0.35 + 0.25 * light) + 0.5 * heat, 0, 255).astype(np.uint8)
+    detail = fine_detail(photo.resize(size, Image.Resampling.LANCZOS), grid)
+    shares = maps / np.maximum(maps.sum((1, 2), keepdims=True), 1e-12)
+    top = scale_top(shares)
+    return np.stack([on_photo(one, detail, top) for one in shares])
 
 
 def lens(share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4) -> go.Figure:

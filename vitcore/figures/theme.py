@@ -19,6 +19,9 @@ Part = dict[str, Any]  # of a figure, as Plotly writes it down: a trace, an axis
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
+DETAIL = 36  # of 255: how much brighter or darker the fine detail of a photo makes a colour that lies on it
+KEPT = (255 - 2 * DETAIL) / 255  # of a colour's range on a photo, so that no detail is cut off
+HEAT, SIGNED_HEAT = f"{SEQUENTIAL} on a photo", f"{DIVERGING} on a photo"  # both scales as they are there
 CATEGORICAL = (  # told apart by colour-blind readers, at least 3:1 on light and on dark pages
     "#0B7BC1", "#D55E00", "#0B9A68", "#CC5FA3", "#B98A10", "#7A6BD8", "#8A8A8A", "#A0522D",
 )  # fmt: skip
@@ -163,10 +166,12 @@ def rgb(ink: str) -> tuple[int, int, int]:
 
 
 def lut(scale: str) -> NDArray[np.uint8]:
-    """(256, 3) bytes of a named colour scale."""
+    """(256, 3) bytes of a named colour scale; of one "on a photo", as its colours are there in the mean of a patch."""
     if scale not in _LUTS:
-        steps = sample_colorscale(get_colorscale(scale), np.linspace(0, 1, 256).tolist(), colortype="tuple")
-        _LUTS[scale] = np.round(255 * np.asarray(steps)).astype(np.uint8)
+        name, on_photo, _ = scale.partition(" on a photo")
+        steps = sample_colorscale(get_colorscale(name), np.linspace(0, 1, 256).tolist(), colortype="tuple")
+        colours = np.round(255 * np.asarray(steps))
+        _LUTS[scale] = (np.round(KEPT * colours) + DETAIL if on_photo else colours).astype(np.uint8)
     return _LUTS[scale]
 
 
@@ -189,9 +194,10 @@ def data_uri(pixels: NDArray[np.uint8], photo: bool = False) -> str:
 
 
 def encoded(pixels: NDArray[np.uint8], photo: bool = False) -> tuple[bytes, str]:
-    """(H, W, 3 or 4) bytes as a file, and its kind: PNG, or JPEG for a `photo`, a tenth of the size."""
+    """(H, W), (H, W, 3 or 4) bytes as a file, and its kind: PNG, or JPEG for a `photo`, a tenth of the size."""
     file = io.BytesIO()
-    kind, how = ("JPEG", {"quality": 90}) if photo and pixels.shape[-1] == 3 else ("PNG", {"compress_level": 3})
+    opaque = pixels.ndim == 2 or pixels.shape[-1] == 3
+    kind, how = ("JPEG", {"quality": 90}) if photo and opaque else ("PNG", {"compress_level": 3})
     Image.fromarray(pixels).save(file, kind, **how)
     return file.getvalue(), f"image/{kind.lower()}"
 
@@ -247,6 +253,11 @@ class Scale:
 def scale_of(trace: Any) -> Scale | None:
     """The scale that a trace of a figure is the bar of, or None."""
     return Scale(**trace.meta) if trace.type == "scatter" and trace.meta else None
+
+
+def bar_of(scale: Scale) -> Part:
+    """The colour bar of a scale."""
+    return scale_bar(scale.colours, scale.low, scale.high, scale.unit)
 
 
 def scale_bar(scale: str, low: float, high: float, title: str, ticks: list[float] | None = None) -> Part:

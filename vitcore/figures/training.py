@@ -6,18 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.attention import heat, heat_size
-from vitcore.figures.theme import (
-    CATEGORICAL,
-    INK,
-    SEQUENTIAL,
-    Mode,
-    Part,
-    figure,
-    hover_cells,
-    picture,
-    scale_bar,
-)
+from vitcore.figures.attention import heat_figure
+from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, picture
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
@@ -74,19 +64,19 @@ def _curve(line: Line, colour: str, log_steps: bool) -> Part:
 
 def gathered(
     mask: NDArray, photo: NDArray[np.uint8], grid: Grid, title: str, most: float, mode: Mode = "light", about: str = "",
-    opacity: float = 0.65,
+    even: float | None = None,
 ) -> go.Figure:  # fmt: skip
-    """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film."""
-    size = (float(grid.cols), float(grid.rows))
+    """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film.
+
+    The scale counts in times an `even` share (default: the mask's mean).
+    """
     told = say("row {row}, column {col}: {value}")
     text = [
         [told.format(row=r, col=c, value=percent(mask[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)
     ]
-    parts = [
-        picture(photo, size), picture(heat(mask, heat_size(grid), most), size, opacity, smooth=False),
-        hover_cells(text, size), scale_bar(SEQUENTIAL, 0, 100 * most, say("% of the total, or more")),
-    ]  # fmt: skip
-    return figure(parts, title, mode, 480, about, size=size)
+    even = float(mask.mean()) if even is None else even
+    return heat_figure(100 * mask, photo, grid, title, say("% of the total"), top=100 * most, even=100 * even, mode=mode,
+                       about=about, text=text, high_px=480)  # fmt: skip
 
 
 def masked(

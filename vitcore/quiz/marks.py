@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from vitcore.figures.attention import scale_top
+from vitcore.figures.overlay import scale_top
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, colour
 from vitcore.grid import Grid
 from vitcore.quiz.question import LETTERS
@@ -44,8 +44,8 @@ def outlined(photo: NDArray[np.uint8], patch: int, grid: Grid) -> NDArray[np.uin
 
 
 def cells(values: NDArray, patch: int | None = None) -> NDArray[np.uint8]:
-    """(rows, cols) amounts from 0 to their maximum as large cells; a patch that was asked is outlined."""
-    drawn = enlarged(colour(np.asarray(values, np.float64), SEQUENTIAL, 0, float(values.max())))
+    """(rows, cols) amounts as large cells, coloured as over a photo; a patch that was asked is outlined."""
+    drawn = enlarged(colour(np.asarray(values, np.float64), SEQUENTIAL, 0, scale_top(values)))
     return drawn if patch is None else outlined(drawn, patch, Grid.of_map(values))
 
 
@@ -62,7 +62,7 @@ def enlarged(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def heat(photo: NDArray[np.uint8], amounts: NDArray) -> NDArray[np.uint8]:
     """(rows, cols) amounts as heat over a photo, as the pages draw a rollout."""
-    return over(Image.fromarray(photo), amounts, scale_top(amounts), Grid.of_map(amounts))
+    return over(Image.fromarray(photo), amounts[None], scale_top(amounts), Grid.of_map(amounts))[0]
 
 
 def apart(patches: Sequence[int], grid: Grid, side_px: int) -> bool:

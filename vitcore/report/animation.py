@@ -14,8 +14,8 @@ from PIL import Image, ImageDraw, ImageFont
 from vitcore.figures.attention import fitted
 from vitcore.figures.outlined import on_pixels
 from vitcore.figures.png_and_svg import FONTS
-from vitcore.figures.relevance import build_up_top, build_up_unit
-from vitcore.figures.theme import INK, SEQUENTIAL, Mode, lut
+from vitcore.figures.relevance import build_up_scale, build_up_top
+from vitcore.figures.theme import HEAT, INK, Mode, Scale, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
@@ -69,11 +69,11 @@ def _frames(
     marks, masked = [marked(rec, amounts) for amounts in maps], told_masked(len(left_out(rec, settings)))
     said = [masked or told(some, rec.grid) for some in marks]
     title = say("What {who} gathered", who=asked(vit, settings))
-    sheet = _sheet(photo.size, side_px, title, 100 * top, build_up_unit(maps), mode, more=any(said))
+    sheet = _sheet(photo.size, side_px, title, build_up_scale(maps), mode, more=any(said))
     place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []
-    for last, amounts in enumerate(maps):
+    for last, lit in enumerate(over(photo, maps, top, rec.grid, settings.patch)):
         frame = sheet.copy()
-        drawn = on_pixels(over(photo, amounts, top, rec.grid, settings.patch), marks[last], rec.grid)
+        drawn = on_pixels(lit, marks[last], rec.grid)
         frame.paste(Image.fromarray(drawn), place)
         _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps), INK[mode])
         below = line // 2, photo.height + round(5.8 * line)
@@ -87,9 +87,7 @@ def _line(side_px: int) -> int:
     return max(12, round(side_px / 18))
 
 
-def _sheet(
-    photo: tuple[int, int], side_px: int, title: str, most: float, unit: str, mode: Mode, more: bool
-) -> Image.Image:
+def _sheet(photo: tuple[int, int], side_px: int, title: str, scale: Scale, mode: Mode, more: bool) -> Image.Image:
     """What is the same in all frames: the title above, the colour bar below, and where there is `more` to say, room for a line."""
     line = _line(side_px)
     wide = max(photo[0], side_px)
@@ -98,8 +96,8 @@ def _sheet(
     pen, edge = ImageDraw.Draw(sheet), line // 2
     _write(pen, (edge, line // 2), title, line, inks["text"], wide - line)
     y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
-    ramp = Image.fromarray(np.repeat(lut(SEQUENTIAL)[None], max(4, line // 2), 0)).resize((bar, max(4, line // 2)))
-    room, words = wide - bar - 4 * edge - line, f"{most:.3g} {unit}"
+    ramp = Image.fromarray(np.repeat(lut(HEAT)[None], max(4, line // 2), 0)).resize((bar, max(4, line // 2)))
+    room, words = wide - bar - 4 * edge - line, f"{scale.high:.3g} {scale.unit}"
     small = _fitting(words, round(line * 0.68), room)
     zero = _write(pen, (edge, y), "0", small, inks["soft"])
     sheet.paste(ramp, (zero + edge, y + small // 4))

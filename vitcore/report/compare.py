@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
-from vitcore.figures.attention import scale_top
+from vitcore.figures.overlay import scale_top
 from vitcore.figures.theme import Mode
 from vitcore.forward.compare import Comparison, same_depth, shown, standing_out_in
 from vitcore.forward.outliers import outliers_of
@@ -48,14 +48,14 @@ def figures_of(
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
         cells, patches = standing_out_in(comparison, which, mask)
         said = told(patches, comparison.looks[which].rec.grid)
-        fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name)
+        fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name, even=1 / mask.size)
         drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid, told=said)
     recs = [side.rec for side in comparison.looks]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
     drawn["difference"] = figures.relevance(
         comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
-        say("percentage points"), signed=True, mode=mode,
+        say("percentage points"), signed=True, mode=mode, least=100 / comparison.difference.size,
     )  # fmt: skip
     drawn["cka"] = figures.cka(comparison.cka, names, mode)
     return drawn

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from vitcore import figures
 from vitcore.analysis.distance import uniform_distance_px
 from vitcore.analysis.filters import Components, look
-from vitcore.figures.attention import fitted, heat, heat_size, rollout_unit, scale_top
+from vitcore.figures.attention import fitted, own_tops, tops_of
 from vitcore.figures.outlined import on_pixels, outlined_maps
+from vitcore.figures.overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.patches import split_picture
-from vitcore.figures.relevance import build_up_top, build_up_unit
+from vitcore.figures.relevance import build_up_scale, build_up_top
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
+from vitcore.grid import Grid
 from vitcore.images import sharp
 from vitcore.models.zoo import Vit
 from vitcore.outlier_words import told
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 ACROSS = 7  # the paper's 28 components in rows of seven
 FIRST = 4  # components that are described in words
-HEAT = 0.6  # opacity of the heat over the photo
 WIDE_PX = 1000  # no picture of a handout is wider
 CELL_PX = 12  # of a small map with frames in it, a patch
 
@@ -212,8 +213,8 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
                 "input. Bright patches have more of it."),
         limits=say("Why the model decided: it shows from where attention could have carried information, if all values counted "
                    "alike. That it lies on the object makes it plausible, not proof."),
-        tiles=(("", _over(photo, amounts, top, settings, rec)),), photo=True,
-        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=rollout_unit(amounts)),
+        tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
+        scale=scale_on_photo(100 * amounts, 100 * top, say("% of the total")),
         figure=lambda mode: figures.outlined(
             figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=printed, start=settings.patch), marks, grid,
             told=told(marks, grid),
@@ -227,7 +228,8 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) ->
         build_up_top(maps),
         photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
     )
-    tiles = [(span(first, first + i), _over(small, one, top, settings, rec)) for i, one in enumerate(maps)]
+    drawn = _over(small, maps, top, settings, rec)
+    tiles = [(span(first, first + i), one) for i, one in enumerate(drawn)]
     return Picture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
         alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
@@ -235,13 +237,15 @@ def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) ->
         + _outlying(rec, settings, _any(marked(rec, one) for one in maps)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
-        scale=Scale(colours=SEQUENTIAL, low=0, high=100 * top, unit=build_up_unit(maps)),
+        scale=build_up_scale(maps),
     )  # fmt: skip
 
 
 def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     maps = last_heads(rec, settings)
-    drawn = [colour(m, SEQUENTIAL, 0, float(m.max())) for m in maps.astype(np.float64)]
+    drawn = [
+        colour(m, SEQUENTIAL, 0, top) for m, top in zip(maps.astype(np.float64), tops_of(maps, rec.grid), strict=True)
+    ]
     title = say("All heads of the last layer")
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
     about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
@@ -253,10 +257,11 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     about += _outlying(rec, settings, _any(marks))
     return Picture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
-        how=say("One small map a head, laid out as the photo is. Each is stretched to its own maximum, which is named below it."),
+        how=say("One small map a head, laid out as the photo is. Each scale ends at the map's largest weight, which is named "
+                "below it, but not below {least} times an even share: a nearly even map stays dark.", least=f"{LEAST_TOP:g}"),
         limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
-        scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=say("share of the head's maximum")),
+        scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=own_tops()),
         figure=lambda mode: outlined_maps(
             figures.heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, told=said
         ),
@@ -286,22 +291,27 @@ def span(first: int, last: int) -> str:
     return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
-def _over(photo: Image.Image, mask: NDArray, top: float, settings: Settings, rec: Recording) -> NDArray[np.uint8]:
-    """The photo under the heat of a rollout, as `figures.rollout` draws it; a patch that was asked, and outliers, are outlined."""
-    return on_pixels(over(photo, mask, top, rec.grid, settings.patch), marked(rec, mask), rec.grid)
+def _over(photo: Image.Image, maps: NDArray, top: float, settings: Settings, rec: Recording) -> list[NDArray[np.uint8]]:
+    """The photo under rollouts (L, rows, cols), as `figures.rollout` draws them; the patch that was asked and outliers outlined."""
+    drawn = over(photo, maps, top, rec.grid, settings.patch)
+    return [on_pixels(one, marked(rec, values), rec.grid) for one, values in zip(drawn, maps, strict=True)]
 
 
-def over(photo: Image.Image, mask: NDArray, top: float, grid: Any, patch: int | None = None) -> NDArray[np.uint8]:
-    """(rows, cols) amounts as heat over a photo of any size, (H, W, 3)."""
+def over(
+    photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None
+) -> list[NDArray[np.uint8]]:
+    """(L, rows, cols) amounts, each as heat over a photo of any size, (H, W, 3); a patch that was asked is outlined."""
     from PIL import Image, ImageDraw
 
-    warm = Image.fromarray(heat(mask, heat_size(grid), top)).resize(photo.size, Image.Resampling.BILINEAR)
-    mixed = Image.blend(photo.convert("RGB"), warm, HEAT)
-    if patch is not None:
-        (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows
-        box = (round(col * wide), round(row * high), round((col + 1) * wide) - 1, round((row + 1) * high) - 1)
-        ImageDraw.Draw(mixed).rectangle(box, outline="#FFFFFF", width=max(1, photo.width // 200))
-    return np.asarray(mixed)
+    detail, drawn = fine_detail(photo, grid), []
+    for one in maps:
+        mixed = Image.fromarray(on_photo(one, detail, top))
+        if patch is not None:
+            (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows
+            box = (round(col * wide), round(row * high), round((col + 1) * wide) - 1, round((row + 1) * high) - 1)
+            ImageDraw.Draw(mixed).rectangle(box, outline="#FFFFFF", width=max(1, photo.width // 200))
+        drawn.append(np.asarray(mixed))
+    return drawn
 
 
 def _mode(mode: str) -> Any:

@@ -44,6 +44,7 @@ function adopt(s, data) {
   s.shape = shape
   const photo = s.root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
+  if (s.detail?.getAttribute("src") !== data.detail) s.detail = Object.assign(new Image(), { onload: () => schedule(s), src: data.detail })
   s.root.classList.toggle("few", data.heads <= 4)
   s.root.classList.toggle("outliers", data.outliers.patches.length > 0 && !data.outliers.masked)
   bars(s)
@@ -104,9 +105,9 @@ function paint(s) {
   s.shown = shown
   s.values = shown.map((token, i) => s.buffers[i].map((row, head) => read(map, head, token, st.column, s.table, row)))
   const tops = s.values.map(rows => rows.map(row => row[largest(row, grid.prefix)]))
-  const common = Math.max(...tops.flat())
+  const common = Math.max(...tops.flat(), least(s))
   s.cards.forEach((card, head) => s.values.forEach((rows, i) => {
-    fill(s.small, rows[head], grid.prefix, shared ? common : tops[i][head], log, s.colours.solid)
+    fill(s.small, rows[head], grid.prefix, shared ? common : Math.max(tops[i][head], least(s)), log, s.colours.solid)
     enlarge(s, card.maps[i], shown[i], COLOURS[i], standingOut(rows[head], grid.prefix, data.outliers))
   }))
   paintPhoto(s, shown, common)
@@ -121,11 +122,21 @@ function paintPhoto(s, shown, common) {
   const rolled = st.rolled && data.rollout ? fetched(s, data.rollout, () => schedule(s)) : null
   if (st.rolled && rolled) read(rolled, 0, answering(rolled, shown[0]), st.column, s.table, s.lit)
   else chosen(s.values[0], st.head, s.lit)
-  s.top = st.head !== null && !st.rolled && shared ? common : s.lit[largest(s.lit, grid.prefix)]
+  s.top = st.head !== null && !st.rolled && shared ? common : log ? Math.max(s.lit[largest(s.lit, grid.prefix)], least(s)) : scaleTop(s.lit, grid.prefix, even(s))
   fill(s.small, s.lit, grid.prefix, s.top, log, s.colours[style])
-  s.over.putImageData(s.small.image, 0, 0)
   s.marks = standingOut(s.lit, grid.prefix, data.outliers)
+  const [wide, high] = s.size || [0, 0], { canvas } = s.over, dpr = window.devicePixelRatio || 1
+  const size = { width: Math.round(wide * dpr), height: Math.round(high * dpr) }
+  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
+  s.over.clearRect(0, 0, size.width, size.height)
+  if (style === "heat") return heatOnPhoto(s.over, [{ image: s.small.canvas }], s.detail, size.width, size.height)
+  s.over.imageSmoothingEnabled = false
+  s.over.drawImage(s.small.canvas, 0, 0, size.width, size.height)
 }
+
+// An even share of what a token gives, and what a colour scale reaches at least: a nearly even map is nearly flat.
+const even = ({ data: { grid } }) => 1 / (grid.prefix + grid.rows * grid.cols)
+const least = s => LEAST_TOP * even(s)
 
 // The small map on a card's canvas, and on it the patch that was asked.
 function enlarge(s, ctx, token, colour, marks) {

@@ -11,7 +11,7 @@ import streamlit as st
 from app.components import worded
 from app.components.choices import choose
 
-PARTS = "../outlined explorer_read explorer_words explorer_touch explorer"
+PARTS = "../outlined ../overlay explorer_read explorer_words explorer_touch explorer"
 NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
 # What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.

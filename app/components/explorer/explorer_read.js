@@ -98,13 +98,15 @@ function standingOut(values, from, { patches, one_in: oneIn }) {
   })
 }
 
-// Colours 0…255 as the browser keeps pixels: opaque, over a photo, or black that lets through what is attended to.
-function palettes(text) {
-  const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))
+// Colours 0…255 as the browser keeps pixels: of small maps, of the photo's bar, on the photo before its detail is added, and
+// black that lets through what is attended to.
+function palettes(texts) {
   const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
-  const of = (low, high) => Uint32Array.from({ length: 256 }, (_, i) => pixel(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2], low + ((high - low) * i) / 255))
-  const grey = Uint32Array.from({ length: 256 }, (_, i) => pixel(i, i, i, 255))
-  return { solid: of(255, 255), heat: of(150, 205), grey, light: Uint32Array.from({ length: 256 }, (_, i) => pixel(0, 0, 0, 222 - Math.round(i * 222 / 255))) }
+  const of = text => {
+    const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))
+    return Uint32Array.from({ length: 256 }, (_, i) => pixel(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2], 255))
+  }
+  return { solid: of(texts.solid), bar: of(texts.bar), heat: of(texts.heat), light: Uint32Array.from({ length: 256 }, (_, i) => pixel(0, 0, 0, 222 - Math.round(i * 222 / 255))) }
 }
 
 // Pixels of a map, one a patch, off the page.

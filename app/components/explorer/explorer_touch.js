@@ -17,7 +17,7 @@ function build(s) {
   s.lit = new Float32Array(tokens)
   s.scratch = new Float32Array(tokens)
   s.small = smallMap(grid.rows, grid.cols)
-  s.over = Object.assign(root.querySelector(".lit"), { width: grid.cols, height: grid.rows }).getContext("2d")
+  s.over = root.querySelector(".lit").getContext("2d")
   const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
   const framed = root.querySelector(".photo")
   framed.style.aspectRatio = `${wide} / ${high}`
@@ -72,7 +72,6 @@ function wording(s) {
   const q = q => root.querySelector(q)
   q("img").alt = words.photo
   q(".coarse").textContent = data.coarse || ""
-  q(".all .scale b").textContent = words.weight
   for (const [where, rows] of [[".rules dl", Object.values(data.rules)], [".keys dl", data.keys]]) {
     q(where).replaceChildren()
     for (const [name, text] of rows) {
@@ -82,9 +81,10 @@ function wording(s) {
   }
 }
 
-// The two colour bars: the photo's, which may be light and dark, and that of the small maps.
+// The two colour bars: the photo's, which has none where it is light and dark, and that of the small maps.
 function bars(s) {
-  const paints = { look: s.data.style === "light" ? s.colours.grey : s.colours.solid, all: s.colours.solid }
+  s.root.classList.toggle("no-scale", s.data.style === "light")
+  const paints = { look: s.colours.bar, all: s.colours.solid }
   for (const [where, colours] of Object.entries(paints)) {
     const ctx = s.root.querySelector(`.${where} .scale canvas`).getContext("2d")
     const image = ctx.createImageData(256, 1)
@@ -157,7 +157,7 @@ function drawAtlas(s) {
   s.atlas.flat().forEach(cell => {
     const i = cell.block * atlas.heads + cell.row
     const part = values.subarray(i * cells, (i + 1) * cells)
-    fill(s.thumb, part, 0, shared ? all : part[largest(part, 0)], log, s.colours.solid)
+    fill(s.thumb, part, 0, Math.max(shared ? all : part[largest(part, 0)], least(s)), log, s.colours.solid)
     s.thumbs.drawImage(s.thumb.canvas, cell.block * atlas.cols, cell.row * atlas.rows)
   })
 }
@@ -183,7 +183,8 @@ function listen(s) {
   hit.onpointermove = e => hover(at(e))
   hit.onpointerleave = () => hover(null)
   hit.onpointercancel = () => hover(null)
-  hit.onclick = e => at(e) !== null && pin(s, at(e), e.shiftKey)
+  const wasHeld = holding(hit, bare => s.root.classList.toggle("bare", bare))
+  hit.onclick = e => !wasHeld() && at(e) !== null && pin(s, at(e), e.shiftKey)
   s.root.querySelector(".tiles").onclick = e => {
     const tile = s.tiles.find(({ button }) => button.contains(e.target))
     if (tile) pin(s, tile.token, e.shiftKey)

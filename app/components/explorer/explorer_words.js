@@ -25,23 +25,26 @@ function tell(s) {
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]), even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
   q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
-  q(".pointed").textContent = pointed(s) || (s.comparing ? words["compare now"] : POINTS ? words.point : "")
+  q(".pointed").textContent = pointed(s) || (s.comparing ? words["compare now"] : `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`)
   s.tiles.forEach(({ value, button }, token) => {
     value.textContent = percent(lit[token])
     button.style.backgroundSize = `${Math.round(100 * Math.min(1, lit[token]))}% 100%`
   })
-  q(".look .scale b").textContent = st.rolled ? words["rollout weight"] : words.weight
+  const times = value => digits(value / even(s))
+  q(".look .scale b").textContent = fillIn(words[lit[most] > s.top ? "times or more" : "times"], { what: words[st.rolled ? "rollout weight" : "weight"], ...facts })
   const [low, high] = q(".look .scale").querySelectorAll("span")
-  low.textContent = data.log ? digits(s.top / 10 ** DECADES) : "0"
-  high.textContent = digits(s.top)
+  low.textContent = data.log ? times(s.top / 10 ** DECADES) : "0"
+  high.textContent = times(s.top)
   const [from, to] = q(".all .scale").querySelectorAll("span")
-  const top = Math.max(...s.values.flat().map(row => row[largest(row, grid.prefix)]))
-  from.textContent = data.shared ? (data.log ? digits(top / 10 ** DECADES) : "0") : data.log ? words["a thousandth"] : "0"
-  to.textContent = data.shared ? digits(top) : words["own maximum"]
+  const top = Math.max(least(s), ...s.values.flat().map(row => row[largest(row, grid.prefix)]))
+  from.textContent = data.shared ? (data.log ? times(top / 10 ** DECADES) : "0") : data.log ? words["a thousandth"] : "0"
+  to.textContent = data.shared ? times(top) : words["own maximum"]
+  q(".all .scale b").textContent = data.shared ? fillIn(words.times, { what: words.weight, ...facts }) : ""
   s.cards.forEach((card, head) => {
     const row = s.values[0][head]
+    const value = row[largest(row, grid.prefix)]
     const marks = standingOut(row, grid.prefix, data.outliers).length
-    const most = fillIn(words.largest, { percent: percent(row[largest(row, grid.prefix)]) })
+    const most = fillIn(words.largest, { percent: percent(value), times: times(value) })
     card.top.textContent = marks ? `${most}\n${data.outliers.counted[marks - 1]}` : most
   })
 }

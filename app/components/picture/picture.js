@@ -12,17 +12,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.set(parentElement, s)
     s.observer = new ResizeObserver(() => draw(canvas, s))
     s.observer.observe(canvas)
+    s.wasHeld = holding(canvas, bare => {
+      s.bare = bare
+      draw(canvas, s)
+    })
   }
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(data.cols * data.cell[1]) / (data.rows * data.cell[0])})`
   // it has a name, so now it can be reached
-  canvas.setAttribute("aria-label", [data.label, data.told, data.words.keys].filter(Boolean).join(". ").replaceAll(".. ", ". "))
+  const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
+  canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))
   canvas.setAttribute("role", "application")
   canvas.tabIndex = 0
-  for (const source of [data.image, data.overlay]) load(source, s, () => draw(canvas, s))
-  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.overlay) s.pictures.delete(old)
+  const sources = [data.image, data.overlay, data.detail]
+  for (const source of sources) load(source, s, () => draw(canvas, s))
+  for (const old of [...s.pictures.keys()]) if (!sources.includes(old)) s.pictures.delete(old)
 
   const follow = slot => {
     if (slot === s.hover) return
@@ -44,7 +50,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.onpointerleave = () => show(null, false)
   canvas.onclick = e => {
     const slot = slotAt(e, canvas, s)
-    if (slot !== null) choose(slot)
+    if (!s.wasHeld() && slot !== null) choose(slot)
   }
   canvas.onkeydown = e => {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
@@ -95,13 +101,15 @@ function slotAt(event, canvas, s) {
 }
 
 function describe(slot, data) {
-  if (slot === null || slot === undefined) return "\u00a0"
+  if (slot === null || slot === undefined) return (data.overlay && data.words.hold) || "\u00a0"
   const patch = patchIn(slot, data)
   const row = Math.floor(patch / data.cols)
   const col = patch % data.cols
   const [h, w] = data.cell
   const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
-  const value = data.values && data.values[patch] !== null ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}` : ""
+  const given = data.values && data.values[patch] !== null
+  const times = given && data.even ? ` · ${fill(data.words.times, { times: Number((data.values[patch] / data.even).toPrecision(2)) })}` : ""
+  const value = given ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}${times}` : ""
   const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
   return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
 }
@@ -109,7 +117,7 @@ function describe(slot, data) {
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
 
 function draw(canvas, s) {
-  const { rows, cols, order, gutter, overlay, opacity, selected, lines, smooth } = s.data
+  const { rows, cols, order, gutter, overlay, detail, selected, lines, smooth, strongest } = s.data
   const { w, h, gap, high } = layout(canvas, s)
   if (!canvas.clientWidth) return
   const dpr = window.devicePixelRatio || 1
@@ -135,17 +143,14 @@ function draw(canvas, s) {
       }
     }
   }
-  const heat = overlay && s.pictures.get(overlay)
-  if (heat?.complete && heat.naturalWidth) {
-    ctx.globalAlpha = opacity
-    ctx.drawImage(heat, 0, 0, canvas.clientWidth, high)
-    ctx.globalAlpha = 1
-  }
-  if (lines && !gutter) grid(ctx, rows, cols, w, h)
-  framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
+  const heat = !s.bare && s.pictures.get(overlay), fine = s.pictures.get(detail)
+  if (there(heat) && there(fine)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
+  if (!s.bare) for (const patch of strongest) outline(ctx, at(slotOf(patch, s.data)), w, h, "#ffd60a", 2)
+  if (lines && !gutter && !s.bare) grid(ctx, rows, cols, w, h)
+  if (!s.bare) framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
   const shown = slotOf(selected, s.data)
-  if (shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
-  if (s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)
+  if (!s.bare && shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
+  if (!s.bare && s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)
 }
 
 function grid(ctx, rows, cols, w, h) {

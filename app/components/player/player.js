@@ -1,4 +1,4 @@
-// A few pictures over a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
+// A few maps on a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
 // The arrow keys go from one to the next wherever the focus is, unless it is on what moves by them itself.
 
 const HOLD_MS = 1100, FADE_MS = 220
@@ -18,14 +18,21 @@ export default function ({ data, parentElement }) {
     Object.assign(s, { root, shown: null, timer: 0 })
     s.observer = new ResizeObserver(() => paint(s))
     s.observer.observe(root)
+    const canvas = root.querySelector(".stage canvas")
+    canvas.tabIndex = 0
+    holding(canvas, bare => {
+      s.bare = bare
+      paint(s)
+    })
   }
   s.end?.abort() // Streamlit calls this function anew without ending what it did before
   s.end = new AbortController()
   document.addEventListener("keydown", event => turn(s, event), { signal: s.end.signal })
   s.data = data
   s.frame = Math.min(s.frame, data.captions.length - 1)
-  for (const source of [data.image, data.frames]) load(source, s)
-  for (const old of [...s.pictures.keys()]) if (old !== data.image && old !== data.frames) s.pictures.delete(old)
+  const sources = [data.image, data.frames, data.detail]
+  for (const source of sources) load(source, s)
+  for (const old of [...s.pictures.keys()]) if (!sources.includes(old)) s.pictures.delete(old)
   controls(s)
   thumbs(s)
   go(s, s.frame, false)
@@ -139,13 +146,13 @@ function paint(s) {
 
 function stage(s, part) {
   const canvas = s.root.querySelector(".stage canvas")
-  canvas.setAttribute("aria-label", `${s.data.label}. ${s.data.captions[s.frame]}`)
+  canvas.setAttribute("aria-label", `${s.data.label}. ${s.data.captions[s.frame]} ${s.data.words.hold}`)
   canvas.setAttribute("role", "img")
   draw(canvas, s, part < 1 && s.fade ? [[s.fade.from, 1], [s.frame, part]] : [[s.frame, 1]])
 }
 
 function draw(canvas, s, frames) {
-  const { captions, ratio, opacity } = s.data
+  const { captions, ratio, marks, rows, cols } = s.data
   const wide = canvas.clientWidth
   if (!wide) return
   const high = wide / ratio, dpr = window.devicePixelRatio || 1
@@ -154,20 +161,13 @@ function draw(canvas, s, frames) {
     canvas.width = Math.round(wide * dpr)
     canvas.height = Math.round(high * dpr)
   }
-  const photo = s.pictures.get(s.data.image), strip = s.pictures.get(s.data.frames)
-  if (!photo?.complete || !strip?.complete || !strip.naturalWidth) return
+  const [photo, strip, detail] = [s.data.image, s.data.frames, s.data.detail].map(source => s.pictures.get(source))
+  if (![photo, strip, detail].every(there)) return
   const ctx = canvas.getContext("2d"), each = strip.naturalHeight / captions.length
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
   ctx.imageSmoothingQuality = "high"
-  const heat = frame => ctx.drawImage(strip, 0, frame * each, strip.naturalWidth, each, 0, 0, wide, high)
-  // The heat first, whole, and the photo through it: two frames that fade into each other stay as strong as one.
-  ctx.globalAlpha = 1
-  for (const [frame, part] of frames) {
-    ctx.globalAlpha = part
-    heat(frame)
-  }
-  ctx.globalAlpha = 1 - opacity
-  ctx.drawImage(photo, 0, 0, wide, high)
-  ctx.globalAlpha = 1
-  framed(ctx, s.data.marks?.[frames.at(-1)[0]], ...s.data.grid, wide, high)
+  if (s.bare && canvas.closest(".stage")) return ctx.drawImage(photo, 0, 0, wide, high)
+  const maps = frames.map(([frame, part]) => ({ image: strip, source: [0, frame * each, strip.naturalWidth, each], part }))
+  heatOnPhoto(ctx, maps, detail, wide, high)
+  framed(ctx, marks?.[frames.at(-1)[0]], rows, cols, wide, high)
 }

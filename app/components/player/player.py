@@ -1,20 +1,25 @@
-"""A few pictures over a photo, one after the other: play, pause, a slider, and each of them small; all of it in the browser."""
+"""A few maps on a photo, one after the other: play, pause, a slider, and each of them small; all of it in the browser."""
 
+from collections.abc import Sequence
+
+from app import texts
 from app.components import worded
 
 
 def player(
-    image: str, frames: str, names: list[str], captions: list[str], ratio: float, words: dict[str, str], *, key: str,
-    label: str, opacity: float = 0.6, grid: tuple[int, int] = (1, 1), marks: list[list[int]] | None = None,
+    image: str, detail: str, frames: str, shape: tuple[int, int], names: list[str], captions: list[str], ratio: float,
+    words: dict[str, str], *, key: str, label: str, marks: Sequence[Sequence[int]] = (),
 ) -> None:  # fmt: skip
-    """Show `frames` (an address of one picture, a frame below another) over `image`; `ratio` is width over height.
+    """Show `frames` (an address of `figures.overlay.cells`, a frame below another) on `image` with its `detail`.
 
-    `names` and `captions` are of the frames; `words` are "play", "pause", "layer" and "layers", what the parts are called.
-    `marks`: patches of each frame, of a `grid` of rows and columns, that get a thin frame.
+    `shape` is rows and columns, `ratio` width over height. `names` and `captions` are of the frames, `marks` the patches that
+    get a thin frame in each; `words` are "play", "pause", "layer" and "layers", what the parts are called.
     """
+    hold = texts.prose("common")["hold"]
     named = {name: words[name] for name in ("play", "layer", "layers")}
-    worded("player", "../keys ../outlined player", **named)(
-        data={"image": image, "frames": frames, "names": names, "captions": captions, "ratio": ratio, "words": words,
-              "label": label, "opacity": opacity, "grid": list(grid), "marks": marks},
+    worded("player", "../keys ../outlined ../overlay player", **named, hold=hold)(
+        data={"image": image, "detail": detail, "frames": frames, "rows": shape[0], "cols": shape[1], "names": names,
+              "captions": captions, "ratio": ratio, "words": words | {"hold": hold}, "label": label,
+              "marks": [list(one) for one in marks]},
         key=key,
     )  # fmt: skip

@@ -101,35 +101,33 @@ def attentions(
 @budget.kept
 def overlay(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
     """A map in colours up to `most`, to be laid on the photo, as a data address."""
-    from vitcore.figures.attention import heat, heat_size
+    from vitcore.figures.overlay import cells
     from vitcore.figures.theme import data_uri
-    from vitcore.grid import Grid
 
-    return data_uri(heat(_values, heat_size(Grid.of_map(_values)), most))
+    return data_uri(cells(_values, most))
 
 
 @budget.kept
-def overlay_signed(first: str, second: str, key: str, of: Hashable, _values: NDArray) -> str:
-    """A difference in red and blue, to be laid on the photo in grey, as a data address."""
-    from vitcore.figures.relevance import drawn
+def overlay_signed(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
+    """A difference in red and blue, to be laid on the photo, as a data address."""
+    from vitcore.figures.overlay import cells
     from vitcore.figures.theme import data_uri
-    from vitcore.grid import Grid
 
-    return data_uri(drawn(_values, Grid.of_map(_values), True))
+    return data_uri(cells(_values, most, signed=True))
 
 
 @budget.kept
-def photograph(first: str, second: str, key: str, grey: bool, _comparison: Comparison) -> bytes:
-    """The part of the photo that both models see, as a JPEG file."""
-    import numpy as np
+def photograph(first: str, second: str, key: str, _comparison: Comparison) -> tuple[bytes, bytes]:
+    """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
     from PIL import Image
 
-    from vitcore.figures.relevance import grey as without_colours
+    from vitcore.figures.overlay import fine_detail
     from vitcore.figures.theme import encoded
     from vitcore.forward.compare import shown
 
-    pixels = shown(_comparison)
-    return encoded(np.asarray(without_colours(Image.fromarray(pixels))) if grey else pixels, photo=True)[0]
+    pixels, grid = shown(_comparison), _comparison.grid
+    detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
+    return encoded(pixels, photo=True)[0], encoded(detail, photo=True)[0]
 
 
 def again(first: str, second: str, key: str, masks: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:

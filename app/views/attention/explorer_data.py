@@ -35,10 +35,10 @@ WORDS = (
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "second row", "second column", "compare now", "point", "value", "pinned", "under", "cards",
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
-    "over all", "facts", "far", "share", "outlier tokens", "measured",
+    "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
 )  # fmt: skip
 TITLES = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
-KEYS = ("arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
+KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
 @st.fragment
@@ -131,7 +131,8 @@ def _in_range(key: str, count: int) -> None:
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
     from vitcore.analysis.attention_as_bytes import SPAN
-    from vitcore.figures.theme import SEQUENTIAL, lut
+    from vitcore.figures.overlay import plain
+    from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
     grid, me = rec.grid, (vit.name, state["key"])
     names = _prefix_names(vit, text)
@@ -141,7 +142,9 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     maps, step = _maps(vit, photo, rec, state, some)
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
     heads_by_block = insights.heads_in_words(*me, tuple(rec.maps), rec)
-    shown = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
+    image, file = session.shown(vit.name, photo.key, photo, rec)
+    detail = address(insights.detail(vit.name, photo.key, image, grid), "image/jpeg", "detail")
+    colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": plain(SEQUENTIAL)}
     strip = insights.atlas(*me, state["token"], state["column"], rec)
     rows, cols = insights.atlas_shape(rec)
     whole = len(rec.maps) == vit.blocks
@@ -150,13 +153,14 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         "share_names": [text["the token"].format(name=text[name]) for name in (*has, "registers")],
         "span": SPAN, "class": "class token" in has,
         "outliers": state["outliers"], "style": state["style"], "log": state["log"],
-        "shared": state["shared"], "maps": maps, "photo": shown,
+        "shared": state["shared"], "maps": maps, "photo": address(file, "image/jpeg", "photo"), "detail": detail,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
                   "heads": vit.heads if whole else 1},
         "rollout": _rollout(vit, photo, rec, state, some) if state["rolled"] else None,
         "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in heads_by_block.items()},
-        "colours": base64.b64encode(lut(SEQUENTIAL).tobytes()).decode(), "words": _words(vit, text, state["mask"]),
+        "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
+        "words": _words(vit, text, state["mask"]),
         "rules": _rules(grid, text), "most_bits": round(math.log2(grid.tokens), 1),
         "keys": [[text[f"key {key}"], text[f"key {key} does"]] for key in KEYS if key != "c" or "class token" in has],
         "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
@@ -167,7 +171,8 @@ def _words(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
     """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
     counted = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
     titles = {word: outliers.told(text[word], mask) for word in TITLES}
-    return {word: text[word] for word in WORDS} | counted | titles | {"mask": texts.prose("outliers")["mask"]}
+    own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
+    return {word: text[word] for word in WORDS} | counted | titles | own
 
 
 def _maps(
@@ -271,13 +276,16 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
 def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     from vitcore import figures
+    from vitcore.figures.overlay import LEAST_TOP, scale_top
 
     maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
     asked = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")
     shown, mode = grid.to_map(asked), controls.theme()
     lit = _lit(vit, photo, rec, state, asked)
     of_one = state["head"] is not None and not state["rolled"] and state["shared"]
-    top = float((shown if of_one else grid.to_map(lit)).max())
+    even, on = 1 / grid.tokens, grid.to_map(lit)
+    most = float((shown if of_one else on).max())
+    top = max(most, LEAST_TOP * even) if of_one or state["log"] else scale_top(on, even)
     model, key = vit.name, photo.key
     names = _prefix_names(vit, text)
     about = " · ".join(f"{name} {percent(float(share))}" for name, share in zip(names, lit, strict=False))

@@ -37,11 +37,10 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
             settings: dict[str, Any] = {"fusion": fusion}
             for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
                 settings[name] = controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
-            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     settings |= {outliers.KEY: True} if outliers.on() else {}
     items = tuple(sorted(settings.items()))
     maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, comparison)
-    _shown(pair, comparison, maps, "rollout", (cell, items), cell, opacity / 100)
+    _shown(pair, comparison, maps, "rollout", (cell, items), cell)
 
 
 def attention(pair: Pair, comparison: Comparison) -> None:
@@ -58,15 +57,13 @@ def attention(pair: Pair, comparison: Comparison) -> None:
         layer = controls.slider(text["layer"], "both_layer", 0, deep - 1, deep - 1, width=260)
         head = controls.named(text["one head"], named, "both_head", width=150)
         cell = _asked(pair, comparison)
-        with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
-            opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
     first, second = (layer if count == deep else same_depth(layer, deep, count) for count in blocks)
     here = (first, second)
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
     one = None if head == "mean" else int(head)
     maps = comparisons.attentions(*pair.me, cell, here, one, outliers.on(), pair.vits, comparison)
-    _shown(pair, comparison, maps, "attention", (cell, here, one, outliers.on()), cell, opacity / 100)
+    _shown(pair, comparison, maps, "attention", (cell, here, one, outliers.on()), cell)
 
 
 def _asked(pair: Pair, comparison: Comparison) -> int | None:
@@ -78,42 +75,37 @@ def _asked(pair: Pair, comparison: Comparison) -> int | None:
     return cell if asks else None
 
 
-def _shown(
-    pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None, opacity: float
-) -> None:
+def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None) -> None:
     """Both maps side by side on one scale, and below them their difference beside what it says; `of` tells maps of a kind apart."""
     import numpy as np
 
-    from vitcore.figures.attention import scale_top
-    from vitcore.figures.theme import SEQUENTIAL
+    from vitcore.figures.overlay import scale_on_photo, scale_top
     from vitcore.report import compare
 
     text = pair.text
     aside(key="aside_grid").caption(compare.on(comparison.grid))
-    most, unit = scale_top(np.stack(maps.both)), text[f"unit {kind}"]
-    more = text["or more"] if most < max(one.max() for one in maps.both) else ""
-    under = address(comparisons.photograph(*pair.me, False, comparison), "image/jpeg", "compared")
+    both, unit = np.stack(maps.both), text[f"unit {kind}"]
+    most, even = scale_top(both), float(both.mean())
+    scale = scale_on_photo(100 * both, 100 * most, unit)
     each: list[outliers.Found] = []
     for which, ((place, key, name), mask) in enumerate(zip(sides(pair), maps.both, strict=True)):
         each.append(found := _outliers(pair, comparison, which, mask))
         with place:
             drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
-            _picture(pair, comparison, f"{key}_map", label, under, drawn, 100 * mask, unit, cell, opacity, found)
-            controls.scale_strip(SEQUENTIAL, 0, 100 * most, unit + more, f"{key}_scale")
-            make = partial(
-                gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, opacity, found.patches
-            )
+            _picture(pair, comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, found)
+            controls.bar(scale, f"{key}_scale")
+            make = partial(gathered, pair.me, mask, most, text[f"picture.{kind}"], name, pair.mode, found.patches, even)
             note = text.joined((text[f"how {kind}"], found.told))
             downloads(make, f"{key}_{kind}", note, of=pair.of(key), called=kind, **{f"{kind}_{key}": mask})
     outliers.beside(_together(pair, each), "maps", always=True)
     one, two = st.columns(2, gap="large")
     with one:
-        _difference(pair, comparison, maps, (kind, of), cell, opacity, each)
+        _difference(pair, comparison, maps, (kind, of), cell, each)
     with two:
         st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation)))
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
-        make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode, opacity)
+        make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode)
         downloads(make, f"{kind}_difference", text["difference"], of=pair.of("a", "b"), difference=maps.difference)
 
 
@@ -134,41 +126,44 @@ def _together(pair: Pair, each: list[outliers.Found]) -> outliers.Found:
 
 
 def _difference(
-    pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, opacity: float, each: list[outliers.Found]
+    pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, each: list[outliers.Found]
 ) -> None:  # fmt: skip
-    """The first less the second, in percentage points; what is framed in either is framed here."""
+    """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
+    from vitcore.figures.overlay import scale_on_photo
+    from vitcore.figures.relevance import limit
+
     marks = sorted({cell for one in each for cell in one.patches})
     found = outliers.Found(marks, pair.text.joined(dict.fromkeys(one.told for one in each if one.patches)), 0, False)
-    from vitcore.figures.relevance import limit
-    from vitcore.figures.theme import DIVERGING
-
-    text, values, most = pair.text, maps.difference, limit(maps.difference, True)
+    text, values = pair.text, maps.difference
+    most = limit(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
-    grey = address(comparisons.photograph(*pair.me, True, comparison), "image/jpeg", "compared_grey")
-    drawn = comparisons.overlay_signed(*pair.me, of, values)
-    _picture(pair, comparison, "differ", text["difference"], grey, drawn, values, text["points"], cell, opacity, found)
-    more = text["or more"] if most < abs(values).max() else ""
-    controls.scale_strip(DIVERGING, -most, most, text["points"] + more, "differ_scale")
+    drawn = comparisons.overlay_signed(*pair.me, of, most, values)
+    _picture(pair, comparison, "differ", text["difference"], drawn, values, text["points"], cell, found=found)
+    controls.bar(scale_on_photo(values, most, text["points"], signed=True), "differ_scale")
 
 
 def _picture(
-    pair: Pair, comparison: Comparison, key: str, label: str, under: str, over: str, values: NDArray, unit: str, cell: int | None,
-    opacity: float, found: outliers.Found | None = None,
+    pair: Pair, comparison: Comparison, key: str, label: str, over: str, values: NDArray, unit: str, cell: int | None,
+    even: float | None = None, found: outliers.Found | None = None,
 ) -> None:  # fmt: skip
     """One of the three: pointed at together, and a touch asks the place in both models."""
     grid, grids = comparison.grid, comparison.looks[0].rec.grid
     (left, top, right, bottom), step = grid.box, grids.step_px
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
+    photo, detail = (
+        address(file, "image/jpeg", f"compared{part}")
+        for part, file in enumerate(comparisons.photograph(*pair.me, comparison))
+    )
     picture(
-        under, grid.rows, grid.cols, step, key=key, label=label, target="query", also=("ask", True), selected=cell,
-        overlay=over, opacity=opacity, values=values.ravel().tolist(), unit=unit, lines=False, group="compared",
+        photo, grid.rows, grid.cols, step, key=key, label=label, target="query", also=("ask", True), selected=cell,
+        overlay=over, detail=detail, values=values.ravel().tolist(), unit=unit, even=even, lines=False, group="compared",
         marks=found.patches if found else (), told=found.told if found else "",
     )  # fmt: skip
 
 
 def gathered(
-    me: Me, mask: NDArray, most: float, title: str, name: str, mode: Any, opacity: float, marks: list[int]
+    me: Me, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
 ) -> go.Figure:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore import figures
@@ -177,14 +172,15 @@ def gathered(
 
     photo = shown(comparisons.again(*me)[0])
     grid = Grid.of_map(mask)
-    return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, opacity), marks, grid)
+    return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
 
-def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any, opacity: float) -> go.Figure:
+def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
     """A difference as a figure, as `gathered` makes them."""
     from vitcore import figures
     from vitcore.forward.compare import shown
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
-    return figures.relevance(values, photo, Grid.of_map(values), title, unit, signed=True, opacity=opacity, mode=mode)
+    return figures.relevance(values, photo, Grid.of_map(values), title, unit, signed=True, mode=mode,
+                             least=100 / values.size)  # fmt: skip

@@ -31,7 +31,7 @@ def layers(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
     """The norms on the photo after each layer, playing and as small pictures."""
     from vitcore import figures
     from vitcore.figures.charts.token_norms import strip_top
-    from vitcore.figures.theme import SEQUENTIAL
+    from vitcore.figures.theme import HEAT
 
     grid, me, words = rec.grid, (vit.name, photo.key), texts.prose("rollout")
     outliers = insights.outliers(*me, rec)
@@ -39,12 +39,13 @@ def layers(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
     said = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
             for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
     player(
-        address(file, "image/jpeg", "photo"), insights.norm_frames(*me, rec),
+        address(file, "image/jpeg", "photo"), address(insights.detail(*me, shown, grid), "image/jpeg", "detail"),
+        insights.norm_frames(*me, rec), (grid.rows, grid.cols),
         [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], said,
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
-        key="norms_by_layer", label=text["strip alt"],
+        key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
-    controls.scale_strip(SEQUENTIAL, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    controls.scale_strip(HEAT, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
     mode = controls.theme()
     downloads(
         lambda: figures.norm_strip(outliers, shown, grid, mode),
@@ -59,7 +60,7 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     from vitcore import figures
     from vitcore.analysis.relevance import rank_correlation
-    from vitcore.figures.attention import scale_top
+    from vitcore.figures.overlay import scale_top
     from vitcore.figures.theme import fitted_to
 
     grid, me = rec.grid, (vit.name, photo.key)
@@ -77,17 +78,19 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     before, after = (_map(one, of, block) for one in (rec, insights.masked(vit, rec)))
     rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
     taken, alike = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
-    even = len(outliers.patches) * (before.mean() if of == "rollout" else 1 / grid.tokens)
+    chance = len(outliers.patches) * (before.mean() if of == "rollout" else 1 / grid.tokens)
     much = "hardly" if alike >= HARDLY else "much" if alike < MUCH else "somewhat"
-    st.markdown(text.fill(f"{of} taken", share=percent(float(taken)), block=block, even=percent(float(even)),
+    st.markdown(text.fill(f"{of} taken", share=percent(float(taken)), block=block, even=percent(float(chance)),
                           alike=f"{alike:.2f}", much=text[much], readout=controls.readout(vit),
                           count=len(outliers.patches)))  # fmt: skip
-    top = scale_top(after)
+    top, even = scale_top(after), float(after.mean())
     shown = np.asarray(session.shown(*me, photo, rec)[0])
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (before, after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{of} about"].format(block=block, readout=controls.readout(vit))
-            drawn = fitted_to(figures.gathered(amounts, shown, grid, title, top, controls.theme(), about), WIDE_PX)
+            drawn = fitted_to(
+                figures.gathered(amounts, shown, grid, title, top, controls.theme(), about, even), WIDE_PX
+            )
             drawn = figures.outlined(drawn, outliers.patches, grid)
             arrays: Any = {f"{of}_{key}": amounts}
             figure(

@@ -27,12 +27,17 @@ def _seen(drawn: dict[str, Any], title: str, text: texts.Prose) -> None:
     found = outliers.of_grid(drawn["outliers"], drawn["outliers_of"], Grid(drawn["rows"], drawn["cols"], 1))
     picture(
         drawn["image"], drawn["rows"], drawn["cols"], drawn["cell"], key="gathered_first", label=title, target="_touched",
-        overlay=drawn["overlay"], opacity=0.6, values=drawn["values"], unit=text["rollout value"], lines=False,
-        marks=found.patches, told=found.told,
+        overlay=drawn["overlay"], detail=drawn["detail"], values=drawn["values"], unit=text["rollout value"], even=_even(drawn),
+        lines=False, marks=found.patches, told=found.told,
     )  # fmt: skip
-    unit = text["rollout or more" if drawn["more"] else "rollout unit"]
+    unit = text["rollout or more" if drawn["more"] else "rollout unit"].format(even=f"{_even(drawn):.3g}")
     scale_bar(drawn["colours"], "0", f"{drawn['top']:.3g}", unit, key="first_scale")
     outliers.beside(found, "first")
+
+
+def _even(drawn: dict[str, Any]) -> float:
+    """An even share of what the patches hold together, in percent."""
+    return sum(drawn["values"]) / len(drawn["values"])
 
 
 def _told(drawn: dict[str, Any], readout: str, text: texts.Prose) -> None:
@@ -42,7 +47,7 @@ def _told(drawn: dict[str, Any], readout: str, text: texts.Prose) -> None:
     st.markdown(text.joined(said))
     patch = max(range(len(drawn["values"])), key=drawn["values"].__getitem__)
     row, col = divmod(patch, drawn["cols"])
-    share, even = (f"{value:.3g}" for value in (drawn["values"][patch], sum(drawn["values"]) / len(drawn["values"])))
+    share, even = (f"{value:.3g}" for value in (drawn["values"][patch], _even(drawn)))
     st.markdown(text["strongest"].format(patch=patch, row=row, col=col, share=share, even=even))
     photo_names.by_imagenet([label for label, _ in drawn["answer"]])
     st.caption(text["rollout"].format(readout=readout))

@@ -36,23 +36,25 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
     import numpy as np
 
     from vitcore.analysis.outliers import standing_out
-    from vitcore.figures.attention import heat, heat_size, scale_top
-    from vitcore.figures.theme import SEQUENTIAL, stops
+    from vitcore.figures.overlay import cells, fine_detail, scale_on_photo, scale_top
+    from vitcore.figures.theme import stops
     from vitcore.forward.outliers import outliers_of
 
     mask, grid, patches = rec.rollout(), rec.grid, outliers_of(rec).patches
     top = scale_top(mask)
+    scale = scale_on_photo(mask, top, "")
     return {
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
-        "image": webp(np.asarray(image), 78), "overlay": webp(heat(mask, heat_size(grid), top)),
-        "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(100 * top, 8), "more": bool(top < mask.max()),
-        "colours": stops(SEQUENTIAL), "answer": [(label, round(p, 4)) for label, p in rec.top(2)],
+        "image": webp(np.asarray(image), 78), "overlay": webp(cells(mask, top)),
+        "detail": webp(fine_detail(image, grid), 60),
+        "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(scale.high, 8), "more": bool(top < mask.max()),
+        "colours": stops(scale.colours), "answer": [(label, round(p, 4)) for label, p in rec.top(2)],
         "outliers": standing_out(mask, patches).tolist(), "outliers_of": len(patches),
     }  # fmt: skip
 
 
 def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
-    """(H, W, 3 or 4) bytes as a data address, a third of a PNG's size: exact, or lossy with a `quality` up to 100."""
+    """(H, W), (H, W, 3 or 4) bytes as a data address, a third of a PNG's size: exact, or lossy with a `quality` up to 100."""
     from PIL import Image
 
     from vitcore.figures.theme import data_address

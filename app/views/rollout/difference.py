@@ -9,35 +9,39 @@ from app.components.picture.picture import picture
 from app.furniture import controls, outliers
 from app.state import insights
 from app.views.rollout.question import Asked
-from app.views.rollout.side import Side, grey
+from app.views.rollout.side import Side
 
 
 def difference(a: Asked, left: Side, right: Side) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
     from vitcore.analysis.relevance import difference_points, rank_correlation
+    from vitcore.figures.overlay import scale_on_photo
     from vitcore.figures.relevance import limit
-    from vitcore.figures.theme import DIVERGING
 
     text, grid, me = a.text, a.rec.grid, (a.vit.name, a.photo.key)
     values, alike = difference_points(left.raw, right.raw), rank_correlation(left.raw, right.raw)
-    most, unit = limit(values, True), text["points"]
+    least, unit = (
+        100 / grid.patches,
+        text["points"],
+    )  # the scale reaches an even share: maps that hardly differ look like nothing
+    most = limit(values, True, least)
     same = left.method is right.method  # the same twice, with other settings
     pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
     title = text["difference"].format(**pair)
     found = outliers.in_map(a.vit, a.rec, values, attended=False, masked=left.found.masked and right.found.masked)
-    photo_shown, opacity, mode = a.photo_shown, a.opacity, a.mode
+    photo_shown, mode = a.photo_shown, a.mode
     one, two = st.columns(2, gap="large")
     with one:
         st.markdown(f"## {title}")
         picture(
-            grey(a), grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
-            also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, grid), opacity=a.opacity,
-            values=values.ravel().tolist(), unit=unit, lines=False, marks=found.patches, told=found.told,
+            a.address, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
+            also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, most),
+            detail=a.detail, values=values.ravel().tolist(), unit=unit, lines=False, marks=found.patches,
+            told=found.told,
         )  # fmt: skip
-        more = text["or more"] if most < abs(values).max() else ""
-        controls.scale_strip(DIVERGING, -most, most, unit + more, "differ_scale")
+        controls.bar(scale_on_photo(values, most, unit, signed=True), "differ_scale")
         outliers.beside(found, "differ")
     with two:
         if abs(values).max() > 0:  # not where nothing differs
@@ -50,7 +54,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
             lambda: figures.outlined(
-                figures.relevance(values, photo_shown, grid, title, unit, signed=True, opacity=opacity, mode=mode),
+                figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, least=least),
                 found.patches, grid,
             ),
             "difference", text["difference how"].format(**pair), of=(a.photo.name, a.vit.called),

@@ -12,7 +12,7 @@ from app.components import address
 from app.components.figure import aside
 from app.components.lecture.lecture import wide
 from app.furniture import controls, lecture, photo_names
-from app.state import session
+from app.state import insights, session
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Asked:
     query: int | None  # the patch that is asked; None: where the answer is read
     target: int | None  # the class that is asked; None: the model has none
     style: str
-    opacity: float
     mode: Mode
     photo_shown: Image.Image
     address: str
+    detail: str  # of the photo, as `figures.overlay` adds it to heat
 
     @property
     def who(self) -> str:
@@ -75,7 +75,6 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
             compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
             with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
                 style = controls.choice(text, "style", ["heat", "paper"])
-                opacity = controls.slider(text["opacity"], "opacity", 0, 100, 60)
             if lecture.on() and vit.is_global:  # a long way down, where a room is large
                 st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP})", width="content")
         if vit.is_global and not asks_patch and query != grid.middle:  # as a link written by hand may have it
@@ -90,7 +89,8 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
     where = address(file, "image/jpeg", "photo")
     asks = query if asks_patch else None
     theme = controls.theme()
-    return Asked(text, vit, photo, rec, asks, target, style, opacity / 100, theme, photo_shown, where), compare
+    detail = address(insights.detail(vit.name, photo.key, photo_shown, grid), "image/jpeg", "detail")
+    return Asked(text, vit, photo, rec, asks, target, style, theme, photo_shown, where, detail), compare
 
 
 def names(labels: tuple[str, ...]) -> list[str]:

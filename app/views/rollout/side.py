@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components import address
 from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.furniture import controls, copy_link, outliers
@@ -130,35 +129,31 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
 
 
 def _draw(a: Asked, side: Side, prefix: str) -> None:
-    """The picture of a side, with its scale."""
-    from vitcore.figures.attention import paper_drawing, scale_top
+    """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
+    from vitcore.figures.attention import no_scale, paper_drawing
+    from vitcore.figures.overlay import scale_on_photo
     from vitcore.figures.relevance import limit
-    from vitcore.figures.theme import DIVERGING, SEQUENTIAL, data_uri
+    from vitcore.figures.theme import data_uri
 
     grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
-    paper = a.style == "paper" and not signed
-    me = a.vit.name, a.photo.key
-    under = grey(a) if signed else a.address
-    over = None if paper else insights.overlay(*me, side.of(a), signed, side.shown, grid)
     st.markdown(f"## {controls.verbatim(side.title)}")
-    picture(
-        data_uri(paper_drawing(side.raw, a.photo_shown, grid), photo=True) if paper else under, grid.rows, grid.cols, grid.step_px,
-        key=f"{prefix}gathered", label=f"{a.text[f'method.{side.method.name}']}: {side.title}", target="query", also=("ask", True),
-        selected=None if side.method.asks_class else a.query, overlay=over, opacity=a.opacity,
-        values=side.shown.ravel().tolist(), unit=side.unit, lines=False, marks=side.found.patches, told=side.found.told,
-    )  # fmt: skip
-    if paper and scale_top(side.raw) < side.raw.max():
-        st.caption(a.text["paper clips"].format(top=most, unit=side.unit))
-    if not paper:
-        more = a.text["or more"] if most < abs(side.shown).max() else ""
-        controls.scale_strip(
-            DIVERGING if signed else SEQUENTIAL, -most if signed else 0, most, side.unit + more, f"{prefix}gathered_scale"
-        )  # fmt: skip
-
-
-def grey(a: Asked) -> str:
-    """Where the photo lies without its colours, under a map that has two."""
-    return address(insights.grey_photo(a.vit.name, a.photo.key, a.photo_shown), "image/jpeg", "grey")
+    told: dict[str, Any] = {
+        "key": f"{prefix}gathered", "label": f"{a.text[f'method.{side.method.name}']}: {side.title}", "target": "query",
+        "also": ("ask", True), "selected": None if side.method.asks_class else a.query, "lines": False,
+        "values": side.shown.ravel().tolist(), "unit": side.unit, "even": None if signed else float(side.shown.mean()),
+        "marks": side.found.patches, "told": side.found.told,
+    }  # fmt: skip
+    if a.style == "paper" and not signed:
+        beside, place = st.columns(2)
+        beside.image(a.photo_shown)
+        drawn = data_uri(paper_drawing(side.raw, a.photo_shown, grid), photo=True)
+        with place:
+            picture(drawn, grid.rows, grid.cols, grid.step_px, **told)
+        st.caption(no_scale())
+        return
+    over = insights.overlay(a.vit.name, a.photo.key, side.of(a), signed, side.shown, most)
+    picture(a.address, grid.rows, grid.cols, grid.step_px, overlay=over, detail=a.detail, **told)
+    controls.bar(scale_on_photo(side.shown, most, side.unit, signed), f"{prefix}gathered_scale")
 
 
 def _words(a: Asked, side: Side) -> None:
@@ -184,12 +179,12 @@ def _take(a: Asked, side: Side, prefix: str) -> None:
     text, name = a.text, side.method.name
     grid, photo_shown = a.rec.grid, a.photo_shown  # downloads keep what they name, not all of `a`
     start = None if side.method.asks_class else a.query
-    style, opacity, mode, marks = a.style, a.opacity, a.mode, side.found.patches
+    style, mode, marks = a.style, a.mode, side.found.patches
     note = text.joined((_how(a, name), side.found.told))
     downloads(
         lambda: figures.outlined(figures.relevance(
             side.shown, photo_shown, grid, text[f"method.{name}"], side.unit, signed=side.method.signed, style=style,
-            opacity=opacity, mode=mode, about=side.title, start=start,
+            mode=mode, about=side.title, start=start,
         ), marks, grid),
         f"{prefix}{name}", note, of=(a.photo.name, a.vit.called), called=name, **{name: side.raw},
     )  # fmt: skip

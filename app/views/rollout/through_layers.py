@@ -20,32 +20,28 @@ from vitcore.translation import percent, percent_in_two_digits
 def build_up(a: Asked, settings: dict[str, Any]) -> None:
     """Rollout after each block, playing and as small pictures."""
     from vitcore import figures
-    from vitcore.figures.relevance import build_up_top
-    from vitcore.figures.theme import SEQUENTIAL
+    from vitcore.figures.relevance import build_up_scale
 
     text, grid = a.text, a.rec.grid
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     if outliers.masks(a.vit, a.rec):
         how |= {outliers.KEY: True}
     maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
-    top, layers = build_up_top(maps), range(len(maps))
-    found = [outliers.in_map(a.vit, a.rec, one) for one in maps]
+    layers, found = range(len(maps)), [outliers.in_map(a.vit, a.rec, one) for one in maps]
     first = int(how["first_block"])
     player(
-        a.address, frames, [text["layer"].format(layer=i) for i in layers],
+        a.address, a.detail, frames, (grid.rows, grid.cols), [text["layer"].format(layer=i) for i in layers],
         [text.joined((_caption(float(maps[i].sum()), i, first, told.before(a), text), found[i].told)) for i in layers],
         grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
-        key="build_up", label=a.since(text["build-up label"].format(who=a.who), how), opacity=a.opacity,
-        grid=(grid.rows, grid.cols), marks=[one.patches for one in found],
+        key="build_up", label=a.since(text["build-up label"].format(who=a.who), how), marks=[one.patches for one in found],
     )  # fmt: skip
-    unit = text["unit.rollout"] + (text["or more"] if top < maps.max() else "")
-    controls.scale_strip(SEQUENTIAL, 0, 100 * top, unit, "build_up_scale")
+    controls.bar(build_up_scale(maps), "build_up_scale")
     outliers.beside(found[-1]._replace(told=""), "build_up", always=True)  # each picture says it itself
     how_told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_told, text["build-up limits"])
-    photo_shown, opacity, mode, title = a.photo_shown, a.opacity, a.mode, a.since(text["build-up title"], how)
+    photo_shown, mode, title = a.photo_shown, a.mode, a.since(text["build-up title"], how)
     downloads(
-        lambda: figures.build_up(maps, photo_shown, grid, title, unit, opacity=opacity, mode=mode),
+        lambda: figures.build_up(maps, photo_shown, grid, title, mode=mode),
         "build_up", how_told, of=(a.photo.name, a.vit.called), called="rollout build-up", build_up=maps,
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ def _most(scene: Scene, weights: NDArray) -> list[int]:
 def _attended(scene: Scene) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
     from vitcore.analysis.outliers import mask_keys
-    from vitcore.figures.story import attended
+    from vitcore.figures.overlay import cells, scale_on_photo, scale_top
     from vitcore.figures.theme import data_uri
 
     grid = scene.rec.grid
@@ -47,16 +47,19 @@ def _attended(scene: Scene) -> None:
         row = mask_keys(row, insights.outliers(*scene.ids, scene.rec).tokens)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most(scene, row) if t >= grid.prefix]
     found = outliers.in_map(scene.vit, scene.rec, weights)
+    even, unit = 1 / grid.tokens, scene.text["attended unit"]
+    top = scale_top(weights, even)
     shares: list[float | None] = [100 * share for share in weights.tolist()]
     if not guess.is_made("block"):
         shares[scene.patch] = None  # what it keeps for itself is asked beside the picture
     st.markdown(f"##### {scene.say('attended title')}")
     picture(
         scene.address, grid.rows, grid.cols, grid.step_px, key="story_attended", label=scene.say("attended title"),
-        target="patch", selected=scene.patch, overlay=data_uri(attended(weights, grid, most)), lines=False,
-        values=shares, unit=scene.text["attended unit"], marks=found.patches, told=found.told,
+        target="patch", selected=scene.patch, overlay=data_uri(cells(grid.to_map(weights), top)), detail=scene.detail,
+        lines=False, values=shares, unit=unit, even=100 * even, strongest=most,
+        marks=found.patches, told=found.told,
     )  # fmt: skip
-    controls.scale_strip("Inferno", 0, 100 * float(weights.max()), scene.text["attended scale"], "story_attended_scale")
+    controls.bar(scale_on_photo(100 * weights, 100 * top, unit, even=100 * even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
     outliers.beside(found._replace(told=scene.text.joined((found.told, more))), "attended")
 

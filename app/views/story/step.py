@@ -50,6 +50,12 @@ class Scene:
         return address(session.shown(*self.ids, self.photo, self.rec)[1], "image/jpeg", "photo")
 
     @cached_property
+    def detail(self) -> str:
+        """The photo's fine detail, under heat."""
+        image = session.shown(*self.ids, self.photo, self.rec)[0]
+        return address(insights.detail(*self.ids, image, self.rec.grid), "image/jpeg", "detail")
+
+    @cached_property
     def cuts(self) -> NDArray:
         """(N, P, P, 3) patches."""
         from vitcore.analysis.patches import cut

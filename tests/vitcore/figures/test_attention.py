@@ -5,8 +5,9 @@ import pytest
 from PIL import Image, ImageFilter
 
 from vitcore import figures
-from vitcore.figures.attention import fitted, heat, paper_alpha, paper_drawing
-from vitcore.figures.theme import SEQUENTIAL, lut
+from vitcore.figures.attention import fitted, paper_alpha, paper_drawing
+from vitcore.figures.overlay import cells, plain, scale_on_photo, scale_top
+from vitcore.figures.theme import SEQUENTIAL
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -54,16 +55,19 @@ def test_alpha_shows_the_photo_over_black():
 
 @pytest.mark.parametrize("row, col", [(0, 0), (3, 5), (1, 4)])
 def test_heat_is_where_the_numbers_are(row, col):
-    drawn = heat(peaked(row, col), (96, 64)).astype(int).sum(-1)
-    y, x = np.unravel_index(drawn.argmax(), drawn.shape)
-    assert (y // 16, x // 16) == (row, col)
+    mask = peaked(row, col)
+    drawn = cells(mask, mask.max()).astype(int).sum(-1)
+    assert np.unravel_index(drawn.argmax(), drawn.shape) == (row, col)
 
 
 def test_heat_goes_from_0_to_the_largest():
     mask = np.zeros((4, 6))
     mask[2, 3] = 7.0
-    drawn = heat(mask, (6, 4))
-    assert drawn[2, 3].tolist() == lut(SEQUENTIAL)[255].tolist() and drawn[0, 0].tolist() == lut(SEQUENTIAL)[0].tolist()
+    drawn = cells(mask, 7)
+    assert (
+        drawn[2, 3].tolist() == plain(SEQUENTIAL)[255].tolist()
+        and drawn[0, 0].tolist() == plain(SEQUENTIAL)[0].tolist()
+    )
 
 
 def test_a_mask_of_zeros_is_no_trouble():
@@ -91,12 +95,8 @@ def test_rollout_tells_the_pointer_its_numbers():
 
 def test_rollout_has_a_scale_with_its_unit():
     bar = next(t for t in rollout_of().data if t.type == "scatter").marker
-    assert (bar.cmin, bar.cmax) == (0, pytest.approx(30)) and "%" in bar.colorbar.title.text
-
-
-def test_the_opacity_is_that_of_the_heat():
-    _, overlay = (t for t in rollout_of(opacity=0.25).data if t.type == "image")
-    assert overlay.opacity == 0.25
+    even = peaked(1, 2).mean()
+    assert (bar.cmin, bar.cmax) == (0, pytest.approx(0.3 / even)) and "% of the total" in bar.colorbar.title.text
 
 
 def test_the_patch_that_asks_is_outlined():
@@ -126,21 +126,23 @@ def test_heads_may_share_a_scale():
     own, shared = figures.heads(maps, GRID, "Heads"), figures.heads(maps, GRID, "Heads", shared=True)
     bars = [next(t for t in fig.data if t.type == "scatter").marker for fig in (own, shared)]
     assert [bar.cmax for bar in bars] == [1, pytest.approx(0.8)]
-    assert [bar.colorbar.title.text for bar in bars] == ["share of the head's maximum", "attention weight"]
+    assert [bar.colorbar.title.text for bar in bars] == [
+        "0 to each map's largest, at least 2.5 times an even share",
+        "attention weight",
+    ]
     assert own.data[0].source != shared.data[0].source
 
 
 def test_a_towering_patch_does_not_hide_the_others():
     """A smooth map is scaled to its maximum; one patch far above the rest is drawn as "or more"."""
-    from vitcore.figures.attention import rollout_unit, scale_top
-
     y, x = np.mgrid[:16, :16]
     smooth = np.exp(-((x - 8) ** 2 + (y - 8) ** 2) / 30)
     smooth /= smooth.sum()
-    assert scale_top(smooth) == smooth.max() and "or more" not in rollout_unit(smooth)
+    assert scale_top(smooth) == smooth.max() and "or more" not in scale_on_photo(smooth, scale_top(smooth), "%").unit
     tower = smooth.copy()
     tower[1, 1] = 0.2
-    assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1 and rollout_unit(tower).endswith(", or more")
+    assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1
+    assert scale_on_photo(tower, scale_top(tower), "%").unit.endswith(", or more")
 
 
 def test_the_papers_drawing_begins_where_the_heats_colours_end():

@@ -9,7 +9,7 @@ from PIL import Image
 
 from vitcore import figures
 from vitcore.figures.png_and_svg import print_figure
-from vitcore.figures.theme import SEQUENTIAL, lut, scale_of
+from vitcore.figures.theme import HEAT, lut, scale_of
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -32,7 +32,7 @@ def pixel(trace, row, col):
 @pytest.mark.parametrize(
     ("style", "most", "none"),
     [
-        ("heat", (50 * 100 + 205.0 * lut(SEQUENTIAL)[255]) / 255, (105 * 100 + 150.0 * lut(SEQUENTIAL)[0]) / 255),
+        ("heat", lut(HEAT)[255], lut(HEAT)[0]),
         ("light", (100,) * 3, (100 * 33 / 255,) * 3),
     ],
 )
@@ -62,7 +62,9 @@ def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
     assert all(a.yanchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
     scale = scale_of(fig.data[-1])
     assert (scale.low, scale.high, scale.unit) == (
-        (0, float(MAPS.max()), "weight") if shared else (0, 1, "0 to each map's largest")
+        (0, float(MAPS.max()), "weight")
+        if shared
+        else (0, 1, "0 to each map's largest, at least 2.5 times an even share")
     )
     assert Image.open(io.BytesIO(print_figure(fig, "png", "note"))).width >= 2400
 

@@ -44,9 +44,9 @@ def test_nothing_measured_is_still_a_figure():
 
 def test_attention_has_the_scale_it_is_given():
     mask = np.full((4, 4), 1 / 16)
-    bars = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5).data[-1].marker for m in (mask, mask * 2)]
-    assert [(bar.cmin, bar.cmax) for bar in bars] == [(0, 50.0)] * 2
-    pictures = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5).data[1].source for m in (mask, mask * 2)]
+    both = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5, even=1 / 16) for m in (mask, mask * 2)]
+    assert [(fig.data[-1].marker.cmin, fig.data[-1].marker.cmax) for fig in both] == [(0, 8)] * 2
+    pictures = [fig.data[0].source for fig in both]
     assert pictures[0] != pictures[1]
 
 

@@ -14,32 +14,29 @@ from PIL import Image
 
 from vitcore.figures.attention import MOST_CELLS, fitted, label
 from vitcore.figures.outlined import MARK
+from vitcore.figures.overlay import cells, fine_detail, on_photo
 from vitcore.figures.theme import (
     CATEGORICAL,
+    HEAT,
     INK,
     PINNED,
-    SEQUENTIAL,
     Mode,
     Part,
-    colour,
     figure,
     hover_cells,
     mosaic,
     note,
     outline,
     picture,
-    rgb,
     round_numbers,
     scale_bar,
 )
 from vitcore.grid import Grid
 from vitcore.translation import say
 
-OPACITY = 0.6  # of the norms over the photo
 BINS = 48
 MOST_MARKS = 2000  # outlines that are drawn
 MOST_LINES = 40  # outliers that have a line of their own, those with the highest norms
-FRAME_PX = 8  # of a frame, a patch
 STRIP_PX = 150  # of a small map, its longer side, at least
 OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patches; registers have the third
 
@@ -66,11 +63,10 @@ class Norms(Protocol):
 def norm_map(
     outliers: Norms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
 ) -> go.Figure:
-    """The patches' norms after a block on the photo in grey, as multiples of their median; outliers are outlined."""
+    """The patches' norms after a block on the photo, as multiples of their median; outliers are outlined."""
     size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
     top = max(float(outliers.cuts[block] / outliers.medians[block]), float(times.max()))
-    photo = np.asarray(fitted(pixels).convert("L").convert("RGB"))
-    parts = [picture(photo, size), picture(colour(times, SEQUENTIAL, 0, top), size, OPACITY, smooth=False)]
+    parts = [picture(on_photo(times, fine_detail(fitted(pixels), grid), top), size)]
     if grid.patches <= MOST_CELLS:
         parts.append(hover_cells(_told(outliers, block, grid), size))
     unit = say("norm, × median")
@@ -78,7 +74,7 @@ def norm_map(
     about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
                 cut=f"{outliers.cuts[block]:.3g}")  # fmt: skip
     return figure(
-        [*parts, scale_bar(SEQUENTIAL, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
+        [*parts, scale_bar(HEAT, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
         shapes=[_around(int(patch), grid) for patch in high],
     )  # fmt: skip
 
@@ -190,14 +186,8 @@ def _together(norms: NDArray, patches: list[int]) -> Part:
 
 
 def norm_frames(outliers: Norms, grid: Grid) -> NDArray[np.uint8]:
-    """The same maps as pictures of one scale, (L, height, width, 3), to be laid over the photo one after the other."""
-    times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
-    made = colour(times, SEQUENTIAL, 0, strip_top(outliers)).repeat(FRAME_PX, 1).repeat(FRAME_PX, 2)
-    for layer, patch in np.argwhere(outliers.high):
-        row, col = (FRAME_PX * place for place in grid.row_col(int(patch)))
-        cell = made[layer, row : row + FRAME_PX, col : col + FRAME_PX]
-        cell[[0, -1]] = cell[:, [0, -1]] = rgb(MARK)
-    return made
+    """The same maps as `overlay.cells` of one scale, (L, rows, cols, 3), to be laid on the photo one after the other."""
+    return cells(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), strip_top(outliers))
 
 
 def strip_top(outliers: Norms) -> float:
@@ -210,9 +200,8 @@ def norm_strip(outliers: Norms, pixels: NDArray[np.uint8] | Image.Image, grid: G
     times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
     cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
     top = strip_top(outliers)
-    tiles = colour(times, SEQUENTIAL, 0, top).repeat(zoom, 1).repeat(zoom, 2)
-    under = fitted(pixels).convert("L").convert("RGB").resize((tiles.shape[2], tiles.shape[1]))
-    tiles = np.round(OPACITY * tiles + (1 - OPACITY) * np.asarray(under, np.float32)).astype(np.uint8)
+    detail = fine_detail(fitted(pixels).resize((grid.cols * zoom, grid.rows * zoom)), grid)
+    tiles = np.stack([on_photo(one, detail, top) for one in times])
     drawn = mosaic(tiles, cols, gutter=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
@@ -224,7 +213,7 @@ def norm_strip(outliers: Norms, pixels: NDArray[np.uint8] | Image.Image, grid: G
     marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MOST_MARKS]]
     unit = say("norm, × median")
     return figure(
-        [picture(drawn, size, smooth=False), scale_bar(SEQUENTIAL, 0, top, unit)], say("Norms layer by layer"), mode,
+        [picture(drawn, size, smooth=False), scale_bar(HEAT, 0, top, unit)], say("Norms layer by layer"), mode,
         round(90 + 860 * size[1] / size[0]), say("with the number of outliers"), size=size, annotations=said, shapes=marks,
     )  # fmt: skip
 

@@ -1,0 +1,65 @@
+// Heat on a photo, as `vitcore/figures/overlay.py` makes it, and the bare photo while the pointer or a key is held down.
+// Put before the scripts of components that draw it.
+
+const BARE_MS = 250 // a press so long is no click
+const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
+
+// A map's colours, a pixel a patch (of `source`: x, y, width, height; several fade into each other), and the photo's detail on top.
+function heatOnPhoto(ctx, maps, detail, wide, high) {
+  ctx.save()
+  ctx.imageSmoothingEnabled = false
+  for (const { image, source, part = 1 } of maps) {
+    ctx.globalAlpha = part
+    if (source) ctx.drawImage(image, ...source, 0, 0, wide, high)
+    else ctx.drawImage(image, 0, 0, wide, high)
+  }
+  ctx.globalAlpha = 1
+  ctx.imageSmoothingEnabled = true
+  ctx.imageSmoothingQuality = "high"
+  ctx.globalCompositeOperation = "lighter" // the sum of both
+  if (there(detail)) ctx.drawImage(detail, 0, 0, wide, high)
+  ctx.restore()
+}
+
+const there = image => Boolean(image?.complete && image.naturalWidth)
+
+// The top of the colour scale of amounts, from index `from` on: `scale_top` in Python.
+function scaleTop(values, from, even) {
+  const sorted = Float64Array.from(values.subarray(from)).sort()
+  const most = sorted.at(-1)
+  const quantile = share => {
+    const at = share * (sorted.length - 1), below = Math.floor(at)
+    return sorted[below] + (at - below) * ((sorted[below + 1] ?? most) - sorted[below])
+  }
+  const usual = TOWERS * quantile(0.95)
+  const end = sorted.length >= FEW && usual > 0 && most > usual ? Math.min(quantile(0.98), usual) : most
+  return Math.max(end, LEAST_TOP * even)
+}
+
+// While the pointer (a finger, too) or the key P is held down on `element`, `show(true)`, and then `show(false)`.
+// What it gives says, once, whether the click that comes now was such a press.
+function holding(element, show) {
+  let timer = null, held = false, bare = false
+  const turn = on => {
+    clearTimeout(timer)
+    if (on !== bare) show((bare = on))
+  }
+  element.addEventListener("pointerdown", () => {
+    held = false
+    clearTimeout(timer)
+    timer = setTimeout(() => turn((held = true)), BARE_MS)
+  })
+  for (const name of ["pointerup", "pointercancel", "pointerleave", "blur"]) element.addEventListener(name, () => turn(false))
+  element.addEventListener("contextmenu", event => held && event.preventDefault())
+  element.addEventListener("keydown", event => {
+    if (event.key.toLowerCase() !== "p" || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    turn(true)
+  })
+  element.addEventListener("keyup", event => event.key.toLowerCase() === "p" && turn(false))
+  return () => {
+    const was = held
+    held = false
+    return was
+  }
+}

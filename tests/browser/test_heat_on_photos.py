@@ -1,0 +1,97 @@
+"""Heat in a real browser: its pixels are Python's, brighter is more, and a press held long shows the photo alone."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from looking import at_rest
+from PIL import Image
+from playwright.sync_api import Page, expect
+from scipy.stats import spearmanr
+
+import vitcore
+from vitcore.assets import asset
+from vitcore.figures.attention import fitted
+from vitcore.figures.overlay import LUMA, fine_detail, on_photo, scale_top
+from vitcore.images import sharp
+
+
+def pixels(page: Page, where: str) -> np.ndarray:
+    """What is drawn on a canvas, (H, W, 3)."""
+    drawn = page.locator(where).evaluate("canvas => canvas.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(drawn.partition(",")[2]))).convert("RGB")).astype(float)
+
+
+def brightness(drawn: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Mean luma of each patch."""
+    (high, wide), (rows, cols) = drawn.shape[:2], shape
+    bright = drawn @ LUMA
+    return np.array(
+        [[bright[r * high // rows : (r + 1) * high // rows, c * wide // cols : (c + 1) * wide // cols].mean()
+          for c in range(cols)] for r in range(rows)]
+    )  # fmt: skip
+
+
+def apart(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.abs(one - other).mean())
+
+
+@pytest.fixture(scope="module")
+def rec(shipped):
+    return vitcore.record(shipped, asset("samples/dahlia.jpg"), maps=range(shipped.blocks))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_browser_draws_heat_as_python_does(visit, rec, theme):
+    page = at_rest(visit("rollout?photo=dahlia", theme=theme))
+    drawn, mask = pixels(page, ".st-key-gathered canvas"), rec.rollout()
+    assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
+    ours = on_photo(mask, fine_detail(fitted(sharp(rec.photo, rec.seen)), rec.grid), scale_top(mask))
+    ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
+    assert apart(drawn, ours) < 3
+    off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
+    assert off.mean() < 0.5 and off.max() < 4, "a pixel at a patch's edge is of both"
+
+
+def test_the_explorer_draws_it_so_too(visit, rec):
+    page = at_rest(visit("attention?photo=dahlia&block=4&token=100"))
+    lit = rec.grid.to_map(rec.maps[4][:, 100].astype(np.float32).mean(0))
+    drawn = pixels(page, "canvas.lit")
+    assert spearmanr(lit.ravel(), brightness(drawn, lit.shape).ravel()).statistic >= 0.9
+    ours = on_photo(lit, fine_detail(fitted(sharp(rec.photo, rec.seen)), rec.grid), scale_top(lit, 1 / rec.grid.tokens))
+    ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
+    assert apart(drawn, ours) < 3
+
+
+def test_a_press_held_long_shows_the_photo_and_chooses_nothing(visit, rec):
+    page = at_rest(visit("rollout?photo=dahlia"))
+    where = ".st-key-gathered canvas"
+    heat = pixels(page, where)
+    photo = fitted(sharp(rec.photo, rec.seen)).convert("RGB").resize(heat.shape[1::-1])
+    photo = np.asarray(photo).astype(float)
+    page.locator(where).hover(position={"x": 90, "y": 90})
+    page.mouse.down()
+    page.wait_for_timeout(600)
+    assert apart(pixels(page, where), photo) < 4 < apart(heat, photo)
+    page.mouse.up()
+    page.mouse.move(2, 2)
+    assert apart(pixels(at_rest(page), where), heat) < 1, "and then the heat again"
+    assert "ask=" not in page.url, "no patch was asked"
+    page.locator(where).focus()
+    page.keyboard.down("p")
+    assert apart(pixels(page, where), photo) < 4
+    page.keyboard.up("p")
+    assert apart(pixels(page, where), heat) < 1
+    expect(page.locator(".st-key-gathered figcaption")).to_contain_text("hold P")
+    page.locator(where).click(position={"x": 90, "y": 90})
+    expect(page).to_have_url(re.compile("ask=true"))
+
+
+def test_the_paper_s_figure_stands_beside_its_photo_and_says_it_is_no_scale(visit):
+    page = at_rest(visit("rollout?photo=dahlia&style=paper&compare=false"))
+    expect(page.get_by_text("its brightness is no scale", exact=False)).to_be_visible()
+    photo, drawn = page.get_by_test_id("stImage").first, page.locator(".st-key-gathered canvas")
+    boxes = photo.bounding_box(), drawn.bounding_box()
+    assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] and abs(boxes[0]["y"] - boxes[1]["y"]) < 40

@@ -1,0 +1,216 @@
+"""Heat on a photo can be read: brighter is more, for any photo and any map, measured on rendered pixels."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.stats import spearmanr
+
+import vitcore
+from vitcore import figures
+from vitcore.assets import asset
+from vitcore.figures.attention import fitted, tops_of
+from vitcore.figures.overlay import LEAST_TOP, cells, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.png_and_svg import print_figure
+from vitcore.figures.relevance import limit
+from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut, scale_of
+from vitcore.grid import Grid
+from vitcore.images import sharp
+from vitcore.models.untrained import untrained
+
+LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
+SAMPLES = sorted(asset("samples").glob("*.jpg"))
+SIDE = 480
+Y, X = np.mgrid[:SIDE, :SIDE]
+NOISE = np.random.default_rng(3).integers(0, 256, (SIDE, SIDE))
+HARD = {
+    "black": 0 * X, "white": 0 * X + 255, "noise": NOISE, "stripes": 255 * (X // 8 % 2), "wide": 255 * (Y // 37 % 2),
+    "hair": 255 * (X % 2), "chequers": 255 * ((X // 24 + Y // 24) % 2), "ramp": X * 255 // SIDE, "spot": 255 * (X * Y == 99),
+}  # fmt: skip
+MAPS = {
+    "even spread": lambda rng, shape: rng.random(shape),
+    "long tail": lambda rng, shape: np.exp(2 * rng.normal(size=shape)),
+    "nearly even": lambda rng, shape: 1 + 0.03 * rng.normal(size=shape),
+    "a few towers": lambda rng, shape: np.where(rng.random(shape) < 0.02, 80, rng.random(shape)),
+}
+
+
+def photo_of(name: str) -> Image.Image:
+    return Image.fromarray(np.repeat(np.uint8(HARD[name])[..., None], 3, 2))
+
+
+def brightness(picture: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """The mean luma of each patch's pixels."""
+    bright, (rows, cols) = picture[..., :3] @ LUMA, shape
+    high, wide = (size / count for size, count in zip(bright.shape, shape, strict=True))
+    return np.array(
+        [[bright[int(r * high) : int((r + 1) * high), int(c * wide) : int((c + 1) * wide)].mean() for c in range(cols)]
+         for r in range(rows)]
+    )  # fmt: skip
+
+
+def kept(values: np.ndarray, picture: np.ndarray) -> float:
+    """Rank correlation of the values with the brightness shown."""
+    return float(spearmanr(values.ravel(), brightness(picture, values.shape).ravel()).statistic)
+
+
+def signed_rank(values: np.ndarray, picture: np.ndarray) -> float:
+    """The same where brightness falls to both sides of 0: how much darker than nothing, with the sign that the hue tells."""
+    red_less_blue = picture[..., :3].astype(float) @ np.array([1.0, 0, -1])
+    sign = np.sign(brightness(np.repeat(red_less_blue[..., None], 3, 2), values.shape))
+    darker = lut(SIGNED_HEAT)[127] @ LUMA - brightness(picture, values.shape)
+    return float(spearmanr(values.ravel(), (sign * darker).ravel()).statistic)
+
+
+@pytest.mark.parametrize("rows, cols", [(16, 16), (14, 14), (7, 7), (24, 18), (37, 37)])
+@pytest.mark.parametrize("name", HARD)
+def test_no_photo_changes_what_a_map_says(name, rows, cols):
+    rng, detail = np.random.default_rng(1), fine_detail(photo_of(name), (rows, cols))
+    for kind, draw in MAPS.items():
+        values = draw(rng, (rows, cols))
+        assert kept(values, on_photo(values, detail, scale_top(values))) >= 0.9, kind
+    values = rng.normal(size=(rows, cols))
+    assert signed_rank(values, on_photo(values, detail, limit(values, True), signed=True)) >= 0.9
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_the_detail_has_one_mean_in_all_patches_and_is_never_cut_off(name):
+    detail = fine_detail(photo_of(name), (16, 16))
+    assert detail.max() <= 2 * DETAIL
+    means = brightness(np.repeat(detail[..., None], 3, 2), (16, 16))
+    assert np.abs(means - DETAIL).max() < 0.1
+    assert (
+        cells(np.linspace(-1, 1, 255)[None], 1, signed=True).max()
+        <= 255 - 2 * DETAIL
+        >= cells(np.ones((1, 1)), 1).max()
+    )
+
+
+def test_the_detail_is_of_the_photo():
+    detail = fine_detail(photo_of("stripes"), (16, 16)).astype(float)
+    assert detail.std() > 15, "stripes are seen"
+    assert fine_detail(photo_of("black"), (16, 16)).std() == 0, "and nothing where there is nothing"
+
+
+@pytest.mark.parametrize("scale", [HEAT, SIGNED_HEAT])
+def test_the_bar_has_the_colours_that_are_on_the_photo(scale):
+    signed = scale == SIGNED_HEAT
+    values = np.linspace(-1 if signed else 0, 1, 256).reshape(16, 16)
+    picture = on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed).reshape(16, 30, 16, 30, 3)
+    assert np.abs(picture.mean((1, 3)).reshape(256, 3) - lut(scale)).max() <= 0.2
+
+
+def test_brighter_is_more_for_every_kind_of_eye():
+    """Luma rises all along the scale, and to both sides of 0 it falls; a Viénot dichromat sees the same order."""
+    rises = lut(HEAT) @ LUMA
+    falls = lut(SIGNED_HEAT).astype(float) @ LUMA
+    assert (np.diff(rises[::4]) > 0).all() and (np.diff(falls[:127:4]) > 0).all() and (np.diff(falls[129::4]) < 0).all()
+    for red, green in (
+        (0.1124, 0.8876),
+        (0.2928, 0.7072),
+    ):  # protan, deutan: what both become (Viénot 1999), linear light
+        linear = (lut(HEAT) / 255.0) ** 2.2
+        one = red * linear[:, 0] + green * linear[:, 1]
+        seen = np.stack([one, one, linear[:, 2]], 1) ** (1 / 2.2)
+        assert (np.diff((seen @ LUMA)[::4]) > 0).all()
+
+
+@pytest.fixture(scope="module")
+def recs(shipped):
+    return {file.stem: vitcore.record(shipped, file) for file in SAMPLES}
+
+
+def drawn(fig) -> np.ndarray:
+    """The picture in a figure, as its file has it."""
+    source = next(trace.source for trace in fig.data if trace.type == "image")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))).convert("RGB"))
+
+
+@pytest.mark.parametrize("name", [file.stem for file in SAMPLES])
+def test_rollout_can_be_read_on_every_gallery_photo(recs, name):
+    rec = recs[name]
+    mask, photo = rec.rollout(), sharp(rec.photo, rec.seen)
+    assert kept(mask, drawn(figures.rollout(mask, photo, rec.grid))) >= 0.95
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_it_can_be_read_in_print(recs, mode):
+    """From a PNG's own pixels, where the picture is found by the white frame of its first patch's outline."""
+    rec = recs["macaw"]
+    mask, grid = rec.rollout(), rec.grid
+    page = np.asarray(Image.open(io.BytesIO(print_figure(
+        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, mode=mode), "png"))).convert("RGB")).astype(int)  # fmt: skip
+    paper = page[2, 2]
+    inked = np.abs(page - paper).max(-1) > 20
+    rows = np.flatnonzero(inked.mean(1) > 0.6)
+    cols = np.flatnonzero(inked[rows[0] : rows[-1]].mean(0) > 0.95)
+    cols = cols[: np.flatnonzero(np.diff(cols, append=10**6) > 1)[0] + 1]  # the picture stands left of its bar
+    box = page[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    assert abs(box.shape[0] / box.shape[1] - 1) < 0.02
+    assert kept(mask, box) >= 0.9
+
+
+def test_heads_and_masked_maps_can_be_read(shipped):
+    """Where half of a head's weights are below a 255th of its largest, they share the darkest colour: that many ties."""
+    from vitcore.forward.outliers import without_outliers
+
+    for name in ("crab", "rocket"):
+        rec = vitcore.record(shipped, asset(f"samples/{name}.jpg"), maps=range(shipped.blocks))
+        detail = fine_detail(fitted(sharp(rec.photo, rec.seen)), rec.grid)
+        for values in (np.asarray(one, float) for block in rec.maps for one in rec.head_maps(block)):
+            top = scale_top(values)
+            picture = on_photo(values, detail, top)
+            assert kept(values, picture) >= 0.85
+            assert kept(np.round(255 * np.minimum(values / top, 1)), picture) >= 0.9, "all that 256 colours can tell"
+        masked = without_outliers(rec).rollout()
+        assert kept(masked, on_photo(masked, detail, scale_top(masked))) >= 0.95
+
+
+# A map with nothing to show looks like nothing
+
+
+def test_random_weights_show_nothing_beside_the_trained_model(recs, shipped):
+    trained = recs["red-panda"]
+    random = vitcore.record(untrained(shipped), trained.photo)
+    maps = [one.rollout() / one.rollout().sum() for one in (trained, random)]
+    top = scale_top(np.stack(maps))
+    detail = fine_detail(fitted(sharp(trained.photo, trained.seen)), trained.grid)
+    spread = [np.ptp(brightness(on_photo(one, detail, top), one.shape)) for one in maps]
+    assert spread[0] > 5 * spread[1], "flat"
+    alone = on_photo(maps[1], detail, scale_top(maps[1]))
+    assert np.ptp(brightness(alone, maps[1].shape)) < 0.2 * np.ptp(lut(HEAT) @ LUMA), "by itself, too"
+    assert brightness(alone, maps[1].shape).max() < 0.5 * (lut(HEAT) @ LUMA).max(), "and dark"
+
+
+def test_a_scale_counts_in_even_shares():
+    values = np.full((10, 10), 1.0)
+    assert scale_top(values) == LEAST_TOP
+    values[3, 3] = 4
+    bar = scale_on_photo(values, scale_top(values), "% of the total")
+    assert (bar.low, bar.high) == (0, pytest.approx(4 / 1.03)) and "1.03\xa0% of the total" in bar.unit
+    assert "or more" in scale_on_photo(values, 3.0, "%").unit and "or more" not in bar.unit
+    assert scale_on_photo(np.zeros((2, 2)), 0.0, "%").high == LEAST_TOP
+
+
+def test_a_head_that_attends_evenly_stays_dark():
+    grid = Grid(8, 8, 16)
+    even, sharp_one = np.full((8, 8), 1 / 64), np.eye(8) / 8
+    assert tops_of(np.stack([even, sharp_one]), grid) == pytest.approx([LEAST_TOP / grid.tokens, 1 / 8])
+    assert tops_of(np.stack([even, sharp_one]), grid, shared=True) == pytest.approx([1 / 8] * 2)
+
+
+@pytest.mark.parametrize("count", [1, 4, 8, 12])
+def test_towers_do_not_hide_the_rest(count):
+    values = 1 + np.random.default_rng(0).random((16, 16))
+    values.flat[:count] = 300
+    assert kept(values, on_photo(values, fine_detail(photo_of("black"), (16, 16)), scale_top(values))) >= 0.9
+
+
+def test_as_the_paper_draws_it_the_photo_stands_beside_and_no_scale(recs):
+    rec = recs["macaw"]
+    fig = figures.rollout(rec.rollout(), sharp(rec.photo, rec.seen), rec.grid, "paper")
+    first, second = (trace for trace in fig.data if trace.type == "image")
+    assert second.x0 > rec.grid.cols > first.x0 and not any(scale_of(trace) for trace in fig.data)
+    assert "no scale" in fig.layout.title.subtitle.text
