@@ -6,7 +6,7 @@ import math
 from statistics import mean
 from typing import Any
 
-from vitcore.experiments.experiment import DRAWN, Cell, Claim, Experiment, Values, twice
+from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, twice
 from vitcore.train.recipes.recipe import Recipe, changed
 
 QUICK = Recipe(  # 16 patches; a mirror keeps the class of a drawn picture, a crop would not
@@ -81,7 +81,7 @@ POSITIONS = Experiment(
 
 # Data size against architecture
 
-PARTS = {True: (40, 2000), False: (500, 5000, 50_000)}
+PARTS = {True: (40, 1500), False: (500, 5000, 50_000)}
 SHAPES: dict[bool, dict[str, dict[str, Any]]] = {
     True: {"ViT": {}, "ResNet": RESNET},
     False: {"ViT": {}, "ResNet": FULL_RESNET, "hybrid": {"resnet": "R14/16", "patch_px": 16}},
@@ -116,7 +116,7 @@ DATA = Experiment(
              "many steps whatever the part, each at the best of as many rates.",
     untested="The crossing itself: it lies between 9 and 90 million pictures, and the most here are thousands. The paper "
              "pre-trains and then tests few-shot; here the same classes are learned and tested.",
-    x_title="pictures to learn from", numbers=True, drawn=DRAWN.replace("=400", "=2000"), base=_data_base, cells=_data,
+    x_title="pictures to learn from", numbers=True, base=_data_base, cells=_data,
     claims=(
         Claim("With the least data the ResNet is ahead of the ViT.", lambda s: _lead(s, 0)),
         Claim("Its lead is smaller with the most data.", lambda s: _lead(s, 0) - _lead(s, -1),

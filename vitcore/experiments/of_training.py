@@ -48,7 +48,7 @@ MASKED = Experiment(
     measured="Accuracy on test pictures after learning from a few labelled ones: from a model that first predicted masked patches "
              "of all pictures without labels, or from scratch for as many steps in all; each at the best of as many rates.",
     untested="That supervised pre-training is 4 points better. The pictures without labels are of the same kind as the labelled.",
-    x_title="labelled pictures", numbers=True, drawn=DRAWN.replace("=400", "=2000"), base=_masked_base, cells=_masked,
+    x_title="labelled pictures", numbers=True, base=_masked_base, cells=_masked,
     claims=(Claim("Masked patches first is better than from scratch, for as many steps in all.", _helped, paper=(2.0, 2.0),
                   source="Section 4.6"),),
 )  # fmt: skip
