@@ -18,7 +18,8 @@ from tests.shells import shell, start, two_processes
 from tests.vitcore.train.conftest import TINY
 from vitcore.models.cards import ModelError
 from vitcore.train.conducting import checkpoint
-from vitcore.train.conducting.conduct import conduct
+from vitcore.train.conducting.conduct import apart, conduct
+from vitcore.train.data.sources import open_photos
 from vitcore.train.learning import loop
 from vitcore.train.recipes.recipe import changed, to_json
 from vitcore.train.runs import files, frames
@@ -334,3 +335,14 @@ def test_a_full_disk_is_said_and_the_old_checkpoint_stays(new_run, monkeypatch):
 def test_a_batch_that_can_not_be_shared(new_run):
     with pytest.raises(RunError, match="can't be shared by 3 processes"):
         loop.passes(changed(TINY, {"batch": 8}), 3)
+
+
+def test_what_is_held_out_is_parted_into_validation_and_test_whatever_the_seed():
+    """No choice sees the test: it is apart from what a run reports on the way, and the same for every seed."""
+    photos = open_photos("digits", seed=3)[1]
+    validation, test = apart(photos, 0.4)
+    images = lambda some: {one.tobytes() for one in some.items}  # noqa: E731
+    assert (len(validation), len(test)) == (len(photos) - round(0.4 * len(photos)), round(0.4 * len(photos)))
+    assert not images(validation) & images(test) and images(validation) | images(test) == images(photos)
+    assert images(apart(photos, 0.4)[1]) == images(test)
+    assert len(apart(photos, 0.0)[1]) == 0 and len(apart(photos, 0.0)[0]) == len(photos)
