@@ -56,10 +56,10 @@ def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
     assert any("Seeds share their pictures" in said for said in app.sentences("markdown")), (
         "digits are the same for all"
     )
-    app.at.session_state["_experiment_run"] = "tiny-quick-after-10"
+    app.at.session_state["_experiment_run"] = "tiny-quick-after-20"
     app.run().fine().at.button(key="open_distance").click()
     app.run().fine()
-    assert app.values()["model"] == "runs/tiny-quick-after-10" and app.charts()
+    assert app.values()["model"] == "runs/tiny-quick-after-20" and app.charts()
     app = App("experiments").fine()
     app.at.session_state["_experiment_run"] = "gone-0"
     assert WORDS["run not here"] in app.run().fine().sentences("caption")

@@ -10,8 +10,8 @@ from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, twic
 from vitcore.train.recipes.recipe import Recipe, changed
 
 QUICK = Recipe(  # 16 patches; a mirror keeps the class of a drawn picture, a crop would not
-    image_px=16, patch_px=4, width=48, blocks=2, heads=3, steps=240, batch=32, optimiser="muon", lr_peak=0.02, momentum=0.95,
-    warmup_steps=24, crop_area=1.0, flip=False, patch_init_std=0.15, precision="fp32", evaluate_every_steps=0,
+    image_px=16, patch_px=4, width=48, blocks=2, heads=3, steps=600, batch=32, optimiser="muon", lr_peak=0.02, momentum=0.95,
+    warmup_steps=40, crop_area=1.0, flip=False, patch_init_std=0.15, precision="fp32", evaluate_every_steps=0,
     save_every_steps=400, snapshots=0, test_share=0.6,
 )  # fmt: skip
 FULL = Recipe(  # CIFAR-10, or any folder of small photographs

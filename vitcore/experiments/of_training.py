@@ -15,11 +15,11 @@ from vitcore.train.recipes.recipe import Recipe, changed
 # Masked patch prediction
 
 LABELS = {True: (100,), False: (1000, 5000)}
-BEFORE = {True: 240, False: 20_000}  # steps without labels
+BEFORE = {True: 300, False: 20_000}  # steps without labels
 
 
 def _masked_base(quick: bool) -> Recipe:
-    return QUICK if quick else changed(FULL, {"steps": 2000})
+    return changed(QUICK, {"steps": 300}) if quick else changed(FULL, {"steps": 2000})
 
 
 def _masked(quick: bool) -> list[Cell]:
@@ -128,7 +128,7 @@ RESOLUTION = Experiment(
 # Compute
 
 LENGTHS = {
-    True: {"ViT": (60, 120, 240), "ResNet": (6, 12, 24)},
+    True: {"ViT": (150, 300, 600), "ResNet": (6, 12, 24)},
     False: dict.fromkeys(("ViT", "ResNet"), (2000, 4000, 8000)),
 }
 SIZES = {True: ((48, 2, 4),), False: ((192, 6, 16), (384, 8, 8))}  # D, L, px of a patch

@@ -14,7 +14,7 @@ from vitcore.experiments import rows
 from vitcore.experiments.catalogue import EXPERIMENTS, judged, plateau
 
 FILE = Path(__file__).parents[3] / "assets" / "experiments" / "positions.csv"
-SEEDS = range(10, 15)
+SEEDS = range(20, 25)
 
 
 @pytest.fixture

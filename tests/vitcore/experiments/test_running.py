@@ -36,7 +36,7 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     found = rows.read(file)
     assert [(r.cell, r.curve, r.x, r.seed, r.step, r.measure, r.run) for r in found.rows] == [
         (cell, "stem", x, seed, 6, measure, f"tiny-quick-{cell}-{seed}")
-        for seed in (10, 11) for cell, x in (("none", "none"), ("after", "1-D")) for measure in ("test_top1", "top1")
+        for seed in (20, 21) for cell, x in (("none", "none"), ("after", "1-D")) for measure in ("test_top1", "top1")
     ]  # fmt: skip
     assert found.facts["command"] == "vitcore experiment tiny --quick" and found.facts["seeds"] == 2
     assert {"torch", "timm"} <= set(found.facts["versions"]) and found.facts["hardware"]["cores"]
@@ -52,8 +52,8 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     rate = running.chosen(found.trials)["after"]
     right = {r.x: r.value for r in found.trials if r.measure == "top1"}
     assert right[f"{rate:g}"] == max(right.values())
-    assert all(files.recipe_of(files.find(f"tiny-quick-after-{seed}")).lr_peak == rate for seed in (10, 11))
-    assert files.recipe_of(files.find("tiny-quick-none-10")).lr_peak == SHORT.lr_peak
+    assert all(files.recipe_of(files.find(f"tiny-quick-after-{seed}")).lr_peak == rate for seed in (20, 21))
+    assert files.recipe_of(files.find("tiny-quick-none-20")).lr_peak == SHORT.lr_peak
 
     # a cell that is run again gives its row again; what is finished is not run again
     gone, kept = found.rows[:2], found.rows[2:]
@@ -61,7 +61,7 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     shutil.rmtree(files.RUNS / gone[0].run)
     seen = []
     run(tiny, tmp_path / "a", finish=lambda left: seen.extend(t.run for t in left) or running.one_by_one(left))
-    assert seen == ["tiny-quick-none-10"]
+    assert seen == ["tiny-quick-none-20"]
     again = rows.read(file).rows
     assert [r[:6] for r in again] == [r[:6] for r in found.rows]
     assert [r.value for r in again] == pytest.approx([r.value for r in found.rows], abs=1e-6)
@@ -71,7 +71,7 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
 
 def test_a_verdict_is_given_when_all_seeds_are_there_and_not_before(tiny, tmp_path):
     found = rows.read(run(tiny, tmp_path, seeds=3))
-    before = rows.Results(found.facts, tuple(row for row in found.rows if row.seed < 12), found.trials)
+    before = rows.Results(found.facts, tuple(row for row in found.rows if row.seed < 22), found.trials)
     (_, told), (_, early) = (*judged(tiny, found), *judged(tiny, before))
     assert told.why != "seeds" and (early.verdict, early.why) == ("open", "seeds")
     with pytest.raises(ExperimentError, match="other seeds"):
@@ -135,7 +135,7 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
 def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
     file = run(tiny, tmp_path / "out")
     found, write = rows.read(file), files.write
-    rows.write(file, found.facts, [*found.trials, *(row for row in found.rows if row.seed == 10)])
+    rows.write(file, found.facts, [*found.trials, *(row for row in found.rows if row.seed == 20)])
     before = file.read_bytes()
 
     def full(to, content, sync=True):
@@ -148,7 +148,7 @@ def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
     assert "could not be written (No space left on device)" in line and file.read_bytes() == before
     monkeypatch.setattr(files, "write", write)
     run(tiny, tmp_path / "out")
-    assert rows.read(file).seeds() == [10, 11]
+    assert rows.read(file).seeds() == [20, 21]
 
 
 def test_a_run_of_the_same_name_is_not_overwritten(tiny, tmp_path):
