@@ -40,7 +40,7 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     ]  # fmt: skip
     assert found.facts["command"] == "vitcore experiment tiny --quick" and found.facts["seeds"] == 2
     assert {"torch", "timm"} <= set(found.facts["versions"]) and found.facts["hardware"]["cores"]
-    assert found.facts["overlap"] == pytest.approx(round(0.5 * 359) / 1438, abs=0.01), (
+    assert found.facts["overlap"] == pytest.approx(round(SHORT.test_share * 359) / 1438, abs=0.01), (
         "digits are the same for every seed"
     )
     assert judged(tiny, found)[0][1].low > float("-inf")
