@@ -10,8 +10,8 @@ from vitcore.train.recipes.recipe import Recipe, changed
 
 
 def _fine(quick: bool) -> Recipe:
-    """36 patches of the pictures, enlarged, or 64: enough for near and far, rows and columns."""
-    return changed(QUICK, {"image_px": 24}) if quick else FULL
+    """25 patches of the pictures, enlarged, or 64: enough for near and far, rows and columns."""
+    return changed(QUICK, {"image_px": 20}) if quick else FULL
 
 
 def _similarity(quick: bool) -> list[Cell]:
