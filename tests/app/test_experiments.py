@@ -40,7 +40,9 @@ def test_every_sentence_is_shown_with_its_verdict():
         assert words.protocol(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}
-        assert (len(app.charts()) == 2) == bool(one.table), "the paper's numbers beside ours, where it prints any"
+        assert len(app.charts()) == 2 + bool(one.table), (
+            "ours, the drawn pictures, and the paper's numbers, where it prints any"
+        )
         assert results.facts["command"] in [code.value for code in app.at.code]
 
 
