@@ -40,9 +40,10 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     how_told = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_told, text["build-up limits"])
     photo_shown, mode, title = a.photo_shown, a.mode, a.since(text["build-up title"], how)
+    note = text.joined((how_told, found[-1].told))
     downloads(
         lambda: figures.build_up(maps, photo_shown, grid, title, mode=mode),
-        "build_up", how_told, of=(a.photo.name, a.vit.called), called="rollout build-up", build_up=maps,
+        "build_up", note, of=(a.photo.name, a.vit.called), called="rollout build-up", build_up=maps,
     )  # fmt: skip
 
 
