@@ -52,7 +52,7 @@ def test_it_is_said_and_marked_exactly_where_they_hold_much(photos, shipped):
         assert picture["told"] == (said(app)[0] if found else "")
         steps = [standing_out(one, outliers_of(rec).patches).tolist() for one in rec.build_up()]
         played = app.component("build_up")
-        assert played["marks"] == steps and played["grid"] == [rec.grid.rows, rec.grid.cols]
+        assert played["marks"] == steps and (played["rows"], played["cols"]) == (rec.grid.rows, rec.grid.cols)
         assert [LOOKED in caption for caption in played["captions"]] == [bool(step) for step in steps]
         assert "mask_outliers_gathered" in app.controls, "the switch is there wherever there is something to mask"
 
