@@ -294,9 +294,9 @@ def test_when_no_photo_can_be_read(tiny_app):
 
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
-    monkeypatch.setattr(report_zip, "MOST_ZIP_BYTES", 2 * 2**20)
+    monkeypatch.setattr(report_zip, "MOST_ZIP_BYTES", 2**20)
     app = button(tiny_app("report").fine(), "begin").fine()
-    assert folders(app) == {"cat"} and any("larger than 2 MB" in said for said in app.sentences("warning"))
+    assert folders(app) == {"cat"} and any("larger than 1 MB" in said for said in app.sentences("warning"))
 
 
 # The link

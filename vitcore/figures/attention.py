@@ -137,7 +137,7 @@ def as_in_the_paper(
 
 def no_scale() -> str:
     """What is said of the paper's way of drawing."""
-    return say("as in the paper's Figure 6: its brightness is no scale, for the photo's own is in it")
+    return say("as in the paper's Figure 6: brightness is no scale here, for the photo's own is part of it")
 
 
 def asked(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Part]:

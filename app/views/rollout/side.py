@@ -149,7 +149,8 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
         drawn = data_uri(paper_drawing(side.raw, a.photo_shown, grid), photo=True)
         with place:
             picture(drawn, grid.rows, grid.cols, grid.step_px, **told)
-        st.caption(no_scale())
+        said = no_scale()
+        st.caption(said[0].upper() + said[1:])
         return
     over = insights.overlay(a.vit.name, a.photo.key, side.of(a), signed, side.shown, most)
     picture(a.address, grid.rows, grid.cols, grid.step_px, overlay=over, detail=a.detail, **told)
