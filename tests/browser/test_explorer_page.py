@@ -336,7 +336,7 @@ def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_sma
     ready(resize(page, 390, 844))
     assert too_wide(page) <= 1
     sizes = page.locator("figure button, figure summary").evaluate_all(
-        "all => all.map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
+        "all => all.filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
     )
     assert len(sizes) > 40 and np.min(sizes) >= 24
 
