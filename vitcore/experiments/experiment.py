@@ -94,6 +94,7 @@ class Experiment:
         ""  # what is measured to the right, by ratio, each place a name that says what was trained; "": places
     )
     seeds: int = 5  # fixed before the first training
+    first: int = FIRST_SEED  # of the seeds; raised when steps had to be, since those before have been seen
     drawn: str = DRAWN  # what the quick form learns from
     base: Callable[[bool], Recipe]
     cells: Callable[[bool], Sequence[Cell]]

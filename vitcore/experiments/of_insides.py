@@ -11,7 +11,7 @@ from vitcore.train.recipes.recipe import Recipe, changed
 
 def _fine(quick: bool) -> Recipe:
     """25 patches of the pictures, enlarged, or 64: enough for near and far, rows and columns."""
-    return changed(QUICK, {"image_px": 20}) if quick else FULL
+    return changed(QUICK, {"image_px": 20, "steps": 1200}) if quick else FULL
 
 
 def _similarity(quick: bool) -> list[Cell]:
@@ -20,7 +20,7 @@ def _similarity(quick: bool) -> list[Cell]:
 
 
 SIMILARITY = Experiment(
-    name="similarity", title="Similarity of positions", where=("Figure {number}", "7, 10"),
+    name="similarity", first=30, title="Similarity of positions", where=("Figure {number}", "7, 10"),
     finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern "
             "depends on how the model was trained.",
     measured="Correlation of the cosine of two learned positions with their nearness: 0 before training, 1 where nearer is always "
@@ -49,7 +49,7 @@ def _distance(quick: bool) -> list[Cell]:
 
 
 DISTANCE = Experiment(
-    name="distance", title="Attention distance of ViT and hybrid", where=("Figure {number}", "7, 11"),
+    name="distance", first=30, title="Attention distance of ViT and hybrid", where=("Figure {number}", "7, 11"),
     finding="In the lowest layers of a ViT some heads look only near; in a hybrid, behind convolutions, that is less pronounced.",
     measured="Distance at which the nearest head of layer 0 looks, in % of what attending to all patches alike would read, over 32 "
              "test pictures, without the class token; before the first step and after the last.",

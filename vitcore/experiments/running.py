@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.experiments import rows
-from vitcore.experiments.experiment import CHOICE_SEED, FIRST_SEED, Cell, Experiment, ExperimentError
+from vitcore.experiments.experiment import CHOICE_SEED, Cell, Experiment, ExperimentError
 from vitcore.experiments.rows import Row
 from vitcore.train.data.drawn import NAME, mark
 from vitcore.train.recipes.recipe import Recipe, changed, to_json
@@ -51,7 +51,9 @@ def tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = No
     cells = experiment.cells(quick)
     at_rate = [_at_rate(cell, (rates or {}).get(cell.rate_of or cell.name)) for cell in cells]
     make = _maker(experiment, quick, data, root)
-    return [make(cell, seed) for seed in range(FIRST_SEED, FIRST_SEED + experiment.seeds) for cell in at_rate]
+    return [
+        make(cell, seed) for seed in range(experiment.first, experiment.first + experiment.seeds) for cell in at_rate
+    ]
 
 
 def trials(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[Task]:
