@@ -26,7 +26,8 @@ def effect(claim: Claim, told: Judgement) -> str:
     """The mean effect with its interval and unit; "" where there is none."""
     if not told.low < told.high < float("inf"):
         return ""
-    mean, low, high = (decimal(number, 2, plus=not claim.times) for number in (told.mean, told.low, told.high))
+    digits = 2 if max(abs(told.low), abs(told.high)) >= 1 else 3  # so that what is not 0 does not look so
+    mean, low, high = (decimal(number, digits, plus=not claim.times) for number in (told.mean, told.low, told.high))
     return say(
         "{mean} {unit}; {sure} % interval {low} to {high}.",
         mean=mean,
