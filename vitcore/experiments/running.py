@@ -61,7 +61,7 @@ def trials(experiment: Experiment, quick: bool, data: str, root: Path | None = N
     cells = experiment.cells(quick)
     prepare = {cell.after for cell in cells if cell.rates}
     make = _maker(experiment, quick, data, root)
-    return [make(cell, CHOICE_SEED) for cell in cells if cell.name in prepare] + [
+    return [make(replace(cell, at=()), CHOICE_SEED) for cell in cells if cell.name in prepare] + [
         make(replace(_at_rate(cell, rate), name=f"{cell.name}-at-{rate:g}", at=((cell.name, f"{rate:g}"),)), CHOICE_SEED)
         for cell in cells for rate in cell.rates
     ]  # fmt: skip

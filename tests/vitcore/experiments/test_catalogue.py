@@ -49,6 +49,16 @@ def test_every_cell_is_a_recipe_and_a_run(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_every_cell_that_has_a_choice_of_rates_gets_one_and_no_other(name):
+    """What only prepares a choice has no rows: a rate is told by its place."""
+    for quick in (True, False):
+        one = EXPERIMENTS[name]
+        drawn = [task for task in running.trials(one, quick, "digits") if task.cell.at]
+        made = [Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run) for t in drawn for at in t.cell.at]
+        assert running.chosen(made) == {cell.name: max(cell.rates) for cell in one.cells(quick) if cell.rates}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_both_families_and_all_arms_have_as_many_rates(name):
     for quick in (True, False):
         cells = EXPERIMENTS[name].cells(quick)
