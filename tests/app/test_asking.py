@@ -67,7 +67,7 @@ def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
 
 
 def test_the_file_is_of_the_same_quiz(quiz):
-    page = reports.quiz_handout(DEFAULT, session._digest_of_sample("cat"), 7, "cat", Origin(lang="en")).decode()
+    page = reports.quiz_handout(DEFAULT, session._digest_of_sample("cat"), 7, "cat", Origin(lang="en"), False).decode()
     assert all(q.sentence.replace("'", "&#39;") in page for q in quiz.questions) and "Chelsea the cat" in page
 
 
