@@ -29,15 +29,19 @@ if vit.structure.axes:
 if not grid.prefix:
     first.caption(text["no class"])
 files = None
+notes = (
+    st.container()
+)  # always there: what stands below keeps its place, and is not drawn anew, when something comes or goes
 if over == "folder":
-    files = st.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
+    files = notes.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
 seen, masked = outliers.distances(vit, rec) if over == "photo" else (rec, "")
 if outliers.on() and over != "photo":
     masked = texts.prose("outliers")["distances unmasked"]
 if masked:
-    st.caption(masked)
+    notes.caption(masked)
 if over == "photo":
-    outliers.quiet(vit, rec, "distance")
+    with notes:
+        outliers.quiet(vit, rec, "distance")
     images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
@@ -47,7 +51,7 @@ else:
         st.stop()
     images, both, spread = average.images, tuple(average.px), average.spread_px
     for problem in average.problems[:5]:
-        st.caption(f":material/broken_image: {controls.verbatim(problem)}")
+        notes.caption(f":material/broken_image: {controls.verbatim(problem)}")
 dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
