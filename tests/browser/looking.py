@@ -22,11 +22,18 @@ QUIET_MS = {"hand": 250, "server": 80}
 # shows while it loads: they pulse, and to draw them cost as much as the page itself.
 # Where `window.lag` (ms) is set, the page hears of the server that much later, as over a slow line; where `window.stall` is
 # [word, ms], so much later from the first message with this word on, as of a server that has to load something first.
-# `window.shift` sums what the layout has shifted by itself.
+# `window.shift` sums what the layout has shifted by itself; `window.shifts` says what.
 LISTEN = """
 window.clock = window.spoke = window.touched = window.sending = window.shift = 0
+window.shifts = []
+const called = node => `${node?.dataset?.testid ?? node?.nodeName} "${node?.textContent.slice(0, 40)}"`
+const moved = s => `${called(s.node)} ${s.previousRect.y} → ${s.currentRect.y}`
 setInterval(() => { window.clock += 25 }, 25)
-new PerformanceObserver(list => list.getEntries().forEach(e => { if (!e.hadRecentInput) window.shift += e.value }))
+new PerformanceObserver(list => list.getEntries().forEach(e => {
+  if (e.hadRecentInput) return
+  window.shift += e.value
+  window.shifts.push(`${e.value}: ${e.sources.map(moved).join("; ")}`)
+}))
   .observe({ type: "layout-shift", buffered: true })
 const late = data => window.stalling ||= new TextDecoder().decode(data).includes(window.stall[0])
 const stalled = data => window.stall && late(data) ? window.stall[1] : 0

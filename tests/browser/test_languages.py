@@ -20,6 +20,7 @@ ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", 
 SEEN = """() => {
   const found = []
   const skipped = "code, pre, .katex, script, style, noscript, span[role=img], [data-testid=stIconMaterial]"
+    + ", [data-testid=stStatusWidget]" // Streamlit's own, while a page is on its way
   const said = ["aria-label", "title", "alt", "placeholder", "aria-valuetext"]
   const walk = root => {
     const nodes = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT)

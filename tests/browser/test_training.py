@@ -4,7 +4,7 @@ import re
 
 import pytest
 from app_process import served
-from looking import at_rest, resize, serious, too_wide
+from looking import at_rest, changed, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
@@ -95,15 +95,11 @@ def watch_the_film(page: Page) -> None:
     narrow(page)
     high = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.get_by_role("button", name="Play", exact=True).click()
-    pause = page.get_by_role("button", name="Pause", exact=True)
-    expect(pause).to_be_visible()
-    heights = set()
-    while True:
-        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
-        if not pause.count():  # at its end the page is drawn again
-            break
-        heights.add(height)
-    expect(slider).to_have_attribute("aria-valuetext", "30")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    heights, step = set(), "0"
+    while step != "30":  # at its end the page is drawn again
+        heights.add(page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
+        step = slider.get_attribute("aria-valuetext")
     assert heights <= {high}, "nothing jumps while it plays"
-    at_rest(page, 500)  # the film tells the server by itself that it has come to its end
-    assert {alt: drawn(page, alt) for alt in before} == before, "the last snapshot is what it was"
+    # The film tells the server by itself that it has come to its end, and the last snapshot is what it was.
+    assert changed(page, False, lambda page: {alt: drawn(page, alt) for alt in before} == before)
