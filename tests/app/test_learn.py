@@ -95,8 +95,34 @@ def test_it_plays_to_its_end_and_stops(monkeypatch):
         seen.append(app.values()["frame"])
         if app.at.get_by_key("play").label == "Play":
             break
-    assert seen == list(STEPS[1:]), "from the beginning, as it was at its end"
+    assert seen == [*STEPS[1:], STEPS[-1]], "from the beginning, as it was at its end; there it waits for the page's answer"
     assert app.run().values()["frame"] == 40
+
+
+def test_a_page_that_is_behind_does_not_turn_the_film_back(monkeypatch):
+    """On a busy machine the page asks for the next snapshot before it has got the one that was sent."""
+    monkeypatch.setattr(screen, "PACE_S", 0)
+    a_run()
+    app = App("learn", frame="0").fine()
+    next(b for b in app.at.button if b.key == "play").click()
+    assert app.run().values()["frame"] == 1 and app.run().values()["frame"] == 3
+    assert app.set(frame=1).values()["frame"] == 10, "not the visitor's choice: it was sent, and not answered yet"
+    assert app.set(frame=3).values()["frame"] == 40
+    for late in (3, 10):
+        app.set(frame=late).fine()
+        assert app.values()["frame"] == 40 and app.at.get_by_key("play").label == "Pause", "it has not shown the last yet"
+    shown = app.component("film_rollout")
+    assert app.run().fine().at.get_by_key("play").label == "Play" and app.component("film_rollout") == shown
+    assert app.set(frame=10).fine().values()["frame"] == 10, "the visitor's choice"
+
+
+def test_a_visitor_who_moves_the_slider_while_it_plays_is_followed(monkeypatch):
+    monkeypatch.setattr(screen, "PACE_S", 0)
+    a_run()
+    app = App("learn", frame="0").fine()
+    next(b for b in app.at.button if b.key == "play").click()
+    assert app.run().values()["frame"] == 1
+    assert app.set(frame=10).values()["frame"] == 40
 
 
 def test_it_can_be_paused(monkeypatch):

@@ -66,6 +66,7 @@ def play_button(steps: list[int]) -> None:
         st.session_state["_playing"] = not playing()
         if playing() and st.session_state.get("frame") in (None, steps[-1]):
             st.session_state["frame"] = steps[0]
+            st.session_state["_sent"] = [steps[-1], steps[0]]
         st.session_state["_turned"] = time.monotonic()
 
     text = texts.prose("learn")
@@ -82,7 +83,9 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
     bar = st.container(horizontal=True, vertical_alignment="bottom", key="film_bar")
     with bar:  # on a phone it stays with the pictures
         play_button(steps)
-        ended = _turn(steps)
+        if _turn(steps):
+            st.session_state["_playing"] = False
+            st.rerun()
         step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), controls.theme()
     specs = {part: runs.drawn(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
@@ -100,9 +103,6 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
     if film.command:
         st.caption(text["made like" if model_card.in_steps(name) else "made"])
         listing(film.command, key="command")
-    if ended:
-        st.session_state["_playing"] = False
-        st.rerun()
 
 
 def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
@@ -139,23 +139,35 @@ def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts
 
 
 def _turn(steps: list[int]) -> bool:
-    """Choose the snapshot before the slider is drawn: the last at first and while it grows, the next while playing."""
+    """Choose the snapshot before the slider is drawn: the last at first and while it grows, the next while playing.
+
+    True once the page has answered that it shows the last one, so that playing ends. A page that is behind asks with a
+    step it was sent earlier: `_sent` has those it has not answered with yet, and none of them is the visitor's choice.
+    """
     state = st.session_state
-    now, before = state.get("frame"), state.get("_last_step")
+    now, before, sent = state.get("frame"), state.get("_last_step"), state.get("_sent", [])
     state["_last_step"] = steps[-1]
+    answered = now in sent[-1:]
     if now is None:
         if "frame" not in st.query_params:  # else the slider takes it from there
             state["frame"] = steps[-1]
+    elif now in sent:
+        state["frame"] = sent[-1]
     elif now not in steps or (now == before and not playing()):
         state["frame"] = steps[-1]
+    state["_sent"] = sent if now in sent and not answered else [state.get("frame")]
     if not playing():
+        state["_sent"] = []
         return False
     place = steps.index(state["frame"]) if state.get("frame") in steps else 0
+    if answered and place == len(steps) - 1:
+        return True
     if time.monotonic() - state.get("_turned", 0) >= 0.8 * PACE_S:
         place = min(place + 1, len(steps) - 1)
         state["_turned"] = time.monotonic()
     state["frame"] = steps[place]
-    return place == len(steps) - 1
+    state["_sent"] = [*state["_sent"], steps[place]]
+    return False
 
 
 def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
