@@ -95,7 +95,9 @@ def test_it_plays_to_its_end_and_stops(monkeypatch):
         seen.append(app.values()["frame"])
         if app.at.get_by_key("play").label == "Play":
             break
-    assert seen == [*STEPS[1:], STEPS[-1]], "from the beginning, as it was at its end; there it waits for the page's answer"
+    assert seen == [*STEPS[1:], STEPS[-1]], (
+        "from the beginning, as it was at its end; there it waits for the page's answer"
+    )
     assert app.run().values()["frame"] == 40
 
 
@@ -110,7 +112,9 @@ def test_a_page_that_is_behind_does_not_turn_the_film_back(monkeypatch):
     assert app.set(frame=3).values()["frame"] == 40
     for late in (3, 10):
         app.set(frame=late).fine()
-        assert app.values()["frame"] == 40 and app.at.get_by_key("play").label == "Pause", "it has not shown the last yet"
+        assert app.values()["frame"] == 40 and app.at.get_by_key("play").label == "Pause", (
+            "it has not shown the last yet"
+        )
     shown = app.component("film_rollout")
     assert app.run().fine().at.get_by_key("play").label == "Play" and app.component("film_rollout") == shown
     assert app.set(frame=10).fine().values()["frame"] == 10, "the visitor's choice"
