@@ -73,6 +73,8 @@ def explore(model: str, text: texts.Prose) -> None:
 
 def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
+    from vitcore.figures.overlay import LEAST_TOP
+
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = controls.layer(text["block"], "block", vit, vit.blocks // 2, width=104)
         controls.once_from_1("head", "one_head")
@@ -94,7 +96,8 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
-            shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=text["shared help"])
+            about = text.fill("shared help", least=f"{LEAST_TOP:g}")
+            shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=about)
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
             mask = outliers.switch(vit, session.recording(vit, photo), "drawing")
     return {
