@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app import mode, texts
 from app.state import runs
 from app.state.memory import budget
+from app.state.model_ref import CHECKPOINTS, RANDOM, ModelRef
 from app.state.own import model as own
 from app.state.own.model import OWN
 from vitcore.architectures import families
@@ -94,49 +95,46 @@ def open_own(how: own.Opening) -> str | None:
 
 @budget.kept
 def loaded(name: str) -> Vit:
-    """A model in memory, shared by all who look through it; of a run, as it was when `runs/<id>@<time>` was written.
+    """A model in memory by its `ModelRef`, shared by all who look through it.
 
-    `<name>~<how>` is a variant of a model: see `variant`. A visitor's own is kept under a name that holds the visitor's, so that
+    A visitor's own is kept under a name that holds the visitor's, so that
     nobody else asks for it, and it goes when they go.
     """
     from vitcore.models import zoo
 
-    if "~" in name:
-        return _made_of(*name.rsplit("~", 1))
-    if name.startswith(f"{OWN}@"):
+    ref = ModelRef.parse(name)
+    if ref.variant:
+        return _varied(ref)
+    if ref.name == OWN and ref.checkpoint:
         return own.load(name)
-    run, _, written = name.partition("@")
-    path = runs.model_of(run) if written else None  # everything kept of a run's model is kept under `runs/<id>@<time>`
+    path = runs.model_of(ref.name) if ref.checkpoint else None
     vit = zoo.load(path or name)
-    return replace(vit, card=replace(vit.card, name=name, called=run)) if path else vit
-
-
-CHECKPOINTS = ("checkpoint", "checkpoint-before")  # folders of a run with its state at two steps
+    return replace(vit, card=replace(vit.card, name=name, called=ref.name)) if path else vit
 
 
 def variant(vit: Vit, how: str) -> Vit:
-    """A model as it would be otherwise, kept as `<name>~<how>`.
+    """A model as it would be otherwise: `how` as in `ModelRef.variant`.
 
-    how: "random" (weights drawn anew), "<high>x<wide>" (another input size), or one of CHECKPOINTS, a dot, and when it was written.
     Raises: ModelError, for what can't be had; NoRoomError.
     """
-    kept: Vit | None = budget.STORE.peek(_key(f"{vit.name}~{how}"))
+    varied = str(ModelRef.parse(vit.name).with_variant(how))
+    kept: Vit | None = budget.STORE.peek(_key(varied))
     if kept is None:
         planned = shape(vit)
         with budget.STORE.room(planned.weights_bytes + planned.pass_bytes):
             pass
-    return kept or loaded(f"{vit.name}~{how}")
+    return kept or loaded(varied)
 
 
-def _made_of(base: str, how: str) -> Vit:
+def _varied(ref: ModelRef) -> Vit:
     """What `variant` asks for."""
     from vitcore.models import zoo
     from vitcore.models.untrained import untrained
 
-    run, _, written = base.partition("@")
-    path = runs.model_of(run) if written else None
+    base, how = str(ref.base), ref.outermost
+    path = runs.model_of(ref.name) if ref.checkpoint else None
     note = ""
-    if how == "random":
+    if how == RANDOM:
         vit = untrained(loaded(base))
     elif how.partition(".")[0] in CHECKPOINTS and path:
         from vitcore.train.conducting.checkpoint import open_model
@@ -147,7 +145,7 @@ def _made_of(base: str, how: str) -> Vit:
     else:
         high, wide = how.split("x")
         vit = zoo.load(path or base, image_px=(int(high), int(wide)))
-    return replace(vit, card=replace(vit.card, name=f"{base}~{how}", note=note, teacher="", looker=""))
+    return replace(vit, card=replace(vit.card, name=str(ref), note=note, teacher="", looker=""))
 
 
 def _key(version: str) -> budget.Key:

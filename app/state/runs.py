@@ -16,6 +16,7 @@ import streamlit as st
 
 from app import mode, texts
 from app.state.memory import budget
+from app.state.model_ref import ModelRef
 from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.errors import first_line
@@ -162,7 +163,7 @@ def model_of(name: str) -> Path | None:
 def version_of(name: str) -> str:
     """A run's model changes while it trains: its name with the time it was written. Other names as they are."""
     path = model_of(name)
-    return f"{name}@{(path / 'model.safetensors').stat().st_mtime_ns}" if path else name
+    return str(ModelRef(name, str((path / "model.safetensors").stat().st_mtime_ns))) if path else name
 
 
 # Before it starts

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.state import insights, reports, session
 from app.state.memory import budget
+from app.state.model_ref import ModelRef
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +145,7 @@ def handout(
     from vitcore.report.compare import handout as made
 
     comparison, vits = again(first, second, key, masks)
-    plain = "~" not in second  # the shell knows models, not variants of them
     file = f"assets/samples/{sample}.jpg" if sample else comparison.looks[0].rec.photo.name
-    command = command_of(first.partition("@")[0], second.partition("@")[0], file, masks) if plain else ""
+    refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
+    command = "" if refs[1].variant else command_of(refs[0].name, refs[1].name, file, masks)
     return made(comparison, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

@@ -10,12 +10,14 @@ import streamlit as st
 from app import texts
 from app.state import models, runs
 from app.state.memory import budget
+from app.state.model_ref import CHECKPOINTS, ModelRef
+from app.state.model_ref import RANDOM as RANDOM
 from vitcore.models.cards import DEFAULT, ModelError
 
 if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
-RANDOM, ITSELF = "random", "itself"
+ITSELF = "itself"
 OWN = "own"  # the input size that a model was made for
 FACTORS = (0.5, 0.75, 1.5, 2)  # of its rows and columns
 LEAST, MOST = 4, 1600  # rows or columns, and patches
@@ -23,8 +25,8 @@ LEAST, MOST = 4, 1600  # rows or columns, and patches
 
 def steps(name: str) -> list[str]:
     """The checkpoints of `runs/<id>`, by the names of their folders: its state at up to two steps."""
-    path = runs.model_of(name.partition("@")[0])
-    return [which for which in models.CHECKPOINTS if path and (path / which / "model.safetensors").is_file()]
+    path = runs.model_of(ModelRef.parse(name).name)
+    return [which for which in CHECKPOINTS if path and (path / which / "model.safetensors").is_file()]
 
 
 def sizes(vit: Vit) -> dict[str, tuple[int, int]]:
@@ -44,7 +46,7 @@ def base(first: Vit, asked: str, progress: Callable[[int, int], None]) -> Vit:
     if asked == ITSELF:
         return first
     if asked in steps(first.name):
-        path = runs.model_of(first.name.partition("@")[0])
+        path = runs.model_of(ModelRef.parse(first.name).name)
         assert path, "it has steps"
         return models.variant(first, f"{asked}.{(path / asked / 'model.safetensors').stat().st_mtime_ns}")
     return models.have(asked, asked == DEFAULT, progress)

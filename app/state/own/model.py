@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import mode, texts
 from app.state.memory import budget, visitors
+from app.state.model_ref import ModelRef
 from app.state.own import files
 from vitcore.models.cards import OWN_FILE, ModelCard, ModelError
 
@@ -174,7 +175,7 @@ def load(version: str) -> Vit:
     """The model in memory. Raises: ModelError, where it can't be opened so, or is gone."""
     from vitcore.models import zoo
 
-    one: Brought | None = budget.STORE.peek((KEPT, version.partition("@")[2].partition(".")[0]))
+    one: Brought | None = budget.STORE.peek((KEPT, ModelRef.parse(version).checkpoint.partition(".")[0]))
     if one is None or one.opened is None or one.version != version:
         raise ModelError(texts.prose("bring")["gone"])
     how = one.opened
@@ -185,7 +186,7 @@ def load(version: str) -> Vit:
 
 def prepare(one: Brought, how: Opening) -> None:
     """From now on it is opened like this."""
-    one.opened, one.version = how, f"{OWN}@{visitors.me()}.{next(_openings)}"
+    one.opened, one.version = how, str(ModelRef(OWN, f"{visitors.me()}.{next(_openings)}"))
 
 
 def drop_made(version: str) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import mode
 from app.state import runs
+from app.state.model_ref import ModelRef
 from app.state.own import model as own
 from app.state.processes import environment
 from vitcore.translation import retell
@@ -98,11 +99,11 @@ def stop() -> None:
 
 def _asked(vit: Vit) -> Any:
     """What a process opens that model by: `vitcore.profiling.asked.Asked`."""
-    one = own.mine() if vit.name.startswith(f"{own.OWN}@") else None
+    ref = ModelRef.parse(vit.name)
+    one = own.mine() if ref.name == own.OWN else None
     if one is not None and one.opened is not None:
         return {"path": str(one.path), "part": one.part, "called": one.title} | asdict(one.opened) | {"labels": None}
-    run, _, written = vit.name.partition("@")
-    return str(runs.model_of(run)) if written else vit.name
+    return str(runs.model_of(ref.name)) if ref.checkpoint else vit.name
 
 
 def _begun(order: Order) -> Popen[str]:

@@ -12,6 +12,7 @@ from app.components.chart.chart import steady
 from app.components.figure import figure
 from app.components.lecture.lecture import wide
 from app.furniture import controls
+from app.state.model_ref import ModelRef
 from app.state.own.model import OWN
 from app.state.speed import measuring
 from app.texts import Prose
@@ -31,8 +32,7 @@ def show(vit: Vit, text: Prose) -> None:
     training = controls.choice(text, "pass", ["inference", "training"]) == "training"
     if not mode.allows("measurements"):
         st.info(f"{mode.why('measurements')} {text['at home']}", icon=":material/lock:")
-        if not vit.name.startswith(OWN):
-            name = vit.name.partition("@")[0]
+        if (name := ModelRef.parse(vit.name).name) != OWN:
             st.code(f"python -m vitcore profile {name}{' --training' if training else ''}", language="sh")
         return
     live = measuring.under_way()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app import texts
 from app.components.figure import lead
 from app.furniture import controls
+from app.state.model_ref import ModelRef
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -46,8 +47,8 @@ class Pair:
 
 def _called(vit: Vit) -> str:
     """A model by its name, and how it was varied."""
-    base, _, how = vit.name.partition("~")
-    return f"{vit.card.called or base} {how.partition('.')[0]}".strip()
+    ref = ModelRef.parse(vit.name)
+    return f"{vit.card.called or replace(ref, variant='')} {ref.variant.partition('.')[0]}".strip()
 
 
 def sides(pair: Pair) -> Iterator[tuple[DeltaGenerator, str, str]]:

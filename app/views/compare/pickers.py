@@ -13,6 +13,7 @@ from app.furniture import controls, outliers
 from app.state import models, session
 from app.state.beside import comparisons, second
 from app.state.memory import budget
+from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.views.compare import ready_pairs
 from app.views.compare.pair import Pair
 from vitcore.models.cards import DEFAULT
@@ -79,19 +80,18 @@ def _again(how: Callable[[], None]) -> None:
 
 def _words(text: texts.Prose) -> dict[str, str]:
     """What is no other model, by what the menu calls it."""
-    return {one: text[f"b.{one}"] for one in (second.RANDOM, second.ITSELF, *models.CHECKPOINTS)}
+    return {one: text[f"b.{one}"] for one in (second.RANDOM, second.ITSELF, *CHECKPOINTS)}
 
 
 def _called(text: texts.Prose, first: Vit, other: Vit, asked: str) -> str:
     """What the second model is called, in the visitor's language."""
-    title = first.card.title if asked in (second.RANDOM, second.ITSELF, *models.CHECKPOINTS) else other.card.title
+    title = first.card.title if asked in (second.RANDOM, second.ITSELF, *CHECKPOINTS) else other.card.title
     if asked == second.RANDOM:
         title = text["called random"].format(model=title)
-    elif asked in models.CHECKPOINTS:
+    elif asked in CHECKPOINTS:
         title = text["called step"].format(model=title, step=other.card.note)
-    how = other.name.rpartition("~")[2]
-    if how[0].isdecimal() and "x" in how and "~" in other.name:
-        title = text["called size"].format(model=title, px=pixels(how))
+    if size := ModelRef.parse(other.name).size:
+        title = text["called size"].format(model=title, px=pixels(size))
     return title
 
 
@@ -127,7 +127,7 @@ def _second(text: texts.Prose, first: Vit) -> str:
 
     names = called()
     second.name_the_one_there_is()
-    if st.session_state.get("b") in models.CHECKPOINTS and st.session_state["b"] not in special:
+    if st.session_state.get("b") in CHECKPOINTS and st.session_state["b"] not in special:
         st.session_state["b"] = second.RANDOM
     others = [called(lang) for lang in texts.LANGUAGES]
     for given in (st.session_state.get("b"), st.query_params.get("b")):

@@ -14,6 +14,7 @@ from app.components.listing.listing import listing
 from app.furniture import controls, copy_link, outliers
 from app.state import session
 from app.state.beside import comparisons
+from app.state.model_ref import ModelRef
 from app.views.compare.pair import Pair
 from vitcore.names import file_name
 from vitcore.translation import speaking
@@ -80,10 +81,10 @@ def handout(pair: Pair) -> None:
         file_name("html", "compare", *pair.of("a", "b")), "text/html",
         key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
-    if "~" not in pair.vits[1].name:
+    refs = [ModelRef.parse(vit.name) for vit in pair.vits]
+    if not refs[1].variant:
         st.caption(text["take shell"])
-        names = [vit.name.partition("@")[0] for vit in pair.vits]
-        listing(command_of(names[0], names[1], "photo.jpg", outliers.on()), key="shell")
+        listing(command_of(refs[0].name, refs[1].name, "photo.jpg", outliers.on()), key="shell")
 
 
 def made(
