@@ -142,6 +142,8 @@ def _varied(ref: ModelRef) -> Vit:
 
         vit, step = open_model(RunFolder(path), how.partition(".")[0])
         note = str(step)
+    elif ref.base.variant == RANDOM:
+        vit = untrained(loaded(str(replace(ref, variant=how))))
     else:
         high, wide = how.split("x")
         vit = zoo.load(path or base, image_px=(int(high), int(wide)))

@@ -8,7 +8,7 @@ from trained import a_run, give_model
 from visitor import App
 
 from app import texts
-from app.state import session
+from app.state import models, session
 from app.state.beside import second
 from app.views.compare import ready_pairs, take
 from vitcore.forward.compare import compare, look
@@ -75,6 +75,16 @@ def test_another_input_is_resampled_and_said():
     assert app.component("b_map")["rows"] == app.component("a_map")["rows"] == 8
     assert any("Resampled" in said and "8×8" in said for said in app.sentences("caption"))
     assert any("Inside ViT Ti/8 · 128 px, given 64 px" in said for said in app.sentences("markdown"))
+
+
+def test_random_weights_take_another_input():
+    app = App("compare", b="random", b_px="64x64").fine()
+    assert not app.at.warning and app.component("b_map")["rows"] == 8
+    redrawn = models.loaded(f"{DEFAULT}~random~64x64")
+    assert redrawn.grid.image_px == (64, 64)
+    trained = models.loaded(f"{DEFAULT}~64x64").module.state_dict()
+    kernel = "patch_embed.proj.weight"
+    assert not np.allclose(redrawn.module.state_dict()[kernel], trained[kernel])
 
 
 def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
@@ -147,6 +157,7 @@ def test_a_run_stands_beside_its_checkpoint(make_module):
     app = App("compare", model="runs/demo", b="checkpoint-before").fine()
     assert any("runs/demo, step 30" in said.replace("run demo", "runs/demo") for said in app.sentences("markdown"))
     assert float(app.at.metric[0].value) < 1
+    assert app.controls["b_px"].disabled, "no size: what is opened again is the run's model"
     app.set(model=DEFAULT).fine()
     assert app.values()["b"] == "random", "the other model has no checkpoints"
 

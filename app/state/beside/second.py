@@ -30,8 +30,12 @@ def steps(name: str) -> list[str]:
 
 
 def sizes(vit: Vit) -> dict[str, tuple[int, int]]:
-    """Other input sizes (height, width) a model can be given, by name; none where its positions can't be resampled."""
-    if not vit.is_global or vit.structure.axes or not hasattr(vit.module, "set_input_size"):
+    """Other input sizes (height, width) a model can be given, by name; none where its positions can't be resampled.
+
+    None of a checkpoint either: what is opened again at another size is the model that its run has written.
+    """
+    resamples = vit.is_global and not vit.structure.axes and hasattr(vit.module, "set_input_size")
+    if not resamples or ModelRef.parse(vit.name).outermost not in ("", RANDOM):
         return {}
     (high, wide), grid = vit.grid.step_px, vit.grid
     shapes = [(round(grid.rows * factor), round(grid.cols * factor)) for factor in FACTORS]
