@@ -159,6 +159,7 @@ ROOMS = {
         "vitcore.grid",
         "vitcore.images",
         "vitcore.models.cards",
+        "vitcore.models.formats",
         "vitcore.models.torchvision_ops",
         "vitcore.models.hub",
         "vitcore.models.hub_ids",

@@ -260,9 +260,10 @@ def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[fl
     """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
     wide, high = size
     steps = [s for s in transform.transforms if getattr(s, "size", None) is not None]  # type: ignore[attr-defined]
-    if len(steps) < 2:  # squashed, not cropped
+    cropped = "Crop" in type(steps[-1]).__name__
+    if len(steps) == 1 and not cropped:  # squashed
         return 0.0, 0.0, float(wide), float(high)
-    scale_h, scale_w = _scales(steps[0], wide, high)
+    scale_h, scale_w = _scales(steps[0], wide, high) if len(steps) > 1 else (1.0, 1.0)
     crop_h, crop_w = grid.image_px
     half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
     return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h

@@ -104,9 +104,10 @@ def resampling(method: str) -> dict[str, Any]:
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
         "timm": {"interpolation": "bicubic", "antialias": True},
+        "transformers": {"interpolation": "bicubic", "antialias": False},
     }
     if method not in ways:
-        raise ValueError(f"method is 'paper' or 'timm', not {method!r}")
+        raise ValueError(f"method is 'paper', 'timm' or 'transformers', not {method!r}")
     return ways[method]
 
 

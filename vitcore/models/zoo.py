@@ -3,6 +3,7 @@
 Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
 """
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from vitcore.models.embeddings import resampling
 from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_one_position as with_one_position
 from vitcore.models.embeddings import with_positions_moved as with_positions_moved
+from vitcore.models.formats import image_processor
 from vitcore.models.hub import HUB_ID, Progress
 from vitcore.models.hub import fetch as fetch
 from vitcore.models.hub_ids import fetch_id
@@ -108,6 +110,10 @@ def open_inspected(
     Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
     facts, module = inspection.card(answers, labels), inspection.module(answers)
+    for note in inspection.configured.notes:
+        warnings.warn(str(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+    if not image_px and inspection.configured.shown_px:
+        image_px, positions_by = inspection.configured.shown_px, "transformers"
     try:
         if image_px:
             _resize(module, image_px, positions_by)
@@ -239,7 +245,10 @@ def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list
 
     structure = read(card.name, module, image_px_of(module, config["input_size"][1:]))
     config = {**config, "input_size": (3, *structure.grid.image_px)}
-    transform = create_transform(**config, is_training=False)
+    if "resize" in config:
+        transform = image_processor.transform(image_processor.fitted(config, structure.grid.image_px))
+    else:
+        transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
     names = _labels(module, labels)
     return Vit(card, module, structure.grid, transform, tuple(config["mean"]), tuple(config["std"]), names, structure)

@@ -154,7 +154,7 @@ def test_the_two_ways_differ_and_only_the_papers_keeps_corners(tiny):
 
 
 def test_an_unknown_method_is_refused(tiny):
-    with pytest.raises(ValueError, match="'paper' or 'timm'"):
+    with pytest.raises(ValueError, match="'paper', 'timm' or 'transformers'"):
         zoo.resample_positions(tiny, 7, 7, "nearest")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models.cards import ModelError
+from vitcore.models.formats.image_processor import output_px, preprocessing, unfollowed_fields
 from vitcore.models.formats.reading import json_object
 from vitcore.translation import say
 
@@ -13,16 +14,20 @@ ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
     "relu": "relu", "silu": "silu", "swish": "silu",
 }  # fmt: skip
-RESAMPLED = {0: "nearest", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming", 1: "lanczos"}  # Pillow's numbers
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """known: answers by `Question.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising."""
+    """known: answers by `Question.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising.
+
+    shown_px: (height, width) of what the model is shown, where that is not `size`; notes: what can't be done as it says.
+    """
 
     known: Mapping[str, Any] = field(default_factory=dict)
     input: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
+    shown_px: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
 
 
@@ -67,7 +72,7 @@ def _timm(said: dict[str, Any]) -> Configuration:
     names = said.get("label_names") or cfg.get("label_names")
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
     labels = tuple(str(told.get(name, name)).split(",")[0] for name in names) if names else None
-    return Configuration(known, kept, labels, shape)
+    return Configuration(known, kept, labels, timm=shape)
 
 
 def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
@@ -83,20 +88,13 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
     known["pool"] = "token"
-    processor = folder / "preprocessor_config.json"
-    preprocessing = json_object(processor) if processor.is_file() else {}
-    known |= _six(preprocessing.get("image_mean"), preprocessing.get("image_std"))
-    kept = {"interpolation": RESAMPLED[preprocessing["resample"]]} if preprocessing.get("resample") in RESAMPLED else {}
-    return Configuration(known, kept | _crop(preprocessing), _id2label(said.get("id2label")))
-
-
-def _crop(preprocessing: dict[str, Any]) -> dict[str, Any]:
-    """transformers resizes to `size` and cuts `crop_size` out of it; timm says the ratio."""
-    size, cut = preprocessing.get("size"), preprocessing.get("crop_size")
-    short = size.get("shortest_edge") if isinstance(size, dict) else None
-    if short and preprocessing.get("do_center_crop") and isinstance(cut, dict):
-        return {"crop_pct": cut["height"] / short, "crop_mode": "center"}
-    return {"crop_pct": 1.0, "crop_mode": "squash"} if isinstance(size, dict) and "height" in size else {}
+    shown, unfollowed = preprocessing(folder, str(said.get("model_type", "")))
+    if not shown:
+        return Configuration(known, {}, _id2label(said.get("id2label")))
+    known |= _six(shown.pop("mean"), shown.pop("std"))
+    px, notes = output_px(shown), (unfollowed_fields(unfollowed),) if unfollowed else ()
+    other = px if px != known.setdefault("size", px) else None
+    return Configuration(known, shown, _id2label(said.get("id2label")), other, notes)
 
 
 def _id2label(said: Any) -> tuple[str, ...] | None:

@@ -94,6 +94,7 @@ class Inspection:
         if others := ", ".join(_called(name) for name in self.parts if name != self.part.name):
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
                             part=_called(self.part.name), others=others))  # fmt: skip
+        said += self.configured.notes
         if self.part.left_out:
             said.append(say("{count} tensors beside the model were left out, the first is {first}.",
                             count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip

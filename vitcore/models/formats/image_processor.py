@@ -1,0 +1,172 @@
+"""transformers' `preprocessor_config.json`: what an image processor does to a photo, as a resize, a crop and a normalisation.
+
+Fields that a file leaves out have the defaults of its processor's class (transformers 5.23: `models/*/image_processing_*.py`).
+Source of the arithmetic: transformers' `image_processing_backends.py`.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from vitcore.models.formats.reading import json_object
+from vitcore.translation import say
+
+RESAMPLED = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
+HALF, IMAGENET = ([0.5] * 3, [0.5] * 3), ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+ON = {"do_resize": True, "do_rescale": True, "do_normalize": True, "rescale_factor": 1 / 255, "do_center_crop": False}
+
+
+def _class(size: Any, resample: int, colours: Any, crop: int = 0, square: bool = True) -> dict[str, Any]:
+    return ON | {"size": size, "resample": resample, "image_mean": colours[0], "image_std": colours[1],
+                 "do_center_crop": bool(crop), "crop_size": crop or None, "default_to_square": square}  # fmt: skip
+
+
+DEFAULTS = {  # by the class of the processor, without its ending
+    "ViT": _class(224, 2, HALF),
+    "DeiT": _class(256, 3, HALF, 224),
+    "Beit": _class(224, 3, HALF) | {"crop_size": 224},
+    "Bit": _class(224, 3, CLIP, 224, square=False),
+    "CLIP": _class(224, 3, CLIP, 224, square=False),
+    "Siglip": _class({"height": 224, "width": 224}, 3, HALF, square=False),
+    "DINOv3ViT": _class(224, 2, IMAGENET),
+}
+BY_MODEL = {  # `model_type` of config.json, where the processor's own file names no class
+    "vit": "ViT", "vit_msn": "ViT", "vit_mae": "ViT", "ijepa": "ViT", "deit": "DeiT", "beit": "Beit", "data2vec-vision": "Beit",
+    "dinov2": "Bit", "dinov3_vit": "DINOv3ViT", "clip": "CLIP", "siglip": "Siglip",
+}  # fmt: skip
+FILES = ("preprocessor_config.json", "processor_config.json")
+MOST_PX = 4096  # a side
+ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
+FOLLOWED = {*DEFAULTS["DeiT"], "offset"}
+HARMLESS = {  # what the picture of one photo does not depend on
+    "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "data_format", "input_data_format",
+    "do_convert_rgb", "return_tensors", "device", "disable_grouping", "do_reduce_labels", "_valid_processor_keys",
+    "_processor_class", "backend", "model_type", "transformers_version",
+}  # fmt: skip
+
+
+def preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[str]]:
+    """What the processor in a folder does, as a card's `input` has it, and the fields that are not followed; empty without a file.
+
+    model: `model_type` of the model's own configuration.
+    `resize`: [height, width], the shorter side, or None; `crop`: [height, width] or None; `interpolation`: Pillow's name;
+    `mean` and `std` are of values from 0 to 1, rescaling included.
+    """
+    file = next((file for file in (folder / name for name in FILES) if file.is_file()), None)
+    if file is None:
+        return {}, []
+    said = json_object(file)
+    said = said.get("image_processor", said)  # of a processor of text and pictures
+    kind = said.get("image_processor_type") or said.get("feature_extractor_type") or BY_MODEL.get(model, "")
+    name = next((kind.removesuffix(ending) for ending in ENDINGS if kind.endswith(ending)), kind)
+    unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
+    known = DEFAULTS.get(name, DEFAULTS["ViT"])
+    unfollowed += [f for f, v in said.items() if f not in FOLLOWED | HARMLESS and v not in (None, False, [], {})]
+    return _input({**known, **said}, unfollowed), unfollowed
+
+
+def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
+    """The fields as a card's `input`; what can't be followed is added to `unfollowed`."""
+    crop = _sides(said["crop_size"], True) if said["do_center_crop"] else None
+    resize = _sides(said["size"], bool(said["default_to_square"])) if said["do_resize"] else None
+    if isinstance(crop, int):
+        unfollowed.append("crop_size")
+        crop = [crop, crop]
+    if resize is None and said["do_resize"]:
+        unfollowed.append("size")
+    if crop is None and not isinstance(resize, list):  # as large as the photo: the middle is cut out
+        unfollowed.append("size" if said["do_resize"] else "do_resize")
+        crop = [resize or 224] * 2
+    sides = [side for given in (resize, crop) if given for side in (given if isinstance(given, list) else [given])]
+    if not all(1 <= side <= MOST_PX for side in sides):
+        raise ValueError(f"size {said['size']}, crop_size {said['crop_size']}")
+    resample = RESAMPLED.get(said["resample"])
+    if resample is None:
+        unfollowed.append("resample")
+    per, offset = (said["rescale_factor"] if said["do_rescale"] else 1.0), float(said.get("offset") or 0)
+    mean, std = (said["image_mean"], said["image_std"]) if said["do_normalize"] else (0.0, 1.0)
+    means, stds = ([float(v) for v in (given if isinstance(given, list) else [given] * 3)] for given in (mean, std))
+    if (
+        len(means) != 3
+        or len(stds) != 3
+        or not all(map(math.isfinite, (*means, *stds, per, offset)))
+        or min(*stds, per) <= 0
+    ):
+        raise ValueError(f"image_mean {mean}, image_std {std}, rescale_factor {per}")
+    unit = 1.0 if abs(per * 255 - 1) < 1e-6 else per * 255  # what was divided by 255 stays exactly as it is written
+    return {
+        "resize": resize, "crop": crop, "interpolation": resample or "bilinear",
+        "mean": [(m + offset) / unit for m in means], "std": [s / unit for s in stds],
+    }  # fmt: skip
+
+
+def _sides(size: Any, square: bool) -> list[int] | int | None:
+    """[height, width], the shorter side alone, or None for what depends on the photo in another way."""
+    if isinstance(size, Mapping):
+        given = {name: side for name, side in size.items() if side is not None}
+        if set(given) == {"height", "width"}:
+            return [int(given["height"]), int(given["width"])]
+        return int(given["shortest_edge"]) if set(given) == {"shortest_edge"} else None
+    if isinstance(size, list | tuple):
+        return [int(size[0]), int(size[1])]
+    return None if size is None else [int(size)] * 2 if square else int(size)
+
+
+class CenterCrop:
+    """The middle of a picture as transformers cuts it, half a pixel up and to the left; black around one that is smaller."""
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+
+    def __call__(self, image: Image.Image) -> Image.Image:
+        high, wide = self.size
+        left, top = (image.width - wide) // 2, (image.height - high) // 2
+        if image.width < wide:
+            left = -((wide - image.width) // 2)
+        if image.height < high:
+            top = -((high - image.height) // 2)
+        return image.crop((left, top, left + wide, top + high))
+
+
+def transform(said: Mapping[str, Any]) -> Any:
+    """A card's `input` with `resize` and `crop` as torchvision's transform of a picture to a (3, H, W) tensor."""
+    from torchvision import transforms as T
+    from torchvision.transforms.functional import InterpolationMode
+
+    steps: list[Any] = []
+    if said["resize"]:
+        steps.append(T.Resize(said["resize"], InterpolationMode(said["interpolation"])))
+    if said["crop"]:
+        steps.append(CenterCrop(tuple(said["crop"])))
+    return T.Compose([*steps, T.ToTensor(), T.Normalize(said["mean"], said["std"])])
+
+
+def output_px(said: Mapping[str, Any]) -> tuple[int, int]:
+    """Height and width of what comes out of a card's `input` with `resize` and `crop`."""
+    high, wide = said["crop"] or said["resize"]
+    return int(high), int(wide)
+
+
+def fitted(said: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
+    """The same for a model of another input size: the resize grows by as much as the output."""
+    out = output_px(said)
+    if out == tuple(px):
+        return dict(said)
+    by = px[0] / out[0], px[1] / out[1]
+    resize = said["resize"]
+    if isinstance(resize, int):
+        resize = round(resize * max(by))
+    elif resize:
+        resize = [round(side * each) for side, each in zip(resize, by, strict=True)]
+    return {**said, "resize": resize, "crop": list(px) if said["crop"] else None}
+
+
+def unfollowed_fields(fields: list[str]) -> str:
+    """What is not done as the processor's file says, in a sentence."""
+    return say(
+        "Its preprocessor_config.json has settings that are not followed here: {fields}.", fields=", ".join(fields)
+    )
