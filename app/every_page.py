@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import mode, texts
+from app import address, mode, selection, texts
 from app.components.choices import answered, hold
 from app.furniture import controls, copy_link, lecture, missing, outliers
 from app.menu import GROUPS, PAGES
@@ -37,12 +37,15 @@ def draw() -> None:
         {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS},
         expanded=True,
     )
-    controls.sane_address()
+    row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
+    address.sane()
+    if row.looks:
+        selection.translate(row.slug)
     again = st.session_state.get("page drawn") == page.url_path
     st.session_state["page drawn"] = page.url_path
     with turns.pages.one(first=again):  # a click before a page that is opened: who moves a slider looks at it
+        selection.arrive(entered=not again)
         hold(another_page=not again)
-        row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
         outliers.arrive(entered=not again, looks=row.looks)
         around = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import mode, texts
+from app import mode, selection, texts
+from app.address import respell
 from app.components.gallery.gallery import gallery
 from app.components.lecture.lecture import wide
 from app.components.picture.picture import scale_bar
@@ -26,27 +25,12 @@ if TYPE_CHECKING:
 
     from vitcore.figures.theme import Scale
     from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
     from vitcore.images import Photo
     from vitcore.models.zoo import Vit
 
 LAST = 10**6  # the block that is asked for, to be given the last one there is
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
-
-
-def sane_address() -> None:
-    """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
-    senseless = [key for key, value in st.query_params.items() if not value or _infinite(value)]
-    for key in senseless:
-        del st.query_params[key]
-    if senseless:
-        st.rerun()
-
-
-def _infinite(text: str) -> bool:
-    try:
-        return math.isinf(float(text))
-    except ValueError:
-        return False
 
 
 def sidebar(pickers: bool = True) -> None:
@@ -239,24 +223,51 @@ def theme() -> Any:
 
 def number(label: str, key: str, count: int, start: int = 0, **options: Any) -> int:
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
-    if key in st.session_state and not 0 <= (st.session_state[key] or 0) < count:
-        st.session_state[key] = start
-    return int(st.number_input(label, 0, count - 1, start, key=key, step=1, bind="query-params", **_as_wide(options)))
+    in_range(key, 0, count - 1, start)
+    value = st.number_input(label, 0, count - 1, start, key=key, step=1, bind="query-params", **_as_wide(options))
+    return int(selection.noted(key, int(value), start))
 
 
 def slider(label: str, key: str, low: int, high: int, start: int, **options: Any) -> int:
     """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
     if low >= high:
         return low
-    if key in st.session_state and not low <= st.session_state[key] <= high:
+    in_range(key, low, high, start)
+    value = st.slider(label, low, high, start, key=key, bind="query-params", **_as_wide(options))
+    return int(selection.noted(key, int(value), start))
+
+
+def in_range(key: str, low: int, high: int, start: int | None) -> None:
+    """What was chosen for another model, or on another page, may not be there in this one."""
+    if (
+        key in st.session_state
+        and (kept := st.session_state[key]) != start
+        and (kept is None or not low <= kept <= high)
+    ):
         st.session_state[key] = start
-    return int(st.slider(label, low, high, start, key=key, bind="query-params", **_as_wide(options)))
+        selection.drop(key)
 
 
-def layer(label: str, key: str, vit: Vit, start: int, **options: Any) -> int:
-    """A slider of the model's layers, which says how they are counted."""
+def patch(label: str, grid: Grid, **options: Any) -> int:
+    """The patch that all pages share, by its number from 0."""
+    return number(label, selection.PATCH, grid.patches, grid.middle, **options)
+
+
+def layer(label: str, vit: Vit, start: int, **options: Any) -> int:
+    """A slider of the model's layers, which all pages share; it says how they are counted."""
     last = vit.blocks - 1
-    return slider(label, key, 0, last, start, help=texts.prose("common").fill("layer help", last=last), **options)
+    helps = texts.prose("common").fill("layer help", last=last)
+    return slider(label, selection.LAYER, 0, last, start, help=helps, **options)
+
+
+def head(label: str, count: int, mean: str, **options: Any) -> int | None:
+    """A menu of the heads of a layer, which all pages share; None is their `mean`."""
+    in_range(selection.HEAD, 0, count - 1, None)
+    chosen: int | None = st.selectbox(
+        label, range(count), None, key=selection.HEAD, bind="query-params", placeholder=mean, **_as_wide(options)
+    )
+    selection.noted(selection.HEAD, chosen, None)
+    return chosen
 
 
 def choice(
@@ -305,26 +316,6 @@ def _as_wide(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a control whose width, if it is in px, goes with the size of the page's type."""
     width = options.get("width")
     return options | {"width": wide(width)} if isinstance(width, int) else options
-
-
-def respell(key: str, value: str | int, name: str) -> None:
-    """What a link means, as this page writes it: in the address, and where a control is bound to that already, in its value."""
-    try:
-        st.query_params[key] = name
-    except st.errors.StreamlitAPIException:  # bound: this page has shown the control before
-        st.session_state[key] = value
-        return
-    st.rerun()  # a control reads the address that a run began with
-
-
-def once_from_1(old: str, key: str) -> None:
-    """A link from when heads were counted from 1 (and 0 was their mean), under the name `old`: the same head, from 0."""
-    given = st.query_params.get(old)
-    if given is None:
-        return
-    del st.query_params[old]
-    if re.fullmatch("0*[1-9][0-9]{0,5}", given):
-        respell(key, int(given) - 1, str(int(given) - 1))
 
 
 def _meant(text: texts.Prose, key: str, options: list[str], given: str) -> str | None:

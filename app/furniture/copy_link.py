@@ -18,7 +18,7 @@ from vitcore.models.cards import DEFAULT
 if TYPE_CHECKING:
     from vitcore.report.settings import Settings
 
-SETTINGS = ("fusion", "discard", "residual", "first", "ask", "query")
+SETTINGS = ("fusion", "discard", "residual", "first", "ask")
 
 
 def remember(slug: str) -> None:
@@ -86,7 +86,7 @@ def address(settings: Settings) -> str:
     return here({
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
-        "ask": "true" if settings.patch is not None else None, "query": settings.patch,
+        "ask": "true" if settings.patch is not None else None, "patch": settings.patch,
         "pin": settings.pin, outliers.KEY: "true" if settings.mask_outliers else None,
     })  # fmt: skip
 

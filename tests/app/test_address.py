@@ -33,7 +33,7 @@ def test_a_nonsense_number_falls_back_or_into_range():
     for value in ("-1", "256", "1e400", "-inf", "nan", "", "0x10", "9" * 400, "1.5", "١٢"):
         app = App("rollout", ask="true", query=value, first=value, discard=value).fine()
         values = app.values()
-        assert 0 <= values["query"] < 256 and 0 <= values["first"] < 12, value
+        assert 0 <= values["patch"] < 256 and 0 <= values["first"] < 12, value
         assert 0 <= values["discard"] <= 95, value
 
 
@@ -42,27 +42,27 @@ SETTINGS = {
     "card": {"pass": ("training", "training"), "largest": ("32", 32), "memory_gb": ("0.5", 0.5)},
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5), "component": ("4", 4)},
-    "positions": {"position": ("3", 3), "side": ("9", 9), "untrained": ("true", True)},
+    "positions": {"patch": ("3", 3), "side": ("9", 9), "untrained": ("true", True)},
     "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
     "rollout": {
-        "ask": ("true", True), "query": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
+        "ask": ("true", True), "patch": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),
         "residual": ("10", 10), "first": ("2", 2), "compare": ("true", True),
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
-    "outliers": {"block": ("3", 3), "of": ("rollout", "rollout")},
+    "outliers": {"layer": ("3", 3), "of": ("rollout", "rollout")},
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
     },
-    "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "in_head": ("2", 2)},
+    "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "one_head": ("2", 2)},
     "attention": {
-        "block": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
+        "layer": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
     },
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
     "report": {"pin": ("5", 5),
-        "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
+        "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "first": ("2", 2), "which": ("own", "own"),
     },
 }  # fmt: skip
@@ -92,7 +92,7 @@ def test_every_setting_is_in_the_address(slug):
     ("slug", "address", "key", "head"),
     [("attention", {"head": "2"}, "one_head", 1), ("attention", {"head": "0"}, "one_head", None),
      ("attention", {"head": "99"}, "one_head", None), ("attention", {"head": "x"}, "one_head", None),
-     ("story", {"step": "7", "of_head": "3"}, "in_head", 2), ("story", {"step": "7", "of_head": "0"}, "in_head", 0)],
+     ("story", {"step": "7", "of_head": "3"}, "one_head", 2), ("story", {"step": "7", "of_head": "0"}, "one_head", 0)],
 )  # fmt: skip
 def test_a_link_from_when_heads_were_counted_from_1_shows_the_same_head(slug, address, key, head):
     assert App(slug, **address).fine().values()[key] == head
@@ -118,10 +118,10 @@ def test_no_two_models_have_one_title():
 
 
 def test_settings_stay_from_page_to_page():
-    app = App("rollout").set(first=3, fusion="max", ask=True).set(query=17)
-    app.go("patches").set(patch=5).go("overview").go("rollout").fine()
-    assert {k: app.values()[k] for k in ("first", "fusion", "ask", "query")} == {
-        "first": 3, "fusion": "max", "ask": True, "query": 17
+    app = App("rollout").set(first=3, fusion="max", ask=True).set(patch=17)
+    app.go("patches").set(gutter=5).go("overview").go("rollout").fine()
+    assert {k: app.values()[k] for k in ("first", "fusion", "ask", "patch")} == {
+        "first": 3, "fusion": "max", "ask": True, "patch": 17
     }  # fmt: skip
 
 
@@ -130,9 +130,9 @@ def test_numbers_out_of_range_for_the_new_model(kinds, offer):
     app = App("rollout", ask="true", query="250", first="9").fine()
     app.set(model="registers").fine()
     vit, values = kinds["registers"], app.values()
-    assert 0 <= values["query"] < vit.grid.patches and values["first"] < vit.blocks
+    assert 0 <= values["patch"] < vit.grid.patches and values["first"] < vit.blocks
     app.go("patches").fine().set(model=DEFAULT).fine().set(patch=255).fine().set(model="hybrid").fine()
     assert 0 <= app.values()["patch"] < kinds["hybrid"].grid.patches
-    app.go("positions").fine().set(model=DEFAULT).fine().set(position=255).set(model="registers").fine()
+    app.go("positions").fine().set(model=DEFAULT).fine().set(patch=255).set(model="registers").fine()
     app.go("filters").set(model=DEFAULT).set(k=192, components=98).fine().set(model="registers").fine()
     assert app.values()["k"] <= 24 and app.values()["components"] <= 24

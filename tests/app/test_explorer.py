@@ -101,7 +101,7 @@ def test_a_nonsense_address_is_put_right(files, address, state):
 def test_controls_reach_the_picture(files):
     """What a click sends is in the browser's tests."""
     app = App("attention").fine()
-    app.set(token=5, second=9, block=2, one_head=2, rolled=True).fine()
+    app.set(token=5, second=9, layer=2, one_head=2, rolled=True).fine()
     assert given(app)["state"] == {
         "token": 5,
         "second": 9,
@@ -205,7 +205,7 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
     assert data["names"] == names and data["grid"]["prefix"] == len(names)
     spoken = [name if name.startswith("register") else f"the {name}" for name in names]
     assert data["spoken"] == spoken, "as a sentence has them: what the class token attends to"
-    app.set(token=vit.grid.tokens - 1, second=0, block=vit.blocks - 1, one_head=vit.heads - 1).fine()
+    app.set(token=vit.grid.tokens - 1, second=0, layer=vit.blocks - 1, one_head=vit.heads - 1).fine()
     assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
     assert data["coarse"] == ""
 

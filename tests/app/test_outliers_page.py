@@ -49,7 +49,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
     assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token." in told
-    app.set(block=0, of="rollout").fine()
+    app.set(layer=0, of="rollout").fine()
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
     drawn = own.fused["mean"][:, 3:, 3 + 62].astype(float).mean(1)
     most, here = int(drawn.argmax()), f"the patches give {100 * drawn[0]:.0f} % of their attention (mean of heads)"

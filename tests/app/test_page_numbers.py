@@ -28,7 +28,7 @@ def sample(name: str) -> bytes:
 def test_the_rollout_on_the_page_is_vitcores(settings, shipped):
     app = App("rollout").set(**{k: v for k, v in settings.items() if k != "query"})
     if "query" in settings:
-        app.set(query=settings["query"])
+        app.set(patch=settings["query"])
     first = session.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first), fusions=("mean", "max", "min"))
     start = rec.grid.prefix + settings["query"] if "query" in settings else None
@@ -215,7 +215,7 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     )
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
-    assert (app.values()["block"], app.values()["one_head"]) == (2, 1)
+    assert (app.values()["layer"], app.values()["one_head"]) == (2, 1)
 
 
 def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shipped):

@@ -121,9 +121,9 @@ def test_the_handout_speaks_the_visitor_s_language(lang, tiny_app):
 
 def test_the_address_in_the_handout(monkeypatch, tiny_app):
     monkeypatch.setattr(copy_link.st.context.__class__, "url", property(lambda _: "http://localhost:8501/report"))
-    page = shown(tiny_app("report", photo="cat").set(discard=40, ask=True).set(query=5).fine())
+    page = shown(tiny_app("report", photo="cat").set(discard=40, ask=True).set(patch=5).fine())
     href = re.search(r'href="(http://localhost[^"]*)"', page)[1].replace("&amp;", "&")
-    assert href == "http://localhost:8501/report?photo=cat&model=tiny&discard=40&ask=true&query=5"
+    assert href == "http://localhost:8501/report?photo=cat&model=tiny&discard=40&ask=true&patch=5"
     assert "opens only on the machine that this file was made on" in page
     again = App("report", **dict(pair.split("=") for pair in href.partition("?")[2].split("&"))).fine()
     assert numbers(again)["rollout"] == json.loads(re.search(r'id="numbers">(.*?)</script>', page, re.S)[1])["rollout"]

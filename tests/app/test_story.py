@@ -189,7 +189,7 @@ def panda(shipped):
 
 
 def test_numbers_inside_a_block_are_the_models(shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=3, in_head=1).fine()
+    app = App("story", step="7", patch="40").set(layer=3, one_head=1).fine()
     x = inside(shipped, panda.seen.pixels, 3, 41)
     rows = app.component("story_block")["rows"]
     vectors = [x.x_in, x.normed, x.q[1], x.k[1], x.v[1], None, x.heads[1], x.attended, x.after_attention, x.normed2, x.hidden,
@@ -210,7 +210,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
 
 
 def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
-    app = App("story", step="7", patch="136").set(layer=2, in_head=0).fine()
+    app = App("story", step="7", patch="136").set(layer=2, one_head=0).fine()
     weights = inside(shipped, panda.seen.pixels, 2, 137).weights[0]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     assert weights[137] > 0.5 and f"{weights[137] * len(weights):.0f} times an even share" in answer
@@ -218,7 +218,7 @@ def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
 
 @pytest.mark.parametrize(("layer", "head"), [(3, 1), (11, 0)])
 def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=layer, in_head=head).fine()
+    app = App("story", step="7", patch="40").set(layer=layer, one_head=head).fine()
     weights = inside(shipped, panda.seen.pixels, layer, 41).weights[head]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     most = int(weights.argmax())

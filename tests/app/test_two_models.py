@@ -58,7 +58,7 @@ def test_every_picture_of_both_with_its_number(expected):
         assert len(app.charts()) == count, picture
         assert any(re.search(r"\d", said) for said in app.sentences("markdown")), picture
         assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
-    app.set(picture="attention").fine().set(both_layer=3, both_head="1").fine()
+    app.set(picture="attention").fine().set(layer=3, one_head=1).fine()
     one = session.recording(zoo.load(), open_photo(PHOTO)).head_maps(3)[1]
     np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
 
@@ -93,8 +93,8 @@ def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
     assert any(
         "beside layer 11 of A stands the layer at the same depth, layer 2 of B" in c for c in app.sentences("caption")
     )
-    assert app.controls["both_head"].options == ["mean of all", *(f"head {i}" for i in range(3))]
-    app.set(both_layer=0, both_head="2", ask=True).set(query=15).fine()
+    assert app.controls["one_head"].options == [str(i) for i in range(3)]
+    app.set(layer=0, one_head=2, ask=True).set(query=15).fine()
     assert app.component("b_map")["selected"] == 15
 
 

@@ -52,12 +52,12 @@ def test_every_page_shows_every_setting_of_every_kind_of_model(kind, kinds, offe
     offer({kind: vit})
     app = App("patches", model=kind).set(shuffle=True, gutter=8).set(seed=99, patch=vit.grid.patches - 1).fine()
     app.go("rollout").set(ask=True, style="paper", fusion="min", discard=95, residual=0).fine()
-    app.set(query=0, first=vit.blocks - 1, fusion="max").fine()
+    app.set(patch=0, first=vit.blocks - 1, fusion="max").fine()
     app.go("distance").set(cls="renormalise").fine()
     app.go("filters").set(scale="minmax", components=1, **({} if vit.hybrid else {"k": 1})).fine()
     app.go("positions").fine()
     if kind != "no-positions":
-        app.set(side=4, position=0).fine()
+        app.set(side=4, patch=vit.grid.patches - 1).fine()
 
 
 # What isn't defined is said
@@ -115,7 +115,7 @@ def test_no_positions_is_said(kinds, offer):
     app = App("positions", model="no-positions").fine()
     (said,) = app.sentences("info")
     assert "no learned absolute position embeddings" in said
-    assert not app.charts() and "position" not in app.controls
+    assert not app.charts() and "patch" not in app.controls
     assert any("no learned absolute position" in said for said in app.go("overview").fine().sentences("info"))
     app.go("patches").set(shuffle=True).fine()
     assert [c["alt"] for c in app.charts()][:-1] == [

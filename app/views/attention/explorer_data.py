@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import texts
+from app import selection, texts
+from app.address import respell
 from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
@@ -27,8 +28,13 @@ if TYPE_CHECKING:
     from vitcore.models.zoo import Vit
 
 DIRECTIONS = ("gives", "gets")
-TARGETS = {name: name for name in ("token", "second", "block", "rolled")} | {"column": "direction", "head": "one_head"}
-TARGETS |= {"mask": outliers.STATE}
+TARGETS = {
+    "block": selection.LAYER,
+    "head": selection.HEAD,
+    "column": "direction",
+    "rolled": "rolled",
+    "mask": outliers.STATE,
+}
 WORDS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
@@ -64,9 +70,9 @@ def explore(model: str, text: texts.Prose) -> None:
         _take(vit, photo, rec, state, text)
         if state["outliers"]["patches"]:
             st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
-                         query_params={"block": str(state["block"])})  # fmt: skip
+                         query_params={selection.LAYER: str(state["block"])})  # fmt: skip
         st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
-                     query_params={"picture": "attention", "both_layer": str(state["block"])})  # fmt: skip
+                     query_params={"picture": "attention", selection.LAYER: str(state["block"])})  # fmt: skip
     st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
     answered()
 
@@ -76,13 +82,8 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
     from vitcore.figures.overlay import LEAST_TOP
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
-        block = controls.layer(text["block"], "block", vit, vit.blocks // 2, width=104)
-        controls.once_from_1("head", "one_head")
-        _in_range("one_head", vit.heads)
-        head = st.selectbox(
-            text["head control"], range(vit.heads), None, key="one_head", bind="query-params", width=wide(104),
-            placeholder=text["mean"], help=text["head help"],
-        )  # fmt: skip
+        block = controls.layer(text["block"], vit, vit.blocks // 2, width=104)
+        head = controls.head(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = controls.choice(text, "direction", list(DIRECTIONS))
         about = text.fill("token help", prefix=grid.prefix) if grid.prefix else text["token help bare"]
         _token_of_patch(grid)
@@ -113,7 +114,7 @@ def _token_of_patch(grid: Grid) -> None:
         return
     del st.query_params["patch"]
     if int(given) < grid.patches:
-        controls.respell("token", grid.prefix + int(given), str(grid.prefix + int(given)))
+        respell("token", grid.prefix + int(given), str(grid.prefix + int(given)))
 
 
 def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | None:

@@ -135,7 +135,7 @@ def positions(pair: Pair, comparison: Comparison | None) -> None:
             grid = vit.grid
             picture(
                 address(session.tiles(vit.name), "image/png", f"tiles_{key}"), grid.rows, grid.cols, grid.step_px,
-                key=f"{key}_tiles", target="position", label=f"{text['picture.positions']}: {name}", selected=chosen,
+                key=f"{key}_tiles", target="patch", label=f"{text['picture.positions']}: {name}", selected=chosen,
                 gutter_px=grid.patch_px / 8, lines=False, smooth=False, group="tiles" if same else "",
                 values=None if chosen is None else cosine[chosen].tolist(), unit=text["cosine"],
             )  # fmt: skip
@@ -145,7 +145,7 @@ def positions(pair: Pair, comparison: Comparison | None) -> None:
 
 def _position(pair: Pair) -> int:
     grid = pair.vits[0].grid
-    return controls.number(pair.text["position"], "position", grid.patches, grid.middle, width=130)
+    return controls.patch(pair.text["position"], grid, width=130)
 
 
 def answers(pair: Pair, comparison: Comparison | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import texts
+from app import selection, texts
 from app.components import address
 from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
@@ -50,28 +50,38 @@ def attention(pair: Pair, comparison: Comparison) -> None:
     text = pair.text
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
     deep = max(blocks)
-    named = {"mean": text["mean of heads"]} | {str(head): text["head"].format(head=head) for head in range(heads)}
-    if st.session_state.get("both_head", "mean") not in named:
-        st.session_state["both_head"] = "mean"
+    key = _key("both_layer", selection.LAYER, shared=blocks[0] == deep)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        layer = controls.slider(text["layer"], "both_layer", 0, deep - 1, deep - 1, width=260)
-        head = controls.named(text["one head"], named, "both_head", width=150)
+        layer = controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
+        head = controls.head(text["one head"], heads, text["mean of heads"], width=150)
         cell = _asked(pair, comparison)
     first, second = (layer if count == deep else same_depth(layer, deep, count) for count in blocks)
     here = (first, second)
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
-    one = None if head == "mean" else int(head)
-    maps = comparisons.attentions(*pair.me, cell, here, one, outliers.on(), pair.vits, comparison)
-    _shown(pair, comparison, maps, "attention", (cell, here, one, outliers.on()), cell)
+    maps = comparisons.attentions(*pair.me, cell, here, head, outliers.on(), pair.vits, comparison)
+    _shown(pair, comparison, maps, "attention", (cell, here, head, outliers.on()), cell)
+
+
+def _key(of_two: str, of_all: str, shared: bool) -> str:
+    """The control's key: that of the selection `of_all` pages where it is of the first model alone, else one of this page's."""
+    if shared:
+        selection.rename({of_two: of_all})
+    return of_all if shared else of_two
+
+
+def _place(comparison: Comparison) -> str:
+    """The key of the place that is asked: where each cell is one patch of both models, it is that patch."""
+    return _key("query", selection.PATCH, shared=not comparison.grid.resampled)
 
 
 def _asked(pair: Pair, comparison: Comparison) -> int | None:
     """The place that is asked, or None for where the answer is read."""
-    text, count = pair.text, comparison.grid.rows * comparison.grid.cols
+    text, count, key = pair.text, comparison.grid.rows * comparison.grid.cols, _place(comparison)
+    label = texts.prose("patches")["patch"] if key == selection.PATCH else text["place"]
     asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
     middle = (comparison.grid.rows // 2) * comparison.grid.cols + comparison.grid.cols // 2
-    cell = controls.number(text["place"], "query", count, middle, width=130, disabled=not asks)
+    cell = controls.number(label, key, count, middle, width=130, disabled=not asks)
     return cell if asks else None
 
 
@@ -156,7 +166,7 @@ def _picture(
         for part, file in enumerate(comparisons.photograph(*pair.me, comparison))
     )
     picture(
-        photo, grid.rows, grid.cols, step, key=key, label=label, target="query", also=("ask", True), selected=cell,
+        photo, grid.rows, grid.cols, step, key=key, label=label, target=_place(comparison), also=("ask", True), selected=cell,
         overlay=over, detail=detail, values=values.ravel().tolist(), unit=unit, even=even, lines=False, group="compared",
         marks=found.patches if found else (), told=found.told if found else "",
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import selection
 from app.texts import Prose
 from vitcore.translation import percent
 
@@ -105,9 +106,14 @@ def touch(place: list[int]) -> None:
     st.session_state["_head"] = (place[0], place[1])
 
 
+def address(layer: int, head: int) -> dict[str, str]:
+    """Of a head in the explorer."""
+    return {selection.LAYER: str(layer), selection.HEAD: str(head)}
+
+
 def links(places: Heads, text: Prose) -> None:
     """To these heads in the explorer."""
     with st.container(horizontal=True):
         for block, head in dict.fromkeys(places):
             st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
-                         query_params={"block": str(block), "one_head": str(head)}, icon=":material/arrow_forward:")  # fmt: skip
+                         query_params=address(block, head), icon=":material/arrow_forward:")  # fmt: skip

@@ -13,8 +13,7 @@ text = texts.prose("distance")
 first = aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
-    st.session_state["block"], st.session_state["one_head"] = block, head = touched
-    st.switch_page("views/attention/page.py", query_params={"block": str(block), "one_head": str(head)})
+    st.switch_page("views/attention/page.py", query_params=findings.address(*touched))
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import distance  # noqa: E402

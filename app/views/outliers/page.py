@@ -21,7 +21,7 @@ mode, names = controls.theme(), prefix_names(vit)
 outliers = insights.outliers(vit.name, photo.key, rec)
 shown = session.shown(vit.name, photo.key, photo, rec)[0]
 with st.container(horizontal=True, gap="medium", key="found"):
-    block = controls.layer(text["block"], "block", vit, vit.blocks - 1, width=300)
+    block = controls.layer(text["block"], vit, vit.blocks - 1, width=300)
     with st.container(key="first_found"):
         findings.first(outliers, rec.grid, text)
 with aside(key="aside_layer"):

@@ -31,7 +31,7 @@ cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.na
 cropped = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
-    chosen = controls.number(text["patch"], "patch", grid.patches, grid.middle, width=140, help=text["from 0"])
+    chosen = controls.patch(text["patch"], grid, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = controls.number(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
 order = patches.shuffled(grid.patches, seed) if mixed else None

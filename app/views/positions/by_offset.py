@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import selection
 from app.components.figure import figure
 from app.furniture import controls
 from app.state import insights
@@ -30,11 +31,11 @@ def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:
     block, head = 0, 0
     with right:
         if not offsets.every_block:
-            block = controls.number(text["layer"], "offset_layer", vit.blocks)
+            block = controls.number(text["layer"], selection.LAYER, vit.blocks)
             offsets = insights.by_offset(vit.name, block, vit) or offsets
         heads = len(offsets.values)
         if heads > 1:
-            head = controls.number(text["head"], "offset_head", heads)
+            head = controls.number(text["head"], selection.HEAD, heads)
     values, grid, kind = offsets.values[head], rec.grid, offsets.kind
     most, least = int(values.argmax()), int(values.argmin())
     from vitcore import figures

@@ -35,7 +35,7 @@ if getattr(vit.module, "positions_at", "stem") == "blocks":
 with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `lecture.css`
     left, right = st.columns([3, 2], gap="large")
 with right:
-    chosen = controls.number(text["position"], "position", grid.patches, grid.middle)
+    chosen = controls.patch(text["position"], grid)
     figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], of=(vit.called,),
            called=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     found.line(cosine, chosen, vit, text)
@@ -45,7 +45,7 @@ with left:
     st.markdown(f"## {text['tiles title']}")
     picture(
         address(session.tiles(vit.name), "image/png", "tiles"), grid.rows, grid.cols, grid.step_px, key="touch",
-        target="position", label=text["tiles"], selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
+        target="patch", label=text["tiles"], selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
     )  # fmt: skip
     controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])

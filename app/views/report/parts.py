@@ -36,7 +36,7 @@ def settings(text: texts.Prose, vit: Vit) -> Settings:
         residual = controls.slider(text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"])
         first = controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160, help=helps["first help"])
         asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
-        query = controls.number(text["query"], "query", grid.patches, grid.middle, width=140, disabled=not asks)
+        query = controls.patch(text["query"], grid, width=140, disabled=not asks)
         pin = _pin(text, grid.patches)
         mask = outliers.switch(vit, session.recording(vit, session.photo()), "report")
     chosen: Any = fusion

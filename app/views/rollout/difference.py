@@ -36,7 +36,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     with one:
         st.markdown(f"## {title}")
         picture(
-            a.address, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="query",
+            a.address, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="patch",
             also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, most),
             detail=a.detail, values=values.ravel().tolist(), unit=unit, lines=False, marks=found.patches,
             told=found.told,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.address import respell
 from app.components import address
 from app.components.figure import aside
 from app.components.lecture.lecture import wide
@@ -64,14 +65,7 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
             target = _class(text, vit, rec)
             asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
             # always there: a choice made in the picture reaches the address only through a control that is on the page already
-            query = controls.number(
-                text["patch"],
-                "query",
-                grid.patches,
-                grid.middle,
-                width=140,
-                disabled=not (asks_patch and vit.is_global),
-            )
+            query = controls.patch(text["patch"], grid, width=140, disabled=not (asks_patch and vit.is_global))
             compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
             with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
                 style = controls.choice(text, "style", ["heat", "paper"])
@@ -112,7 +106,7 @@ def _class(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
         if "class" in st.session_state:  # a class of the model there was
             st.session_state["class"] = meant
         elif meant != own:
-            controls.respell("class", meant, meant)
+            respell("class", meant, meant)
     chosen = st.selectbox(
         text["class"], [own, *called], key="class", bind="query-params", width=wide(300), help=text["class help"]
     )

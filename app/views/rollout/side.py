@@ -138,7 +138,7 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
     grid, signed, most = a.rec.grid, side.method.signed, limit(side.shown, side.method.signed)
     st.markdown(f"## {controls.verbatim(side.title)}")
     told: dict[str, Any] = {
-        "key": f"{prefix}gathered", "label": f"{a.text[f'method.{side.method.name}']}: {side.title}", "target": "query",
+        "key": f"{prefix}gathered", "label": f"{a.text[f'method.{side.method.name}']}: {side.title}", "target": "patch",
         "also": ("ask", True), "selected": None if side.method.asks_class else a.query, "lines": False,
         "values": side.shown.ravel().tolist(), "unit": side.unit, "even": None if signed else float(side.shown.mean()),
         "marks": side.found.patches, "told": side.found.told,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import selection
 from app.components.choices import choose
 from app.components.lecture.lecture import wide
 from app.components.steps.steps import steps
@@ -40,9 +41,8 @@ def step_number(text: Prose) -> int:
 
 def inside_of(text: Prose, vit: Vit) -> tuple[int, int]:
     """The layer and the head (from 0) that are looked into."""
-    layer = controls.layer(text["layer"], "layer", vit, vit.blocks // 2, width=200)
-    controls.once_from_1("of_head", "in_head")
-    return layer, controls.slider(text["head"], "in_head", 0, vit.heads - 1, 0, width=200)
+    layer = controls.layer(text["layer"], vit, vit.blocks // 2, width=200)
+    return layer, controls.slider(text["head"], selection.HEAD, 0, vit.heads - 1, 0, width=200)
 
 
 def show(scene: Scene, number: int) -> None:

@@ -16,7 +16,7 @@ with stepper:
 vit, photo, rec = controls.current(needs=text["what"])
 with row:
     layer = head = 0
-    patch = controls.number(text["patch"], "patch", rec.grid.patches, rec.grid.middle, width=130)
+    patch = controls.patch(text["patch"], rec.grid, width=130)
     if step == nine_steps.BLOCK:
         layer, head = nine_steps.inside_of(text, vit)
     else:
