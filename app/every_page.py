@@ -44,7 +44,8 @@ def draw() -> None:
     again = st.session_state.get("page drawn") == page.url_path
     st.session_state["page drawn"] = page.url_path
     with turns.pages.one(first=again):  # a click before a page that is opened: who moves a slider looks at it
-        selection.arrive(entered=not again)
+        if not again:
+            selection.arrive(row.slug)
         hold(another_page=not again)
         outliers.arrive(entered=not again, looks=row.looks)
         around = texts.prose("lecture")

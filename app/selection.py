@@ -19,22 +19,26 @@ OLD = {"position": PATCH, "query": PATCH, "block": LAYER, "offset_layer": LAYER,
        "both_head": HEAD}  # fmt: skip
 FROM_1 = ("head", "of_head")  # heads counted from 1; 0 was their mean
 CHOSEN = "_selection"  # key → what a person has chosen, on whatever page
+PINS = ("token", "second")  # in the explorer's address, tokens that are no patches, by their places in the sequence
+NO_PATCH = "_token"  # the first of them, pinned in place of the patch
 DRAWN = "_selection_drawn"  # key → what its control was last drawn with, and its default
 
 
-def arrive(entered: bool) -> None:
-    """When a run begins: a page that is entered has what was chosen before, unless its address says something else."""
-    if not entered:
-        return
+def arrive(slug: str) -> None:
+    """When a page is entered: it has what was chosen before, unless its address says something else."""
+    for name in PINS if slug != "attention" else ():
+        st.query_params.pop(name, None)
     state, chosen = st.session_state, _chosen()
     drawn: dict[str, tuple[Any, Any]] = state.get(DRAWN, {})
-    chosen |= {key: state[key] for key, (value, _) in drawn.items() if key in state and state[key] != value}
+    for key, (value, _) in drawn.items():
+        if key in state and state[key] != value:
+            _choose(key, state[key])
     state[DRAWN] = {}
     for key in KEYS:
         if (given := st.query_params.get(key)) is not None:  # the control takes it from there
             chosen.pop(key, None)
             if NUMBER.fullmatch(given):
-                chosen[key] = int(given)
+                _choose(key, int(given))
         elif key in chosen:
             state[key] = chosen[key]
             continue
@@ -50,9 +54,15 @@ def noted(key: str, value: Any, default: Any) -> Any:
     if (value != before and value == default != usual) or (key not in drawn and value == default != chosen.get(key)):
         chosen.pop(key, None)
     elif value != before:
-        chosen[key] = value
+        _choose(key, value)
     drawn[key] = value, default
     return value
+
+
+def _choose(key: str, value: Any) -> None:
+    _chosen()[key] = value
+    if key == PATCH:
+        st.session_state[NO_PATCH] = None
 
 
 def drop(key: str) -> None:

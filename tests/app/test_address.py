@@ -57,7 +57,7 @@ SETTINGS = {
     },
     "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "one_head": ("2", 2)},
     "attention": {
-        "layer": ("3", 3), "one_head": ("2", 2), "token": ("9", 9), "second": ("20", 20), "direction": ("gets", "gets"),
+        "layer": ("3", 3), "one_head": ("2", 2), "patch": ("9", 9), "second_patch": ("20", 20), "direction": ("gets", "gets"),
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
     },
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},

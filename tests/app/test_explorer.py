@@ -1,12 +1,15 @@
 """The attention explorer without a browser: what its picture is given equals the recording, whatever the address says."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+import streamlit as st
 from visitor import App
 
 from app.state import insights, session
+from app.views.attention import pinned_tokens
 from vitcore.analysis import attention_as_bytes, heads
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.outliers import outliers_of
@@ -101,7 +104,7 @@ def test_a_nonsense_address_is_put_right(files, address, state):
 def test_controls_reach_the_picture(files):
     """What a click sends is in the browser's tests."""
     app = App("attention").fine()
-    app.set(token=5, second=9, layer=2, one_head=2, rolled=True).fine()
+    app.set(patch=4, second_patch=8, layer=2, one_head=2, rolled=True).fine()
     assert given(app)["state"] == {
         "token": 5,
         "second": 9,
@@ -111,29 +114,68 @@ def test_controls_reach_the_picture(files):
         "rolled": True,
         "mask": False,
     }
-    assert given(app.set(second=None))["state"]["second"] is None
+    assert given(app.set(second_patch=None))["state"]["second"] is None
 
 
-def test_the_fields_say_which_patch_their_places_hold(files, kinds, offer):
-    """A place counts the tokens before the patches, too: 40 is patch 39 after a class token."""
+def pins(app: App) -> tuple:
+    """What is pinned, by place in the sequence, and what the fields hold and are called."""
+    data, (first, second) = given(app)["state"], (app.at.number_input(key=key) for key in ("patch", "second_patch"))
+    return data["token"], data["second"], first.value, second.value, first.label, second.placeholder
 
-    def labels(app: App) -> tuple[str, str]:
-        return app.fine().at.number_input(key="token").label, app.at.number_input(key="second").label
 
+def pick(app: App, prefix: int = 1, **tokens: int | None) -> App:
+    """As a choice in the picture reaches the page."""
+    state = app.at.session_state
+    with patch.object(pinned_tokens, "choose", state.__setitem__), patch.object(st, "session_state", state):
+        for name, token in tokens.items():
+            pinned_tokens.pin(name, token, prefix)
+    return app.run()
+
+
+def test_the_fields_hold_patches_and_name_a_token_that_is_none(files, kinds, offer):
+    """The picture pins tokens by their places, which count those before the patches, too: 40 is patch 39 after a class token."""
     app = App("attention")
-    assert labels(app) == ("Patch 136 is token", "Compare with")
-    assert labels(app.set(token=40)) == ("Patch 39 is token", "Compare with")
-    assert labels(app.set(token=0, second=180)) == ("Token 0: class token", "With patch 179, token")
-    assert labels(app.set(token=1, second=0)) == ("Patch 0 is token", "With 0 (class token)")
-    assert labels(app.set(second=None))[1] == "Compare with"
-    linked = App("attention", token="120", second="77")
-    assert labels(linked) == ("Patch 119 is token", "With patch 76, token") and linked.values()["token"] == 120
-    assert labels(App("attention", token="9999", second="x")) == ("Patch 136 is token", "Compare with")
+    assert pins(app) == (137, None, 136, None, "Patch", "none")
+    assert pins(pick(app, token=40, second=180)) == (40, 180, 39, 179, "Patch", "none")
+    assert pins(pick(app, token=0)) == (0, 180, 39, 179, "Class token, or patch", "none")
+    assert app.at.query_params["token"] in ("0", ["0"]), "beside the patch that it stands in for"
+    assert pins(pick(app, second=0)) == (0, 0, 39, None, "Class token, or patch", "class token")
+    assert pins(app.set(second_patch=7)) == (0, 8, 39, 7, "Class token, or patch", "none")
+    assert pins(app.set(patch=5)) == (6, 8, 5, 7, "Patch", "none"), "a patch typed in is pinned"
+    assert pins(pick(pick(app, token=0), token=6, second=None)) == (6, None, 5, None, "Patch", "none"), (
+        "the same patch again"
+    )
+    assert not {"token", "second", "second_patch"} & {*app.at.query_params}
     offer({name: kinds[name] for name in ("no-class-token", "registers")})
-    bare = App("attention", model="no-class-token", token="3")
-    assert labels(bare)[0] == "Patch 3 is token" and "the patch's number" in bare.at.number_input(key="token").help
-    assert labels(App("attention", model="registers", token="3"))[0] == "Token 3: register 2"
-    assert labels(App("attention", model="registers", token="9"))[0] == "Patch 4 is token"
+    bare = App("attention", model="no-class-token", patch="3")
+    assert pins(bare)[:3] == (3, None, 3) and "above the photo" not in bare.at.number_input(key="patch").help
+    assert pins(App("attention", model="registers", token="3"))[4] == "Register 2, or patch"
+    assert pins(App("attention", model="registers", token="9"))[:3] == (9, None, 4)
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "second"),
+    [({"token": "120", "second": "77"}, 120, 77), ({"token": "0", "second": "40"}, 0, 40), ({"token": "40", "second": "0"}, 40, 0),
+     ({"token": "9999", "second": "x"}, 137, None), ({"patch": "100"}, 101, None), ({"token": "7", "patch": "100"}, 7, None),
+     ({"token": "0", "patch": "100"}, 0, None), ({"token": "-1", "second": "257"}, 137, None)],
+)  # fmt: skip
+def test_a_link_that_names_tokens_by_their_places_pins_them(files, address, token, second):
+    app = App("attention", **address)
+    assert pins(app)[:2] == (token, second)
+    written = {key: value[0] if isinstance(value, list) else value for key, value in app.at.query_params.items()}
+    assert written.get("token") == ("0" if token == 0 else None) and written.get("second") == (
+        "0" if second == 0 else None
+    )
+    if token not in (0, 137):
+        assert written["patch"] == str(token - 1)
+
+
+def test_a_patch_chosen_on_another_page_is_pinned_in_place_of_the_class_token(files):
+    app = App("attention", token="0")
+    assert pins(app)[0] == 0
+    assert pins(app.go("patches").go("attention"))[0] == 0, "nothing else was chosen"
+    assert pins(app.go("patches").set(patch=37).go("attention"))[:3] == (38, None, 37)
+    assert pick(app, token=54).go("positions").fine().values()["patch"] == 53
 
 
 def test_rollout_equals_the_recordings(files, rec):
@@ -205,7 +247,7 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
     assert data["names"] == names and data["grid"]["prefix"] == len(names)
     spoken = [name if name.startswith("register") else f"the {name}" for name in names]
     assert data["spoken"] == spoken, "as a sentence has them: what the class token attends to"
-    app.set(token=vit.grid.tokens - 1, second=0, layer=vit.blocks - 1, one_head=vit.heads - 1).fine()
+    app.set(patch=vit.grid.patches - 1, second_patch=0, layer=vit.blocks - 1, one_head=vit.heads - 1).fine()
     assert (data["grid"]["rows"], data["grid"]["cols"]) == (vit.grid.rows, vit.grid.cols)
     assert data["coarse"] == ""
 
@@ -238,11 +280,10 @@ def test_addresses_lead_to_the_bytes(rec):
     assert all(place.startswith("mock/media/") for place in places) and len(set(places)) == 14
 
 
-def test_a_link_that_names_a_patch_or_writes_a_photo_with_a_capital_is_understood(shipped):
+def test_a_link_that_writes_a_photo_with_a_capital_is_understood():
     app = App("attention", photo="Rocket", patch="100").fine()
-    assert app.values()["token"] == shipped.grid.prefix + 100 and "patch" not in app.at.query_params
+    assert app.values()["patch"] == 100
     assert (
         not any("No photo here" in said for said in app.sentences("markdown"))
         and app.at.session_state["photo"] == "rocket"
     )
-    assert App("attention", token="7", patch="100").fine().values()["token"] == 7

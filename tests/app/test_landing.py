@@ -122,7 +122,7 @@ def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
     app.at.session_state["_touched"] = 37  # what a click puts there
     app.run().fine()
     assert titles(app) == [texts.prose("menu", "en")["attention"]]
-    assert app.values()["token"] == shipped.grid.prefix + 37
+    assert app.values()["patch"] == 37
 
 
 def test_every_picture_has_words(subtests):

@@ -4,7 +4,7 @@ import pytest
 from visitor import App
 
 PATCH, LAYER, HEAD = "patch", "layer", "one_head"
-WITH_PATCH = ("patches", "positions", "rollout", "story", "report")
+WITH_PATCH = ("patches", "positions", "attention", "rollout", "story", "report")
 WITH_LAYER = {
     "story": {"step": "7"},
     "attention": {},

@@ -77,17 +77,17 @@ def analyses(runs: int) -> None:
 
 # Page, what is changed, and the values it takes in turn: each a change of one control.
 CHANGES = (
-    ("attention", "layer", "block", [3, 7, 0, 11, 5]),
+    ("attention", "layer", "layer", [3, 7, 0, 11, 5]),
     ("rollout", "head fusion", "fusion", ["max", "min", "mean"]),
     ("rollout", "discard", "discard", [10, 50, 90, 30]),
     ("rollout", "residual weight", "residual", [10, 30, 70]),
     ("rollout", "first layer", "first", [1, 4, 8, 2]),
-    ("rollout", "asked patch", "query", [3, 77, 200, 130]),
+    ("rollout", "asked patch", "patch", [3, 77, 200, 130]),
     ("patches", "chosen patch", "patch", [3, 77, 200, 130]),
     ("patches", "gutter", "gutter", [0, 3, 8]),
     ("filters", "components", "components", [12, 40, 28]),
     ("filters", "rebuilt from k", "k", [4, 60, 120]),
-    ("positions", "tile", "position", [3, 77, 200]),
+    ("positions", "tile", "patch", [3, 77, 200]),
     ("positions", "resolution", "side", [12, 20, 30]),
     ("distance", "class token", "cls", ["renormalise", "drop"]),
 )  # fmt: skip

@@ -97,7 +97,7 @@ def visits(address: str, count: int, watch: Watch) -> None:
     for number in range(count):
         model = rng.choices(list(MODELS), list(MODELS.values()))[0]
         photo, page = rng.randrange(len(names) + OWN), rng.choice(PAGES)
-        asked = {"photo": names[photo] if photo < len(names) else None, "model": model, "block": rng.randrange(12)}
+        asked = {"photo": names[photo] if photo < len(names) else None, "model": model, "layer": rng.randrange(12)}
         query = "&".join(f"{key}={value}" for key, value in asked.items() if value is not None)
         visit = Visit(address)
         if photo >= len(names):

@@ -30,9 +30,9 @@ PHOTOS = [row["id"] for row in json.loads((ROOT / "assets/samples/credits.json")
 # Page, and what a click changes there: a control's key, its kind, and the values it may take.
 CLICKS: dict[str, tuple[str, str, range] | None] = {
     "": None, "distance": None,
-    "story": ("patch", "double_value", range(256)), "attention": ("token", "double_value", range(1, 257)),
+    "story": ("patch", "double_value", range(256)), "attention": ("patch", "double_value", range(256)),
     "patches": ("patch", "double_value", range(256)), "filters": ("components", "double_array_value", range(1, 99)),
-    "positions": ("position", "double_value", range(256)), "rollout": ("discard", "double_array_value", range(0, 96, 5)),
+    "positions": ("patch", "double_value", range(256)), "rollout": ("discard", "double_array_value", range(0, 96, 5)),
 }  # fmt: skip
 BARS = {"one, page": 120, "one, click": 200, "room, page p95": 1000, "room, click p95": 200}  # ms, on two idle cores
 
@@ -53,7 +53,7 @@ class Visit:
         self.socket = await connect(self.address, subprotocols=["streamlit"], max_size=None, open_timeout=60)  # type: ignore[list-item]
         self.page, self.ids, self.fragments = page, {}, {}
         self.query = (
-            f"photo={draw.choice(PHOTOS)}&block={draw.randrange(12)}&token={draw.randrange(1, 257)}"
+            f"photo={draw.choice(PHOTOS)}&layer={draw.randrange(12)}&patch={draw.randrange(256)}"
             f"&discard={draw.choice([0, 30, 60, 90])}&residual={draw.choice([25, 50, 75])}"
         )
         message = BackMsg()

@@ -58,7 +58,7 @@ def control(page: Page, label: str) -> Locator:
 
 
 def field(page: Page, key: str) -> Locator:
-    """The field that holds a token's place; its label names the patch."""
+    """The field of a pinned patch."""
     return page.locator(f".st-key-{key} input")
 
 
@@ -80,7 +80,7 @@ def heard(visit, server: str, path: str) -> tuple[Page, list[bytes]]:
 
 
 def test_by_mouse(visit, server):
-    page, sent = heard(visit, server, "attention?block=6&one_head=1")
+    page, sent = heard(visit, server, "attention?layer=6&one_head=1")
     before = pixels(page)
     quiet = len(sent)
     for col in range(SIDE):  # hover is the browser's
@@ -88,11 +88,11 @@ def test_by_mouse(visit, server):
         expect(title(page)).to_contain_text(f"(row 3, column {col}) (pointed at) attends to · layer 6, head 1")
     assert all(a != b for a, b in zip(pixels(page), before, strict=True)), "every head answers"
     assert len(sent) == quiet, "the server hears nothing of it"
-    expect(field(page, "token")).to_have_value("137")
+    expect(field(page, "patch")).to_have_value("136")
 
     page.mouse.click(*place(page, 3, 5))
-    expect(field(page, "token")).to_have_value(str(1 + 3 * SIDE + 5))
-    expect(page).to_have_url(re.compile("token=54"))
+    expect(field(page, "patch")).to_have_value(str(3 * SIDE + 5))
+    expect(page).to_have_url(re.compile("patch=53"))
     at_rest(page)
     said = [frame for frame in sent[quiet:] if b"chosen" in frame]
     assert len(said) == 1, "a click reaches Python once"
@@ -102,7 +102,7 @@ def test_by_mouse(visit, server):
     page.keyboard.down("Shift")
     page.mouse.click(*place(page, 9, 9))
     page.keyboard.up("Shift")
-    expect(field(page, "second")).to_have_value(str(1 + 9 * SIDE + 9))
+    expect(field(page, "second_patch")).to_have_value(str(9 * SIDE + 9))
     at_rest(page)
     page.mouse.move(5, 5)
     first, second = pixels(page), pixels(page, "canvas.map1")
@@ -113,7 +113,8 @@ def test_by_mouse(visit, server):
     at_rest(page)
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
-    expect(field(page, "token")).to_have_value("0")
+    expect(field(page, "patch")).to_have_value(str(3 * SIDE + 5))
+    expect(page).to_have_url(re.compile("[?&]token=0"))
     expect(title(page)).to_contain_text("Who attends to the class token")
 
 
@@ -141,15 +142,15 @@ def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
 
 
 def test_by_keys(visit):
-    page = ready(visit("attention?block=6&token=137"))
+    page = ready(visit("attention?layer=6&patch=136"))
     hit(page).focus()
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
-    expect(field(page, "token")).to_have_value("119")
+    expect(field(page, "patch")).to_have_value("118")
     at_rest(page)
     page.keyboard.press("Shift+ArrowDown")
-    expect(field(page, "second")).to_have_value("135")
+    expect(field(page, "second_patch")).to_have_value("134")
     at_rest(page)
     page.keyboard.press("]")
     expect(title(page)).to_contain_text("layer 7")
@@ -166,7 +167,7 @@ def test_by_keys(visit):
     expect(control(page, "Head")).to_have_value("")
     at_rest(page)
     page.keyboard.press("c")
-    expect(field(page, "token")).to_have_value("0")
+    expect(page).to_have_url(re.compile("[?&]token=0"))
     expect(title(page)).to_contain_text("What the class token attends to")
     at_rest(page)
     page.keyboard.press("r")
@@ -180,7 +181,7 @@ def test_by_keys(visit):
 
 
 def test_space_plays_through_the_layers(visit, server):
-    page, sent = heard(visit, server, "attention?block=9&one_head=0")
+    page, sent = heard(visit, server, "attention?layer=9&one_head=0")
     hit(page).focus()
     quiet = len(sent)
     heads, drawn = said_by(cards_title(page)), said_by(title(page))
@@ -244,11 +245,11 @@ def test_by_touch(visit):
     page = ready(visit("attention", width=390, height=844, has_touch=True, is_mobile=True))
     hit(page).scroll_into_view_if_needed()
     page.touchscreen.tap(*place(page, 2, 3))
-    expect(field(page, "token")).to_have_value(str(1 + 2 * SIDE + 3))
+    expect(field(page, "patch")).to_have_value(str(2 * SIDE + 3))
     at_rest(page)
     page.get_by_role("button", name="Compare", exact=True).tap()
     page.touchscreen.tap(*place(page, 12, 12))
-    expect(field(page, "second")).to_have_value(str(1 + 12 * SIDE + 12))
+    expect(field(page, "second_patch")).to_have_value(str(12 * SIDE + 12))
     at_rest(page)
     hit(page).scroll_into_view_if_needed()
     finger = page.context.new_cdp_session(page)
@@ -281,13 +282,13 @@ def test_a_link_opens_the_same_view(visit, lag):
     page.get_by_role("button", name=re.compile(r"^layer 8, head 1: ")).click()
     page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
     at_rest(page)
-    expect(field(page, "token")).to_have_value("74")
-    expect(field(page, "second")).to_have_value("179")
+    expect(field(page, "patch")).to_have_value("73")
+    expect(field(page, "second_patch")).to_have_value("178")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("8")
     page.mouse.move(5, 5)
     ready(page)
-    for part in ("token=74", "second=179", "block=8", "one_head=1", "direction="):
+    for part in ("[?&]patch=73", "second_patch=178", "layer=8", "one_head=1", "direction="):
         expect(page).to_have_url(re.compile(part))
     theirs = ready(visit(page.url))
     assert pixels(theirs) == pixels(page) and pixels(theirs, "canvas.lit") == pixels(page, "canvas.lit")
@@ -302,8 +303,8 @@ def test_clicks_in_quick_succession_all_count(visit):
     page.keyboard.up("Shift")
     page.locator(".card").nth(1).click()
     page.keyboard.press("]")
-    expect(field(page, "token")).to_have_value("74")
-    expect(field(page, "second")).to_have_value("179")
+    expect(field(page, "patch")).to_have_value("73")
+    expect(field(page, "second_patch")).to_have_value("178")
     expect(control(page, "Head")).to_have_value("1")
     expect(layer(page)).to_have_value("7")
     at_rest(page)
@@ -316,7 +317,7 @@ def drawings(page: Page) -> list[str]:
 
 
 def test_scales_and_drawings(visit):
-    page = visit("attention?block=6&one_head=0")
+    page = visit("attention?layer=6&one_head=0")
     seen = [drawings(page)]
     page.get_by_role("button", name="Drawing").click()
     for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):
@@ -327,7 +328,7 @@ def test_scales_and_drawings(visit):
 
 
 def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):
-    page = ready(visit("attention?second=40"))
+    page = ready(visit("attention?second_patch=39"))
     for summary in ("How heads get their words", "Keys"):
         page.locator("summary", has_text=summary).click()
     for theme in in_both(page):
@@ -351,7 +352,7 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests
             right = bar.evaluate("e => e.getBoundingClientRect().right")
             assert bar.locator(".st-key-layer").bounding_box()["width"] == width - 32, "room for twelve layers"
             assert 844 - bar.locator("..").bounding_box()["y"] <= 0.12 * 844, "the picture has the screen"
-            assert bar.locator(".st-key-token").bounding_box()["x"] >= right - 45, "no field is seen in part"
+            assert bar.locator(".st-key-patch").bounding_box()["x"] >= right - 45, "no field is seen in part"
             for button in bar.locator(".st-key-direction button").all():
                 box = button.bounding_box()
                 assert box["x"] + box["width"] <= right - 44, "the last 44 px fade out"
@@ -377,7 +378,7 @@ def test_other_languages(visit, lang, words):
 
 
 def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
-    page = ready(visit("attention?block=3&token=101"))
+    page = ready(visit("attention?layer=3&patch=100"))
     before = pixels(page) + pixels(page, "canvas.lit")
     menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
     pick(page, menu, "简体中文")

@@ -144,7 +144,7 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
         box = picture(page, key).bounding_box()
         picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
         expect(page.get_by_role("heading", name=f"What patch {16 * row + col} gathered")).to_be_visible()
-        expect(page).to_have_url(re.compile(f"query={16 * row + col}"))
+        expect(page).to_have_url(re.compile(f"patch={16 * row + col}"))
         at_rest(page)
     resize(page, 1024, 768)
     seen = picture(page, "gathered").evaluate("e => (innerHeight - e.getBoundingClientRect().top) / e.offsetHeight")

@@ -134,7 +134,7 @@ def test_a_patch_of_the_first_picture_opens_the_explorer(visit):
     box = canvas(page).bounding_box()
     canvas(page).click(position={"x": box["width"] * 5.5 / 16, "y": box["height"] * 2.5 / 16})
     expect(page.get_by_role("heading", level=1)).to_have_text("Attention explorer")
-    expect(page).to_have_url(re.compile(r"token=38"))  # patch 37, after the class token
+    expect(page).to_have_url(re.compile(r"patch=37"))
 
 
 @pytest.mark.parametrize("width", [1440, 390])

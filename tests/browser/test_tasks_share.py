@@ -60,11 +60,11 @@ def test_send_the_attention_you_are_looking_at(visit):
     """Send a colleague exactly the picture you are looking at."""
     page = explorer.ready(visit("attention"))
     page.mouse.click(*explorer.place(page, 6, 5))
-    expect(page).to_have_url(re.compile("token=102"))
+    expect(page).to_have_url(re.compile("patch=101"))
     page.get_by_role("group", name="Layer", exact=True).get_by_role("slider").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    expect(page).to_have_url(re.compile("block=3"))
+    expect(page).to_have_url(re.compile("layer=3"))
     page.mouse.move(2, 2)
     explorer.ready(page)
     title = explorer.title(page).inner_text()

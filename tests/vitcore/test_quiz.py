@@ -184,14 +184,19 @@ def of_lens(truth, question) -> int:
     return [choice.words for choice in question.choices].index(said)
 
 
+def pinned(truth, question) -> int:
+    """The token of the patch that the explorer pins where the question's link leads."""
+    return truth.grid.prefix + int(question.address["patch"])
+
+
 AGAIN = {
     pixels.crop: lambda t, q: patches_of(q).index(outlined(t, q)),
     pixels.number: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
     weights.component: of_component,
     weights.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
-    weights.like_place: lambda t, q: best([t.cosine(int(q.address["position"]), patch) for patch in patches_of(q)]),
-    heads.nearest: lambda t, q: best([t.far_from(*place, int(q.address["token"])) for place in heads_of(q)], lowest=True),
-    heads.farthest: lambda t, q: best([t.far_from(*place, int(q.address["token"])) for place in heads_of(q)]),
+    weights.like_place: lambda t, q: best([t.cosine(int(q.address["patch"]), patch) for patch in patches_of(q)]),
+    heads.nearest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True),
+    heads.farthest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)]),
     heads.nearest_layer: lambda t, q: best(
         [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True),
     heads.whose: of_whose,

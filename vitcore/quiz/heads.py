@@ -55,7 +55,7 @@ def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
             [with_more(say("Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all "
                            "patches would read {even} px.", told=one, even=f"{even:.1f}"), of_choices(m, maps)) for one in told],
             least=REACH, lowest=not farthest, page="attention",
-            address=[{"block": block, "one_head": head, "token": grid.prefix + patch} for block, head in chosen],
+            address=[{"layer": block, "one_head": head, "patch": patch} for block, head in chosen],
         )  # fmt: skip
         if (
             question
@@ -98,7 +98,7 @@ def whose(m: Material, rng: Generator) -> Question | None:
             with_more(say("This head looks near: what the map shows lies {px} px from that patch on average, and farther from the "
                           "others.", px=f"{min(away):.1f}"), of_map(m, maps[asked], m.own)),
             least=COMMON, page="attention", pictures=shown,
-            address={"block": block, "one_head": head, "token": grid.prefix + asked},
+            address={"layer": block, "one_head": head, "patch": asked},
         )  # fmt: skip
         if question:
             return question
@@ -151,7 +151,7 @@ def sink(m: Material, rng: Generator) -> Question | None:
         "sink", sentence, choices,
         say("In this head, patches give on average {share} of their attention to what is not a patch.",
             share=percent(shares[most], 0)),
-        least=SHARE, page="attention", address={"block": most[0], "one_head": most[1]},
+        least=SHARE, page="attention", address={"layer": most[0], "one_head": most[1]},
     )  # fmt: skip
 
 

@@ -137,4 +137,4 @@ def _second(choices: list[Choice]) -> str:
 
 def _last(m: Material) -> dict[str, int]:
     """The last layer in the explorer, asked as the answer asks it, where that is one token."""
-    return {"block": m.vit.blocks - 1} | ({"token": 0} if m.vit.readout == "class token" else {})
+    return {"layer": m.vit.blocks - 1} | ({"token": 0} if m.vit.readout == "class token" else {})

@@ -68,7 +68,7 @@ def place_of_tile(m: Material, rng: Generator) -> Question | None:
             "place_of_tile",
             say("Each map compares one position embedding with those of all places: red is alike, blue is opposite. "
                 "Which belongs to the outlined place?"),
-            choices, why, least=COSINE, page="positions", address={"position": asked},
+            choices, why, least=COSINE, page="positions", address={"patch": asked},
             pictures=[shown],
         )  # fmt: skip
         if question:
@@ -97,7 +97,7 @@ def like_place(m: Material, rng: Generator) -> Question | None:
             "like_place",
             say("Which of the four places is most like the outlined one to the model: whose position embedding is most similar to "
                 "that of the outlined place?"),
-            choices, why, least=COSINE, page="positions", address={"position": asked},
+            choices, why, least=COSINE, page="positions", address={"patch": asked},
             pictures=[four(m, rest, grid, asked)],
         )  # fmt: skip
         if question:

@@ -4,6 +4,7 @@ The message that Streamlit sends at every run holds a few kilobytes: words, numb
 a block's attention, the strip) are files of Streamlit's media store, named by their content: the browser fetches each once.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -14,10 +15,9 @@ from app.components.choices import choose
 PARTS = "../outlined ../overlay explorer_read explorer_words explorer_touch explorer"
 NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
-# What a person chooses, by the key of the control that keeps it in the address bar: the least it can be, and its kind.
+PINS = ("token", "second")  # tokens, by their places in the sequence
+# What else a person chooses, and its kind.
 CHOICES: dict[str, type] = {
-    "token": int,
-    "second": int,
     "block": int,
     "head": int,
     "column": bool,
@@ -26,17 +26,26 @@ CHOICES: dict[str, type] = {
 }
 
 
-def explorer(data: dict[str, Any], *, key: str, targets: dict[str, str], directions: tuple[str, str]) -> None:
+def explorer(
+    data: dict[str, Any], *, key: str, targets: dict[str, str], directions: tuple[str, str],
+    pin: Callable[[str, int | None, int], None],
+) -> None:  # fmt: skip
     """Draw what `data` says; a choice goes to st.session_state under `targets` (choice → key of its control).
 
+    `pin` is told which of PINS is what token now, None for none, and how many tokens stand before the patches.
     `directions` are the two settings of the control for "column": off, on.
     """
+
+    prefix = data["grid"]["prefix"]  # all that Streamlit is to keep of `data` until then
 
     def chosen() -> None:
         given = st.session_state[key].chosen
         if not isinstance(given, dict):
             return
         st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+        for name in PINS:
+            if name in given:
+                pin(name, None if given[name] is None else int(given[name]), prefix)
         for choice, control in targets.items():
             if choice not in given:
                 continue

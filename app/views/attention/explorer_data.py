@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import selection, texts
-from app.address import respell
 from app.components import address
 from app.components.choices import answered, hold
 from app.components.explorer.explorer import explorer
 from app.components.figure import downloads, explain, lead
-from app.components.lecture.lecture import wide
 from app.furniture import controls, outliers
 from app.state import insights, models, session
-from app.views.attention import places
+from app.views.attention import pinned_tokens
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def explore(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
     vit, photo = models.loaded(model), session.photo()
     outliers.set_to(outliers.on())  # a touch in the picture sets it; the address follows
-    hold("direction", "lit", "log", "one_scale", *TARGETS.values())
+    hold("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
     grid = vit.grid
     state = _controls(vit, photo, grid, text)
     rec = session.recording(vit, photo, state["block"])
@@ -62,7 +60,13 @@ def explore(model: str, text: texts.Prose) -> None:
     )
     rec = insights.masked(vit, rec) if state["mask"] else rec
     with lead():
-        explorer(_sent(vit, photo, rec, state, text), key="explorer", targets=TARGETS, directions=DIRECTIONS)
+        explorer(
+            _sent(vit, photo, rec, state, text),
+            key="explorer",
+            targets=TARGETS,
+            directions=DIRECTIONS,
+            pin=pinned_tokens.pin,
+        )
     from vitcore.analysis.attention_as_bytes import LEAST, WORST
 
     explain(text["how"].format(worst=percent(WORST), least=f"{LEAST:.6f}"), text["limits"])
@@ -85,15 +89,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         block = controls.layer(text["block"], vit, vit.blocks // 2, width=104)
         head = controls.head(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = controls.choice(text, "direction", list(DIRECTIONS))
-        about = text.fill("token help", prefix=grid.prefix) if grid.prefix else text["token help bare"]
-        _token_of_patch(grid)
-        start, before = grid.prefix + grid.middle, _prefix_names(vit, text)
-        name, other = (
-            places.label(key, places.held(key, grid.tokens, at), grid, before, text)
-            for key, at in (("token", start), ("second", None))
-        )
-        token = controls.number(name, "token", grid.tokens, start, width=165, help=about)
-        second = _or_none(other, "second", grid.tokens, text["none"], text["second help"])
+        token, second = pinned_tokens.fields(grid, _prefix_names(vit, text), text)
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = controls.choice(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
@@ -105,31 +101,6 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
         "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
     }  # fmt: skip
-
-
-def _token_of_patch(grid: Grid) -> None:
-    """A link that names a patch, as those of the other pages do: the token of that patch."""
-    given = st.query_params.get("patch", "")
-    if "token" in st.query_params or "token" in st.session_state or not places.NUMBER.fullmatch(given):
-        return
-    del st.query_params["patch"]
-    if int(given) < grid.patches:
-        respell("token", grid.prefix + int(given), str(grid.prefix + int(given)))
-
-
-def _or_none(label: str, key: str, count: int, none: str, about: str) -> int | None:
-    """A whole number 0…count−1, or None while the field is empty and reads `none`."""
-    _in_range(key, count)
-    return st.number_input(
-        label, 0, count - 1, None, key=key, step=1, bind="query-params", width=wide(155), placeholder=none, help=about
-    )
-
-
-def _in_range(key: str, count: int) -> None:
-    """What was chosen for another model may not be there in this one."""
-    kept = st.session_state.get(key)
-    if kept is not None and not 0 <= kept < count:
-        st.session_state[key] = None
 
 
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:

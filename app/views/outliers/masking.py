@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from app import texts
+from app import selection, texts
 from app.components import address
 from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
@@ -110,7 +110,7 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
-                         query_params={"block": str(block), "token": str(grid.prefix + int(patch)),
+                         query_params={selection.LAYER: str(block), selection.PATCH: str(patch),
                                        "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
         st.page_link("views/attention/page.py", label=text["to explorer"], query_params={KEY: "true"},
                      icon=":material/arrow_forward:")  # fmt: skip

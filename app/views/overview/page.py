@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import texts
+from app import selection, texts
 from app.furniture import controls, outliers
 from app.state import insights, session
 from app.views.overview.door import door
@@ -34,8 +34,7 @@ waits = late.container()  # where it is said that a model is loaded: not above a
 with late, st.skeleton(height=560) if begins else st.container(), said:
     vit, photo, rec = controls.current(controls.LAST, waits=waits)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
-        st.session_state["token"] = token = rec.grid.prefix + touched
-        st.switch_page("views/attention/page.py", query_params={"token": str(token)})
+        st.switch_page("views/attention/page.py", query_params={selection.PATCH: str(touched)})
     read, key = outliers.read(vit, rec), insights.key_of(rec, outliers.masks(vit, rec))
     place, lang = (vit.name, key, mode), texts.language()
     if not vit.is_global:

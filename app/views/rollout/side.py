@@ -102,6 +102,7 @@ def _most(a: Asked, side: Side) -> None:
     if side.method.asks_class:
         return
     there = patch if a.query is None else a.query
+    # by its token: Streamlit drops from a link what a control of the page that is left holds
     st.page_link("views/attention/page.py", label=a.text["to explorer"].format(patch=there), icon=":material/arrow_forward:",
                  query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
 

@@ -77,7 +77,10 @@ def show(scene: Scene, number: int) -> None:
 def _onward(scene: Scene) -> None:
     """Where to go after the last step: the pinned patch in the explorer, and what the answer was gathered from."""
     with st.container(horizontal=True):
-        for page, key, given in (("attention", "to explorer", {"token": str(scene.token)}), ("rollout", "to lab", {})):
+        for page, key, given in (
+            ("attention", "to explorer", {selection.PATCH: str(scene.patch)}),
+            ("rollout", "to lab", {}),
+        ):
             st.page_link(
                 f"views/{page}/page.py", label=scene.say(key), icon=":material/arrow_forward:", query_params=given
             )

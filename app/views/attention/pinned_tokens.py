@@ -1,0 +1,91 @@
+"""The two tokens that the explorer pins: each a patch, in a field by its number, or one that is no patch (class token, register).
+
+A token that is no patch is the explorer's alone: by its place in the sequence it is in the address beside the patch that all
+pages share, and gives way when a patch is chosen, here or on another page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import selection
+from app.address import respell
+from app.components.choices import choose
+from app.components.lecture.lecture import wide
+from app.furniture import controls
+from app.texts import Prose
+
+if TYPE_CHECKING:
+    from vitcore.grid import Grid
+
+SECOND = "second_patch"
+FIELDS = dict(zip(selection.PINS, (selection.PATCH, SECOND), strict=True))  # which token → the field of its patch
+
+
+def pin(name: str, token: int | None, prefix: int) -> None:
+    """Pin a token from the picture, by its place in the sequence, the first `prefix` of which are no patches; None: none."""
+    if token is not None and token >= prefix:
+        st.session_state[f"_{name}"] = None
+        choose(FIELDS[name], token - prefix)
+        return
+    st.session_state[f"_{name}"] = token
+    if name == "second":
+        choose(SECOND, None)
+
+
+def arrive(grid: Grid) -> None:
+    """What the address names when the page is entered; links of old had a patch's place in the sequence there, too."""
+    for name, key in FIELDS.items():
+        given = st.query_params.get(name, "")
+        if not selection.NUMBER.fullmatch(given):
+            continue
+        if int(given) < grid.prefix:
+            st.session_state[f"_{name}"] = int(given)
+            continue
+        del st.query_params[name]
+        st.session_state[f"_{name}"] = None
+        if int(given) < grid.tokens:
+            if key in st.query_params:
+                del st.query_params[key]
+            respell(key, int(given) - grid.prefix, str(int(given) - grid.prefix))
+
+
+def fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
+    """The fields of both, drawn; the tokens that are pinned, by their places. `names` are of the tokens before the patches."""
+    first, second = (_special(name, grid.prefix) for name in FIELDS)
+    label = (
+        text["patch control"]
+        if first is None
+        else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
+    )
+    about = text["patch help" if grid.prefix else "patch help bare"]
+    patch = controls.patch(label, grid, width=165, help=about, on_change=_to_patch, args=("token",))
+    controls.in_range(SECOND, 0, grid.patches - 1, None)
+    other = st.number_input(
+        text["second"], 0, grid.patches - 1, None, key=SECOND, step=1, bind="query-params", width=wide(155),
+        placeholder=text["none"] if second is None else names[second], help=text["second help"],
+        on_change=_to_patch, args=("second",),
+    )  # fmt: skip
+    _write(first, second)
+    return grid.prefix + patch if first is None else first, second if other is None else grid.prefix + other
+
+
+def _to_patch(name: str) -> None:
+    """A patch was typed into a field: it is pinned in place of the token that is none."""
+    st.session_state[f"_{name}"] = None
+
+
+def _special(name: str, prefix: int) -> int | None:
+    """The token that is no patch and is pinned, by its place; None where this model has none there."""
+    token: int | None = st.session_state.get(f"_{name}")
+    return token if token is not None and token < prefix else None
+
+
+def _write(*tokens: int | None) -> None:
+    for name, token in zip(FIELDS, tokens, strict=True):
+        if token is None and name in st.query_params:
+            del st.query_params[name]
+        elif token is not None and st.query_params.get(name) != str(token):
+            st.query_params[name] = str(token)
