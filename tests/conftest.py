@@ -74,9 +74,9 @@ def make_module() -> Callable[..., torch.nn.Module]:
 @pytest.fixture(scope="session")
 def make_vit() -> Callable[..., vitcore.Vit]:
     """`make_vit(reg_tokens=4, …)`: a small random ViT, wrapped."""
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
-    return lambda seed=0, **changes: zoo.wrap(timm_vit(seed, **changes), "tiny")
+    return lambda seed=0, **changes: load_model.wrap(timm_vit(seed, **changes), "tiny")
 
 
 @pytest.fixture(scope="session")
@@ -94,9 +94,9 @@ def hybrid() -> vitcore.Vit:
     """The smallest hybrid timm has, with random weights and three of its blocks."""
     import timm
 
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
-    return zoo.wrap(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
+    return load_model.wrap(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
 
 
 @pytest.fixture(scope="session")

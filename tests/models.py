@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from tests.conftest import TINY, lively, timm_vit
-from vitcore.models import own_files
+from vitcore.models import local_files
 
 CARD = {"title": "Mine", "params_m": 0.03, "download_mb": 0, "licence": "Apache-2.0", "good_for": "tests"}
 INPUT = {"mean": [0.5] * 3, "std": [0.25] * 3, "interpolation": "bilinear", "crop_pct": 1.0, "crop_mode": "center"}
@@ -17,7 +17,9 @@ def model_file(file: Path, seed: int = 0, labels: list[str] | None = None, **cha
     """Write a small random ViT as `file`.safetensors with its card and give its module; `changes` override TINY."""
     shape = TINY | changes
     module = (
-        lively(own_files.build(shape, shape["img_size"]), seed) if "mlp_head" in changes else timm_vit(seed, **changes)
+        lively(local_files.build(shape, shape["img_size"]), seed)
+        if "mlp_head" in changes
+        else timm_vit(seed, **changes)
     )
     file.parent.mkdir(parents=True, exist_ok=True)
     save_file({k: v.contiguous() for k, v in module.state_dict().items()}, file)

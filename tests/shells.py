@@ -109,7 +109,7 @@ def two_processes(*args: str, cwd: Path, seconds: float = 180) -> subprocess.Com
 
 
 if __name__ == "__main__":
-    from vitcore.shell.cli import main
+    from vitcore.cli.commands import main
 
     if status := main():
         raise SystemExit(status)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from vitcore.models.cards import DEFAULT
-from vitcore.profiling import speed
-from vitcore.shell.cli import main
+from vitcore.cli.commands import main
+from vitcore.models.model_cards import DEFAULT
+from vitcore.profiling import throughput
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_python_blocks(code, folder):
 @pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
 @pytest.mark.parametrize("code", SHELL, ids=first_line)
 def test_shell_blocks(code, folder, capsys, monkeypatch):
-    monkeypatch.setattr(speed, "SECONDS", 0)  # three passes of a batch are timed all the same
+    monkeypatch.setattr(throughput, "SECONDS", 0)  # three passes of a batch are timed all the same
     for line in filter(str.strip, code.splitlines()):
         words = shlex.split(line, comments=True)
         assert words[:3] == ["python", "-m", "vitcore"], f"a line of another kind: let this test run it with sh: {line}"

@@ -95,138 +95,138 @@ ROOMS = {
     "assets.py": (),
     "errors.py": (),
     "translation.py": (),
-    "models/cards.py": ("vitcore.translation",),
+    "models/model_cards.py": ("vitcore.translation",),
     "models/torchvision_ops.py": (),
-    "tables.py": (),
-    "tape.py": (),
+    "csv_and_npz.py": (),
+    "attention_capture.py": (),
     "images.py": ("vitcore.errors", "vitcore.grid", "vitcore.translation"),
     "models/hub.py": (
-        "vitcore.models.cards",
+        "vitcore.models.model_cards",
         "vitcore.models.torchvision_ops",
-        "vitcore.models.plan",
+        "vitcore.models.model_size",
         "vitcore.translation",
     ),
-    "architectures/families.py": (),
-    "architectures/build.py": ("vitcore.architectures",),
-    "architectures/ablated.py": (),
-    "architectures/axial.py": (),
+    "architectures/paper_models.py": (),
+    "architectures/build_model.py": ("vitcore.architectures",),
+    "architectures/position_ablations.py": (),
+    "architectures/axial_vit.py": (),
     "architectures/axial_resnet.py": (),
-    "architectures/class_and_mean.py": (),
-    "architectures/anatomy.py": (),
+    "architectures/class_and_mean_head.py": (),
+    "architectures/model_summary.py": (),
     "architectures/meta_device.py": (),
-    "models/structure.py": (
-        "vitcore.architectures.anatomy",
+    "models/attention_structure.py": (
+        "vitcore.architectures.model_summary",
         "vitcore.grid",
-        "vitcore.models.cards",
-        "vitcore.tape",
+        "vitcore.models.model_cards",
+        "vitcore.attention_capture",
         "vitcore.translation",
     ),
-    "models/shapes.py": (
+    "models/meta_models.py": (
         "vitcore.architectures",
-        "vitcore.models.cards",
-        "vitcore.models.own_files",
-        "vitcore.models.structure",
+        "vitcore.models.model_cards",
+        "vitcore.models.local_files",
+        "vitcore.models.attention_structure",
         "vitcore.models.torchvision_ops",
         "vitcore.translation",
     ),
-    "models/plan.py": (
+    "models/model_size.py": (
         "vitcore.architectures.meta_device",
-        "vitcore.models.structure",
+        "vitcore.models.attention_structure",
         "vitcore.models.torchvision_ops",
     ),
-    "models/own_files.py": (
+    "models/local_files.py": (
         "vitcore.assets",
         "vitcore.errors",
-        "vitcore.models.cards",
-        "vitcore.architectures.build",
+        "vitcore.models.model_cards",
+        "vitcore.architectures.build_model",
         "vitcore.models.formats",
         "vitcore.translation",
     ),
-    "models/formats": ("vitcore.models.cards", "vitcore.models.formats", "vitcore.translation"),
-    "models/inference": (
+    "models/formats": ("vitcore.models.model_cards", "vitcore.models.formats", "vitcore.translation"),
+    "models/checkpoint_inspection": (
         "vitcore.architectures.meta_device",
         "vitcore.errors",
         "vitcore.models",
         "vitcore.translation",
     ),
-    "models/vit.py": ("vitcore.grid", "vitcore.models.cards", "vitcore.models.structure"),
-    "models/embeddings.py": ("vitcore.models.cards", "vitcore.models.vit", "vitcore.translation"),
-    "models/zoo.py": (
+    "models/vit.py": ("vitcore.grid", "vitcore.models.model_cards", "vitcore.models.attention_structure"),
+    "models/embeddings.py": ("vitcore.models.model_cards", "vitcore.models.vit", "vitcore.translation"),
+    "models/load_model.py": (
         "vitcore.architectures.meta_device",
         "vitcore.models.embeddings",
         "vitcore.models.vit",
         "vitcore.errors",
         "vitcore.grid",
         "vitcore.images",
-        "vitcore.models.cards",
+        "vitcore.models.model_cards",
         "vitcore.models.formats",
         "vitcore.models.torchvision_ops",
         "vitcore.models.hub",
         "vitcore.models.hub_ids",
-        "vitcore.models.inference",
-        "vitcore.models.own_files",
-        "vitcore.models.structure",
-        "vitcore.architectures.families",
+        "vitcore.models.checkpoint_inspection",
+        "vitcore.models.local_files",
+        "vitcore.models.attention_structure",
+        "vitcore.architectures.paper_models",
         "vitcore.translation",
     ),
-    "several_processes.py": (),
-    "forward/linear_layers.py": (),
-    "forward/exchanged.py": ("vitcore.forward.linear_layers",),
+    "distributed.py": (),
+    "forward/onednn_linear.py": (),
+    "forward/module_swaps.py": ("vitcore.forward.onednn_linear",),
     "forward/logit_lens.py": (
-        "vitcore.models.cards",
-        "vitcore.forward.exchanged",
+        "vitcore.models.model_cards",
+        "vitcore.forward.module_swaps",
         "vitcore.forward.recording",
         "vitcore.translation",
-        "vitcore.models.zoo",
+        "vitcore.models.load_model",
     ),
-    "forward/compare.py": (
+    "forward/compare_models.py": (
         "vitcore.analysis",
-        "vitcore.forward.exchanged",
-        "vitcore.forward.outliers",
+        "vitcore.forward.module_swaps",
+        "vitcore.forward.mask_outliers",
         "vitcore.forward.recording",
         "vitcore.images",
-        "vitcore.models.cards",
-        "vitcore.models.zoo",
+        "vitcore.models.model_cards",
+        "vitcore.models.load_model",
         "vitcore.translation",
     ),
-    "forward/block_numbers.py": (
-        "vitcore.models.cards",
-        "vitcore.forward.exchanged",
+    "forward/block_activations.py": (
+        "vitcore.models.model_cards",
+        "vitcore.forward.module_swaps",
         "vitcore.forward.recording",
-        "vitcore.tape",
+        "vitcore.attention_capture",
         "vitcore.translation",
-        "vitcore.models.zoo",
+        "vitcore.models.load_model",
     ),
     "forward/relevance.py": (
-        "vitcore.models.cards",
+        "vitcore.models.model_cards",
         "vitcore.grid",
-        "vitcore.tape",
-        "vitcore.models.zoo",
-        "vitcore.forward.reader",
+        "vitcore.attention_capture",
+        "vitcore.models.load_model",
+        "vitcore.forward.attention_reducer",
         "vitcore.forward.recording",
         "vitcore.analysis",
-        "vitcore.architectures.axial",
+        "vitcore.architectures.axial_vit",
         "vitcore.translation",
     ),
-    "forward/reader.py": (
+    "forward/attention_reducer.py": (
         "vitcore.analysis",
-        "vitcore.architectures.axial",
+        "vitcore.architectures.axial_vit",
         "vitcore.grid",
-        "vitcore.models.cards",
-        "vitcore.models.zoo",
-        "vitcore.tape",
+        "vitcore.models.model_cards",
+        "vitcore.models.load_model",
+        "vitcore.attention_capture",
         "vitcore.translation",
     ),
     "forward/recording.py": (
-        "vitcore.models.cards",
+        "vitcore.models.model_cards",
         "vitcore.translation",
         "vitcore.grid",
         "vitcore.images",
-        "vitcore.tape",
-        "vitcore.models.zoo",
+        "vitcore.attention_capture",
+        "vitcore.models.load_model",
         "vitcore.analysis",
-        "vitcore.forward.exchanged",
-        "vitcore.forward.reader",
+        "vitcore.forward.module_swaps",
+        "vitcore.forward.attention_reducer",
     ),
 }
 
@@ -237,7 +237,7 @@ def test_rooms_stand_on_those_below(subtests):
             place = ROOT / "vitcore" / name
             names = set().union(*(imports(file) for file in (place.glob("*.py") if place.is_dir() else [place])))
             assert outside(inside(names, "vitcore"), *below) == set()
-            if name in ("grid.py", "models/cards.py", "tables.py"):
+            if name in ("grid.py", "models/model_cards.py", "csv_and_npz.py"):
                 assert inside(names, "torch", "timm", "plotly") == set()
 
 
@@ -247,7 +247,11 @@ def test_a_view_does_no_maths_and_builds_no_figure(subtests):
             assert inside(imports(path), *HEAVY) == set()
             assert (
                 inside(
-                    imports(path), "vitcore.models.zoo", "vitcore.forward.recording", "vitcore.tape", "vitcore.train"
+                    imports(path),
+                    "vitcore.models.load_model",
+                    "vitcore.forward.recording",
+                    "vitcore.attention_capture",
+                    "vitcore.train",
                 )
                 == set()
             )
@@ -310,7 +314,7 @@ def test_every_cache_is_bounded(subtests):
 # What is loaded early
 
 
-EARLY = ["vitcore", "vitcore.models.cards", "vitcore.shell.cli", "app.menu"]
+EARLY = ["vitcore", "vitcore.models.model_cards", "vitcore.cli.commands", "app.menu"]
 
 
 def test_nothing_heavy_is_loaded_before_it_is_used():
@@ -379,7 +383,7 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
                 inside(
                     imports(path, early=True),
                     *HEAVY,
-                    "vitcore.models.zoo",
+                    "vitcore.models.load_model",
                     "vitcore.forward.recording",
                     "vitcore.figures",
                 )

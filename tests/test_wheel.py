@@ -103,14 +103,14 @@ def test_its_commands(wheel):
         points = ConfigParser()
         points.read_string(archive.read(info).decode())
     assert dict(points["console_scripts"]) == {
-        "vitcore": "vitcore.shell.cli:main",
+        "vitcore": "vitcore.cli.commands:main",
         "inside-vit": "inside_vit.app.start:main",
     }
 
 
 BOTH = """
-import json, sys, vitcore.assets, vitcore.shell.cli
-done = vitcore.shell.cli.main(["rollout", "photo.jpg", "--out", "pictures"])
+import json, sys, vitcore.assets, vitcore.cli.commands
+done = vitcore.cli.commands.main(["rollout", "photo.jpg", "--out", "pictures"])
 from inside_vit.app.start import MAIN
 from streamlit.testing.v1 import AppTest
 sys.path.remove("")

@@ -31,9 +31,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "Grid": "grid", "ModelError": "models.cards", "Vit": "models.zoo", "load": "models.zoo", "inspect": "models.zoo",
+    "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
+    "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.filming.film",
+    "film": "train.film.film_writer",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

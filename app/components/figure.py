@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.lecture.lecture import size
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
@@ -123,12 +123,12 @@ def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping
 
 def npz(arrays: dict[str, Any]) -> bytes:
     """The arrays as one file."""
-    from vitcore.tables import npz_of
+    from vitcore.csv_and_npz import npz_of
 
     return npz_of(arrays)
 
 
 def _csv(arrays: dict[str, Any]) -> bytes:
-    from vitcore.tables import csv_of
+    from vitcore.csv_and_npz import csv_of
 
     return csv_of(arrays)

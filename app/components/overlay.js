@@ -1,4 +1,4 @@
-// Heat on a photo, as `vitcore/figures/overlay.py` makes it, and the bare photo while the pointer or a key is held down.
+// Heat on a photo, as `vitcore/figures/heat_overlay.py` makes it, and the bare photo while the pointer or a key is held down.
 // Put before the scripts of components that draw it.
 
 const BARE_MS = 250 // a press so long is no click

@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import texts
 from app.components.listing.listing import listing
-from vitcore.models.cards import ModelCard
+from vitcore.models.model_cards import ModelCard
 from vitcore.translation import percent, say
 
 HARDER = 5.0  # points by which one set of photos is named worse than another before a reason is given

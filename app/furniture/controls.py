@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 LAST = 10**6  # the block that is asked for, to be given the last one there is
 TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
@@ -206,7 +206,7 @@ def not_defined(vit: Vit, what: str) -> None:
 
 def span(seconds: float) -> str:
     """Seconds as a person says them."""
-    from vitcore.train.runs.files import readable_time
+    from vitcore.train.run_folder import readable_time
 
     return readable_time(seconds)
 

@@ -13,10 +13,10 @@ from app import texts
 from app.components.link.link import link
 from app.furniture import glossary, outliers, photo_names
 from app.state import models, session
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 if TYPE_CHECKING:
-    from vitcore.report.settings import Settings
+    from vitcore.report.report_settings import Settings
 
 SETTINGS = ("fusion", "discard", "residual", "first", "ask")
 

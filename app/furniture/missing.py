@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.state import models, session
-from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.models.model_cards import CARDS, DEFAULT
 from vitcore.translation import say
 
 ASKED = "photo_missing"  # in the address as long as it is said: a reload, and who is sent the address, are told again

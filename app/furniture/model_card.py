@@ -13,12 +13,12 @@ from app import texts
 from app.furniture import card_figures, paper_models
 from app.state import runs
 from app.state.own import model as own_model
-from vitcore.models import own_files
-from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models import local_files
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 WEAK = 66.0  # % of photos named right at the first guess, below which a warning is given
@@ -160,7 +160,7 @@ def _classes(name: str) -> int:
 
 def _part(name: str, part: str) -> dict[str, Any]:
     try:
-        file = own_files.find(name)
+        file = local_files.find(name)
         said = _facts(file, file.with_suffix(".json").stat().st_mtime_ns).get(part, {}) if file else {}
     except (ModelError, OSError):
         return {}
@@ -170,4 +170,4 @@ def _part(name: str, part: str) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
     """As the card says; it is asked for its parts several times in a run of any page."""
-    return own_files.facts(file)
+    return local_files.facts(file)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 KEY = "mask_outliers"  # in the address
 BEFORE = ("b_mask_outliers",)  # what links from before had for one side of the rollout lab
@@ -78,7 +78,7 @@ def _count(vit: Vit, rec: Recording) -> int:
 
 def distances(vit: Vit, rec: Recording) -> tuple[Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
-    from vitcore.outlier_words import told_masked
+    from vitcore.outlier_sentences import told_masked
 
     if not masks(vit, rec):
         return rec, ""
@@ -89,8 +89,8 @@ def distances(vit: Vit, rec: Recording) -> tuple[Recording, str]:
 
 def in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None) -> Found:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
-    from vitcore.analysis.outliers import standing_out
-    from vitcore.outlier_words import told, told_masked
+    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.outlier_sentences import told, told_masked
 
     patches: Any = insights.outliers(vit.name, rec.photo.key, rec).patches if vit.is_global else []
     if masks(vit, rec) if masked is None else masked:
@@ -101,7 +101,7 @@ def in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, mas
 
 def of_grid(patches: list[int], count: int, grid: Grid) -> Found:
     """The same of patches that stand out, as they were found before, of so many outlier tokens."""
-    from vitcore.outlier_words import told, told_masked
+    from vitcore.outlier_sentences import told, told_masked
 
     masked = on() and count > 0
     return Found([] if masked else patches, told_masked(count) if masked else told(patches, grid), count, masked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app import texts
-from vitcore.models.cards import CARDS, ModelCard
+from vitcore.models.model_cards import CARDS, ModelCard
 
 IMAGENET_CLASSES = 1000  # a share of fewer is no number to set beside the paper's
 

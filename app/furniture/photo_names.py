@@ -38,7 +38,7 @@ def tiles(lang: str) -> list[dict[str, str]]:
 
 def by_imagenet(labels: list[str]) -> None:
     """Below answers: that one of them is what the gallery calls otherwise."""
-    from vitcore.report.called import by_imagenet as told_of
+    from vitcore.report.photo_titles import by_imagenet as told_of
 
     row = next((row for row in session.samples() if row["id"] == st.session_state.get("photo")), {})
     place = st.empty()  # there for every photo: controls below it that moved up would drop out of the address

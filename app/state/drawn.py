@@ -20,11 +20,14 @@ def examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tuple[str
 
     import numpy as np
 
-    from vitcore.train.data import drawn
+    from vitcore.train.data import synthetic_dataset
 
-    asked = drawn.parsed(data)
-    classes = drawn.names(asked)[:CLASSES]
+    asked = synthetic_dataset.parsed(data)
+    classes = synthetic_dataset.names(asked)[:CLASSES]
     which = np.arange(OF_EACH)[:, None] * asked.classes + np.arange(len(classes))
-    levels = tuple(sorted({asked.difficulty, drawn.Drawing().difficulty}))
-    sheets = [drawn.pictures(replace(asked, difficulty=level), 0, drawn.TRAIN, which.ravel()) for level in levels]
+    levels = tuple(sorted({asked.difficulty, synthetic_dataset.Drawing().difficulty}))
+    sheets = [
+        synthetic_dataset.pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
+        for level in levels
+    ]
     return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels, classes

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.models.zoo import Vit
-    from vitcore.train.judging.few_shot_draws import Draws
+    from vitcore.models.load_model import Vit
+    from vitcore.train.evaluation.few_shot_draws import Draws
 
 PIXELS = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
@@ -62,7 +62,7 @@ def draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> Draw
 
 @budget.kept
 def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> Draws:
-    from vitcore.train.judging.few_shot_draws import over_draws
+    from vitcore.train.evaluation.few_shot_draws import over_draws
 
     return over_draws(_x, _labels, shots)
 
@@ -75,7 +75,7 @@ def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32
     import numpy as np
 
     from vitcore.train.data.photos import Photos
-    from vitcore.train.judging.evaluate import features
+    from vitcore.train.evaluation.accuracy import features
 
     if not trained:
         vit = _untrained(runs.version_of(vit.name), vit)
@@ -84,6 +84,6 @@ def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32
 
 @budget.kept
 def _untrained(version: str, _vit: Vit) -> Vit:
-    from vitcore.models.untrained import untrained
+    from vitcore.models.random_weights import untrained
 
     return untrained(_vit)

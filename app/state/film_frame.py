@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from app import texts
 from vitcore import figures
 from vitcore.analysis import filters as kernels
-from vitcore.analysis import training
-from vitcore.analysis.distance import uniform_distance_px
-from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.figures.overlay import LEAST_TOP
-from vitcore.figures.training import Line
+from vitcore.analysis import training_film
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.figures.heat_overlay import LEAST_TOP
+from vitcore.figures.training_curves import Line
 from vitcore.translation import decimal, percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from vitcore.train.runs.frames import Film
+    from vitcore.train.film_files import Film
 
 SHOWN = 28  # components, as in the paper's Figure 7
 BINS = 240  # points of a curve
@@ -59,7 +59,7 @@ def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     for name in ("rollout", "last_block"):
         if name in film.arrays:
             even = 1 / grid.patches
-            most = max(training.scale(film.arrays[name][:, photo]), LEAST_TOP * even)
+            most = max(training_film.scale(film.arrays[name][:, photo]), LEAST_TOP * even)
             mask = film.at(name, frame)[photo]
             told = text["share"].format(most=percent(mask.max()), even=percent(even))
             drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
@@ -72,15 +72,15 @@ def _masked(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     pixels, grid = film.photos[photo], film.grid
     fate, source, truth = (film.still[name][photo] for name in ("fate", "source", "truth"))
     said = film.arrays["predicted"][frame, photo]
-    off = training.colour_error(said, truth, fate)
-    share, text = (fate != training.UNTOUCHED).mean(), texts.prose("learn")
+    off = training_film.colour_error(said, truth, fate)
+    share, text = (fate != training_film.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
-        training.corrupted(pixels, fate, source, grid), training.painted(pixels, fate, said, grid),
-        training.painted(pixels, fate, truth, grid),
+        training_film.corrupted(pixels, fate, source, grid), training_film.painted(pixels, fate, said, grid),
+        training_film.painted(pixels, fate, truth, grid),
     )  # fmt: skip
     return {
         "given": figures.masked(
-            given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training.MASKED
+            given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training_film.MASKED
         ),
         "predicted": figures.masked(guess, grid, text["predicted title"].format(off=off), mode),
         "truth": figures.masked(true, grid, text["truth title"], mode),
@@ -95,16 +95,16 @@ def curves(
     text = texts.prose("learn")
 
     def line(name: str, field: str, kind: str = "line") -> Line:
-        steps, values = training.curve(log, field)
+        steps, values = training_film.curve(log, field)
         if kind != "dots":
-            steps, values = training.binned(steps, values, BINS, log_steps)
+            steps, values = training_film.binned(steps, values, BINS, log_steps)
         return Line(name, steps, values, kind)
 
     common: dict[str, Any] = {"mode": mode, "at": at, "last": last, "log_steps": log_steps}
-    steps, loss = training.curve(log, "loss")
+    steps, loss = training_film.curve(log, "loss")
     drawn: Figures = {}
     if len(loss):
-        mean = training.binned(steps, loss, BINS // 8, log_steps)
+        mean = training_film.binned(steps, loss, BINS // 8, log_steps)
         lines = [
             line(text["each step"], "loss", "raw"),
             Line(text["mean"], *mean),

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
-    from vitcore.analysis.heads import Head
-    from vitcore.analysis.outliers import Outliers
-    from vitcore.architectures.anatomy import Part, Table1
-    from vitcore.forward.block_numbers import Inside, Projection
+    from vitcore.analysis.head_descriptions import Head
+    from vitcore.analysis.outlier_tokens import Outliers
+    from vitcore.architectures.model_summary import Part, Table1
+    from vitcore.forward.block_activations import Inside, Projection
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
     from vitcore.grid import Grid
     from vitcore.models.embeddings import ByOffset
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
@@ -90,7 +90,7 @@ def attention_of(model: str, key: str, block: int, tokens: tuple[int, ...], colu
 @budget.kept
 def heads_in_words(model: str, key: str, blocks: tuple[int, ...], _rec: Recording) -> dict[int, list[Head]]:
     """Every head's numbers and words, by block."""
-    from vitcore.analysis.heads import describe
+    from vitcore.analysis.head_descriptions import describe
 
     tokens, px, left_px = outliers(model, key, _rec).tokens, _rec.distance_px, _rec.distance_renormalised_px
     return {b: describe(_rec.maps[b], px[b], left_px[b], _rec.grid, tokens) for b in blocks}
@@ -185,7 +185,7 @@ def built_up(
     model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
 ) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
-    from vitcore.figures.overlay import cells
+    from vitcore.figures.heat_overlay import cells
     from vitcore.figures.relevance import build_up_top
     from vitcore.figures.theme import data_uri
 
@@ -205,7 +205,7 @@ def _read(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict
 @budget.kept
 def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
     """A map in colours up to its top, to be laid on the photo, as a data address; `of` says which map it is."""
-    from vitcore.figures.overlay import cells
+    from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
 
     return data_uri(cells(_values, _top, signed))
@@ -214,7 +214,7 @@ def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, 
 @budget.kept
 def detail(model: str, key: str, _shown: Image.Image, _grid: Grid) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
-    from vitcore.figures.overlay import fine_detail
+    from vitcore.figures.heat_overlay import fine_detail
     from vitcore.figures.theme import encoded
 
     return encoded(fine_detail(_shown, _grid), photo=True)[0]
@@ -226,7 +226,7 @@ def detail(model: str, key: str, _shown: Image.Image, _grid: Grid) -> bytes:
 @budget.kept
 def outliers(model: str, key: str, _rec: Recording) -> Outliers:
     """The outlier tokens of a photo."""
-    from vitcore.forward.outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_of
 
     return outliers_of(_rec)
 
@@ -236,7 +236,7 @@ def attention_on_outliers(model: str, key: str, _rec: Recording) -> tuple[NDArra
     """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
     import numpy as np
 
-    from vitcore.analysis.outliers import share_on
+    from vitcore.analysis.outlier_tokens import share_on
 
     tokens, fused = outliers(model, key, _rec).tokens, _rec.of_blocks()
     patches = (np.arange(len(tokens)) >= _rec.grid.prefix) / _rec.grid.patches
@@ -260,7 +260,7 @@ def masked(vit: Vit, rec: Recording) -> Recording:
 
 @budget.kept
 def _masked(model: str, key: str, blocks: tuple[int, ...], fusions: tuple[str, ...], _rec: Recording) -> Recording:
-    from vitcore.forward.outliers import without_outliers
+    from vitcore.forward.mask_outliers import without_outliers
 
     return without_outliers(_rec)
 
@@ -276,7 +276,7 @@ def key_of(rec: Recording, masks: bool) -> str:
 @budget.kept
 def anatomy(model: str, _vit: Vit) -> tuple[Table1, tuple[Part, ...]]:
     """The row of the paper's Table 1 it would have, and its parts in the order they run."""
-    from vitcore.architectures.anatomy import parts, table1
+    from vitcore.architectures.model_summary import parts, table1
 
     px = _vit.grid.image_px
     return table1(_vit.module, px), parts(_vit.module, px)
@@ -288,9 +288,9 @@ def anatomy(model: str, _vit: Vit) -> tuple[Table1, tuple[Part, ...]]:
 @budget.kept
 def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
     """A block's relative position bias or the kernel of its rotations, from the middle patch, (H, N); None for neither."""
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
-    return zoo.by_offset(_vit, block)
+    return load_model.by_offset(_vit, block)
 
 
 # The story: what the head would say at every depth, and the numbers of one token on its way.
@@ -307,8 +307,8 @@ def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArra
 @budget.kept
 def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
-    from vitcore.forward.block_numbers import inside
-    from vitcore.models.cards import ModelError
+    from vitcore.forward.block_activations import inside
+    from vitcore.models.model_cards import ModelError
 
     try:
         return inside(_vit, _rec.seen.pixels, block, token)
@@ -319,7 +319,7 @@ def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec
 @budget.kept
 def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
     """How a patch became its embedding; None where patches are not read by one matrix."""
-    from vitcore.forward.block_numbers import project
+    from vitcore.forward.block_activations import project
 
     return project(_vit, _rec.seen.pixels, patch)
 
@@ -330,9 +330,9 @@ def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> 
     outlier tokens (patches) that hold much of it, which are framed there."""
     import numpy as np
 
-    from vitcore.analysis.outliers import standing_out
-    from vitcore.figures.outlined import on_pixels
-    from vitcore.figures.story import lit
+    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.figures.outlier_frames import on_pixels
+    from vitcore.figures.story_steps import lit
     from vitcore.figures.theme import data_uri
 
     maps = np.stack([_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks()])

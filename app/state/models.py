@@ -13,12 +13,12 @@ from app.state.memory import budget
 from app.state.model_ref import CHECKPOINTS, RANDOM, ModelRef
 from app.state.own import model as own
 from app.state.own.model import OWN
-from vitcore.architectures import families
-from vitcore.models.cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.architectures import paper_models
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
 
 if TYPE_CHECKING:
-    from vitcore.models.plan import Plan
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
+    from vitcore.models.model_size import Plan
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
@@ -34,7 +34,7 @@ def meant(asked: str | None) -> str | None:
         return asked
     if asked in own.names():
         return OWN
-    family = families.find(asked)
+    family = paper_models.find(asked)
     return family.trained if family and family.trained else asked
 
 
@@ -50,11 +50,11 @@ def is_gone(name: str) -> bool:
 
 def have(name: str, is_here: bool, progress: Callable[[int, int], None]) -> Vit:
     """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
-    from vitcore.models.zoo import fetch
+    from vitcore.models.load_model import fetch
 
     name = meant(name) or name
     if name != OWN and runs.model_of(name) is None and not is_here:
-        if family := families.find(name):
+        if family := paper_models.find(name):
             raise ModelError(texts.prose("common")["no weights"].format(name=family.name))
         if not NAME.fullmatch(name):
             raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
@@ -100,7 +100,7 @@ def loaded(name: str) -> Vit:
     A visitor's own is kept under a name that holds the visitor's, so that
     nobody else asks for it, and it goes when they go.
     """
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     ref = ModelRef.parse(name)
     if ref.variant:
@@ -108,7 +108,7 @@ def loaded(name: str) -> Vit:
     if ref.name == OWN and ref.checkpoint:
         return own.load(name)
     path = runs.model_of(ref.name) if ref.checkpoint else None
-    vit = zoo.load(path or name)
+    vit = load_model.load(path or name)
     return replace(vit, card=replace(vit.card, name=name, called=ref.name)) if path else vit
 
 
@@ -128,8 +128,8 @@ def variant(vit: Vit, how: str) -> Vit:
 
 def _varied(ref: ModelRef) -> Vit:
     """What `variant` asks for."""
-    from vitcore.models import zoo
-    from vitcore.models.untrained import untrained
+    from vitcore.models import load_model
+    from vitcore.models.random_weights import untrained
 
     base, how = str(ref.base), ref.outermost
     path = runs.model_of(ref.name) if ref.checkpoint else None
@@ -137,8 +137,8 @@ def _varied(ref: ModelRef) -> Vit:
     if how == RANDOM:
         vit = untrained(loaded(base))
     elif how.partition(".")[0] in CHECKPOINTS and path:
-        from vitcore.train.conducting.checkpoint import open_model
-        from vitcore.train.runs.files import RunFolder
+        from vitcore.train.run_folder import RunFolder
+        from vitcore.train.trainer.checkpoint import open_model
 
         vit, step = open_model(RunFolder(path), how.partition(".")[0])
         note = str(step)
@@ -146,7 +146,7 @@ def _varied(ref: ModelRef) -> Vit:
         vit = untrained(loaded(str(replace(ref, variant=how))))
     else:
         high, wide = how.split("x")
-        vit = zoo.load(path or base, image_px=(int(high), int(wide)))
+        vit = load_model.load(path or base, image_px=(int(high), int(wide)))
     return replace(vit, card=replace(vit.card, name=str(ref), note=note, teacher="", looker=""))
 
 
@@ -159,7 +159,7 @@ def _make_room(name: str) -> None:
 
     Raises: ModelError, where there can't be so much.
     """
-    from vitcore.models.plan import plan
+    from vitcore.models.model_size import plan
 
     try:
         planned = plan(name)
@@ -187,6 +187,6 @@ def _too_large(name: str, need: int) -> str:
 
 def shape(vit: Vit) -> Plan:
     """What a model that is here takes."""
-    from vitcore.models.plan import of_module
+    from vitcore.models.model_size import of_module
 
     return of_module(vit.module, vit.structure)

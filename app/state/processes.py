@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import vitcore
 from app import mode, texts
-from vitcore.train.recipes.recipe import FILMED
-from vitcore.train.runs import files
+from vitcore.train import run_folder
+from vitcore.train.recipe import FILMED
 
 if TYPE_CHECKING:
-    from vitcore.train.recipes.recipe import Recipe
+    from vitcore.train.recipe import Recipe
 
 ROOT = Path(vitcore.__file__).resolve().parents[1]  # where a new process finds vitcore
 NICER = 5  # a training yields to the pages
@@ -31,13 +31,13 @@ _begun: dict[str, float] = {}  # when this server started those that still live
 _stopping: set[str] = set()
 
 
-def folder(run_id: str) -> files.RunFolder | None:
+def folder(run_id: str) -> run_folder.RunFolder | None:
     """The run of that name; None for anything else, such as a path that came with an address."""
-    run = files.RunFolder(Path(files.RUNS).resolve() / run_id) if files.NAME.fullmatch(run_id) else None
+    run = run_folder.RunFolder(Path(run_folder.RUNS).resolve() / run_id) if run_folder.NAME.fullmatch(run_id) else None
     return run if run and (run.path / "recipe.json").is_file() else None
 
 
-def state(run: files.RunFolder, said: str) -> str:
+def state(run: run_folder.RunFolder, said: str) -> str:
     """What a run does, from what its folder says: "starting", "running", "stopping", "stopped", "finished", "failed", …"""
     if run.id in _begun and not _spoken(run, _begun[run.id]):
         return "starting"
@@ -47,7 +47,7 @@ def state(run: files.RunFolder, said: str) -> str:
     return "stopping" if run.id in _stopping else said
 
 
-def _spoken(run: files.RunFolder, since: float) -> bool:
+def _spoken(run: run_folder.RunFolder, since: float) -> bool:
     """Whether the run's process has said anything of itself since then."""
     try:
         return (run.path / "status.json").stat().st_mtime >= since
@@ -71,26 +71,26 @@ def start(run_id: str, recipe: Recipe, source: str) -> str:
     """Make a run and its process; returns what went wrong, or nothing. Raises: OffError."""
     mode.demand("trainings")
     try:
-        run = files.create(run_id, recipe, source)
-    except (files.RunError, OSError) as error:
+        run = run_folder.create(run_id, recipe, source)
+    except (run_folder.RunError, OSError) as error:
         return str(error)
-    return _begin(files.RunFolder(run.path.resolve()))
+    return _begin(run_folder.RunFolder(run.path.resolve()))
 
 
 def resume(run_id: str) -> str:
     """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: OffError."""
     mode.demand("trainings")
     run = folder(run_id)
-    if run is None or run.id in _begun or files.held(run) or _filmed(run):
+    if run is None or run.id in _begun or run_folder.held(run) or _filmed(run):
         return ""
     return _begin(run)
 
 
-def _filmed(run: files.RunFolder) -> bool:
+def _filmed(run: run_folder.RunFolder) -> bool:
     """Whether it is somebody's own training, whose process is not ours to start or to end."""
     try:
-        return files.recipe_of(run).task == FILMED
-    except files.RunError:
+        return run_folder.recipe_of(run).task == FILMED
+    except run_folder.RunError:
         return False
 
 
@@ -100,7 +100,7 @@ def delete(run_id: str) -> str:
     run = folder(run_id)
     if run is None:
         return ""
-    if run.id in _begun or files.held(run):
+    if run.id in _begun or run_folder.held(run):
         return texts.prose("train")["delete busy"].format(run=run.id)
     away = run.path.with_name(f".{run.id}.deleted")  # first out of sight, for taking it apart may take a while
     try:
@@ -112,7 +112,7 @@ def delete(run_id: str) -> str:
     return ""
 
 
-def _begin(run: files.RunFolder) -> str:
+def _begin(run: run_folder.RunFolder) -> str:
     begun = _begun[run.id] = time.time()
     command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
     env = environment() | {"VITCORE_RUNS": str(run.path.parent)}
@@ -143,14 +143,14 @@ def _apart() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-def _mind(process: Popen[bytes], run: files.RunFolder, begun: float) -> None:
+def _mind(process: Popen[bytes], run: run_folder.RunFolder, begun: float) -> None:
     """Wait for the process; if it failed before it could say so itself, say so for it."""
     code = process.wait()
     with suppress(OSError):
         if code and not _spoken(run, begun):
             printed = output(run.id, 1).removeprefix("vitcore: ")
-            records = files.records(run)
-            files.write_status(
+            records = run_folder.records(run)
+            run_folder.write_status(
                 run, "failed", records[-1]["step"] if records else 0, printed or f"the process ended with code {code}"
             )
     _begun.pop(run.id, None)
@@ -160,9 +160,9 @@ def stop(run_id: str) -> str:
     """Ask the process that holds the run to save and stop; returns nothing. Raises: OffError."""
     mode.demand("trainings")
     run = folder(run_id)
-    if run is None or not files.held(run) or _filmed(run):
+    if run is None or not run_folder.held(run) or _filmed(run):
         return ""
-    pid = files.status(run).get("pid")
+    pid = run_folder.status(run).get("pid")
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():
         _stopping.add(run.id)
         with suppress(OSError):

@@ -10,17 +10,17 @@ from app.state.memory import budget
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
-    from vitcore.models.zoo import Vit
-    from vitcore.quiz.drawing import Quiz
-    from vitcore.quiz.material import Material, Other
-    from vitcore.report.model import ModelSide
-    from vitcore.report.settings import Origin, Settings
+    from vitcore.models.load_model import Vit
+    from vitcore.quiz.draw_quiz import Quiz
+    from vitcore.quiz.quiz_data import Material, Other
+    from vitcore.report.model_facts import ModelSide
+    from vitcore.report.report_settings import Origin, Settings
 
 
 @budget.kept
 def model_side(model: str, _vit: Vit) -> ModelSide:
     """What reports say of a model whatever the photo."""
-    from vitcore.report.model import look_at
+    from vitcore.report.model_facts import look_at
 
     return look_at(_vit)
 
@@ -40,7 +40,7 @@ def handout(
 ) -> bytes:
     """The handout of a photo and a model, made once."""
     from vitcore.report.handout import handout as made
-    from vitcore.report.settings import Origin
+    from vitcore.report.report_settings import Origin
 
     credit = credit_of(name)
     file = f"assets/samples/{name}.jpg" if credit else _rec.photo.name
@@ -74,14 +74,14 @@ def credit_of(name: str) -> dict[str, str]:
 @budget.kept
 def quiz(model: str, key: str, seed: int, lang: str, masks: bool, _vit: Vit, _rec: Recording) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them. `masks`: outlier tokens."""
-    from vitcore.quiz.drawing import draw
+    from vitcore.quiz.draw_quiz import draw
 
     return draw(_quiz_material(_vit, _rec, seed, masks), seed)
 
 
 def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, masks: bool) -> bytes:
     """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
-    from vitcore.quiz.handout import handout as made
+    from vitcore.quiz.quiz_handout import handout as made
 
     vit, rec = session.again(model, key, "mean")
     credit = credit_of(name)
@@ -91,24 +91,24 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, mas
 
 def _quiz_material(vit: Vit, rec: Recording, seed: int, masks: bool) -> Material:
     """What a quiz is drawn from, of what is kept already."""
-    from vitcore.quiz import material
+    from vitcore.quiz import quiz_data
 
-    blocks = material.blocks(vit, seed)
+    blocks = quiz_data.blocks(vit, seed)
     maps = {block: session.recording(vit, rec.photo, block).maps[block] for block in blocks}
     rec = replace(rec, maps={**rec.maps, **maps})
-    rec = material.only(material.masked(rec) if masks else rec, blocks)
-    named = material.others(seed, rec.photo.digest)
+    rec = quiz_data.only(quiz_data.masked(rec) if masks else rec, blocks)
+    named = quiz_data.others(seed, rec.photo.digest)
     photos = [replace(_quiz_photo(vit.name, name, masks, vit), title=title) for name, title in named]
     by_depth = insights.answers_by_depth(vit.name, rec.photo.key, vit, rec) if vit.is_global else None
     parts, cosine = session.components(vit.name), session.similarity(vit.name)
-    return material.gathered(vit, rec, photos, parts, cosine, by_depth, masks)
+    return quiz_data.gathered(vit, rec, photos, parts, cosine, by_depth, masks)
 
 
 @budget.kept
 def _quiz_photo(model: str, name: str, masks: bool, _vit: Vit) -> Other:
     """A photo of the gallery through the model, as others are compared with."""
     from vitcore.forward.recording import record
-    from vitcore.quiz.material import masked, of_photo
+    from vitcore.quiz.quiz_data import masked, of_photo
 
     with budget.STORE.room(models.shape(_vit).pass_bytes):
         rec = record(_vit, session.SAMPLES / f"{name}.jpg")

@@ -20,19 +20,19 @@ from app.state.model_ref import ModelRef
 from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
 from vitcore.errors import first_line
-from vitcore.models.cards import DEFAULT, ModelCard
-from vitcore.train.recipes.recipe import FILMED
-from vitcore.train.runs import files
+from vitcore.models.model_cards import DEFAULT, ModelCard
+from vitcore.train import run_folder
+from vitcore.train.recipe import FILMED
 
 if TYPE_CHECKING:
-    from vitcore.train.learning.cost import Cost
-    from vitcore.train.runs.frames import Accuracy, Film
+    from vitcore.train.film_files import Accuracy, Film
+    from vitcore.train.learning.training_cost import Cost
 
 RECORDINGS = asset("recordings")
 TAIL_BYTES = 4096  # of a log, in which its last record is
 UNCOUNTED = 1000  # classes assumed of a data set that is not counted before it is trained on
 
-RunError = files.RunError
+RunError = run_folder.RunError
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Watched:
 
 def ids() -> list[str]:
     """Every run, newest first."""
-    return [run.id for run in files.all_runs() if files.NAME.fullmatch(run.id)]
+    return [run.id for run in run_folder.all_runs() if run_folder.NAME.fullmatch(run.id)]
 
 
 def watch(run_id: str) -> Watched | None:
@@ -96,15 +96,15 @@ def watch(run_id: str) -> Watched | None:
     run = folder(run_id)
     if run is None:
         return None
-    said, records = files.status(run), log(run)
+    said, records = run_folder.status(run), log(run)
     step = max(int(said.get("step") or 0), int(records[-1]["step"]) if records else 0)
     try:
-        recipe, source = files.recipe_of(run), files.source_of(run)
+        recipe, source = run_folder.recipe_of(run), run_folder.source_of(run)
         steps, task, problem = max(recipe.steps, step), recipe.task, ""
         batch = 0 if task == FILMED else recipe.batch
-    except (files.RunError, OSError, ValueError, KeyError) as error:
+    except (run_folder.RunError, OSError, ValueError, KeyError) as error:
         steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
-    message, problems = files.retold(said)
+    message, problems = run_folder.retold(said)
     return Watched(
         run.id, state(run, said["state"]), step, steps, batch, task, source, problem or message, problems, records,
         task != FILMED and (run.has_checkpoint or not records),
@@ -112,7 +112,7 @@ def watch(run_id: str) -> Watched | None:
     )  # fmt: skip
 
 
-def log(run: files.RunFolder) -> list[dict[str, Any]]:
+def log(run: run_folder.RunFolder) -> list[dict[str, Any]]:
     """The run's records, read again only when there are more."""
     try:
         stat = run.log.stat()
@@ -123,10 +123,10 @@ def log(run: files.RunFolder) -> list[dict[str, Any]]:
 
 @budget.kept
 def _log(path: str, size: int, changed_ns: int) -> list[dict[str, Any]]:
-    return files.records(files.RunFolder(Path(path)))
+    return run_folder.records(run_folder.RunFolder(Path(path)))
 
 
-def last_step(run: files.RunFolder) -> int | None:
+def last_step(run: run_folder.RunFolder) -> int | None:
     """The last step in a run's log: the end of the file is read and no more, for the menu asks every run at every touch."""
     try:
         with run.log.open("rb") as file:
@@ -146,7 +146,7 @@ def cards() -> dict[str, ModelCard]:
     return {f"runs/{run.id}": _card(run) for run in trained}
 
 
-def _card(run: files.RunFolder) -> ModelCard:
+def _card(run: run_folder.RunFolder) -> ModelCard:
     params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
     text = texts.prose("train")
     step = last_step(run)
@@ -199,7 +199,7 @@ def look_into(source: str, task: str) -> Photographs:
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)
 def _look_into(source: str, lang: str) -> Photographs:
-    from vitcore.train.data.sources import DataError, open_photos
+    from vitcore.train.data.photo_sources import DataError, open_photos
 
     try:
         train, held_out = open_photos(source)
@@ -231,18 +231,18 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _shape(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
-    from vitcore.train.learning import cost
-    from vitcore.train.recipes.recipe import from_json
+    from vitcore.train.learning import training_cost
+    from vitcore.train.recipe import from_json
 
     recipe = from_json(recipe_json)
-    params, forward = cost.shape(recipe, classes)
+    params, forward = training_cost.shape(recipe, classes)
     return params, 3 * forward * recipe.batch
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def _measured(recipe_json: str, classes: int, lang: str) -> Cost:
-    from vitcore.train.learning.cost import cost
-    from vitcore.train.recipes.recipe import from_json
+    from vitcore.train.learning.training_cost import cost
+    from vitcore.train.recipe import from_json
 
     return cost(from_json(recipe_json), classes)
 
@@ -279,7 +279,7 @@ def ending(name: str) -> Accuracy | None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _ending(file: str, changed_ns: int) -> Accuracy | None:
-    from vitcore.train.runs.frames import last_accuracy
+    from vitcore.train.film_files import last_accuracy
 
     found = last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
     return found if found and found.photos else None
@@ -290,7 +290,7 @@ def film(name: str) -> tuple[str, Film]:
     run = folder(name.removeprefix("runs/")) if name.startswith("runs/") else None
     if run is None:
         if name not in films():
-            raise files.RunError(texts.prose("learn")["gone"])
+            raise run_folder.RunError(texts.prose("learn")["gone"])
         path = RECORDINGS / f"{name}.safetensors"
         key = f"{name}@{path.stat().st_mtime_ns}"
     else:
@@ -302,9 +302,9 @@ def film(name: str) -> tuple[str, Film]:
 
 @budget.kept
 def _film(path: str, key: str) -> Film:
-    from vitcore.train.runs import frames
+    from vitcore.train import film_files
 
-    return frames.open_film(Path(path)) if path.endswith(".safetensors") else frames.of_run(path)
+    return film_files.open_film(Path(path)) if path.endswith(".safetensors") else film_files.of_run(path)
 
 
 @budget.kept
@@ -320,7 +320,7 @@ def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _f
 @budget.kept
 def firsts(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
-    from vitcore.analysis.training import first_frames
+    from vitcore.analysis.training_film import first_frames
 
     frames = first_frames(_film.arrays, _film.grid)
     return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}

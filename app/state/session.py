@@ -16,7 +16,7 @@ from app.state import models
 from app.state.memory import budget, visitors
 from vitcore.assets import SAMPLES as SAMPLES
 from vitcore.assets import samples as samples
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.analysis.filters import Components
-    from vitcore.analysis.positions import Mirror
+    from vitcore.analysis.position_embeddings import Mirror
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 UPLOAD = "your-photo"
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
@@ -93,34 +93,34 @@ def _fused(model: str, key: str, fusion: Any, _rec: Recording) -> NDArray[Any]:
 def components(model: str) -> Components | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
     from vitcore.analysis import filters
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     vit = models.loaded(model)
-    kernel = zoo.first_kernel(vit)
+    kernel = load_model.first_kernel(vit)
     return None if kernel is None else filters.components(kernel)
 
 
 @budget.kept
 def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
-    from vitcore.analysis import positions
-    from vitcore.models import zoo
+    from vitcore.analysis import position_embeddings
+    from vitcore.models import load_model
 
     vit = models.loaded(model)
-    table = zoo.positions(vit)
+    table = load_model.positions(vit)
     if table is None:
         return None
-    return positions.similarity(zoo.resample_positions(vit, rows, cols, method) if rows else table)
+    return position_embeddings.similarity(load_model.resample_positions(vit, rows, cols, method) if rows else table)
 
 
 @budget.kept
 def mirrors(model: str) -> list[Mirror]:
     """The mirror patterns among a model's positions."""
-    from vitcore.analysis import positions
+    from vitcore.analysis import position_embeddings
 
     cosine = similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return positions.mirrors(cosine, models.loaded(model).grid)
+    return position_embeddings.mirrors(cosine, models.loaded(model).grid)
 
 
 @budget.kept
@@ -230,7 +230,7 @@ def vit(progress: Callable[[int, int], None]) -> Vit:
     """The chosen model, downloaded if need be; when it can't be had, the one there was (`model_error` says why)."""
     name = st.session_state.get("model") or DEFAULT
     last = st.session_state.get("_model", DEFAULT)
-    from vitcore.models.cards import ModelError
+    from vitcore.models.model_cards import ModelError
 
     try:
         model = models.have(name, name in (last, DEFAULT), progress)

@@ -16,14 +16,14 @@ def answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.analysis import patches
     from vitcore.forward.recording import predict, top_classes
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     vit = models.loaded(model)
     grid = vit.patches or vit.grid
     order = patches.shuffled(grid.patches, seed)
     mixed = patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid)
     logits = [_rec.logits, predict(vit, mixed)]
-    if zoo.can_move_positions(vit):
+    if load_model.can_move_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
     return [top_classes(one, vit.labels) for one in logits]
 
@@ -33,12 +33,12 @@ def shares(model: str, key: str, seed: int, _rec: Recording) -> tuple[float, flo
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
     from vitcore.forward.recording import predict, predict_without_place, probabilities
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     vit, best = models.loaded(model), int(_rec.logits.argmax())
     grid = vit.patches or vit.grid
     order = patches.shuffled(grid.patches, seed)
     mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid))
-    bare = predict_without_place(vit, _rec.seen.pixels) if zoo.can_take_place_away(vit) else None
+    bare = predict_without_place(vit, _rec.seen.pixels) if load_model.can_take_place_away(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (_rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

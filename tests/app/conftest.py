@@ -10,9 +10,9 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 from app.state.memory import budget
 from tests.conftest import TINY, lively
-from vitcore.architectures.build import build
-from vitcore.models import zoo
-from vitcore.train.runs import files
+from vitcore.architectures.build_model import build
+from vitcore.models import load_model
+from vitcore.train import run_folder
 
 pytest.register_assert_rewrite("visitor")
 
@@ -43,7 +43,7 @@ def one_server():
 def no_models_and_no_runs(monkeypatch, tmp_path):
     """Every test starts with no folder of models placed by hand and no runs."""
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
-    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
 
 
 @pytest.fixture
@@ -63,20 +63,20 @@ def known() -> dict[str, object]:
 @pytest.fixture
 def offer(monkeypatch, known):
     """`offer(name=vit)`: models the app can have by name, as if they had been downloaded; the hub has no others."""
-    offered: dict[str, zoo.Vit] = {}
-    load = zoo.load
+    offered: dict[str, load_model.Vit] = {}
+    load = load_model.load
 
     def fetch(name, progress=None):
         if name not in offered:
-            raise zoo.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
+            raise load_model.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
         if progress:
             progress(1, 2)
         return Path(name)
 
-    monkeypatch.setattr(zoo, "fetch", fetch)
-    monkeypatch.setattr(zoo, "load", lambda name: offered[name] if name in offered else load(name))
+    monkeypatch.setattr(load_model, "fetch", fetch)
+    monkeypatch.setattr(load_model, "load", lambda name: offered[name] if name in offered else load(name))
 
-    def give(*models: dict[str, zoo.Vit], **named: zoo.Vit) -> None:
+    def give(*models: dict[str, load_model.Vit], **named: load_model.Vit) -> None:
         for name, vit in {**(models[0] if models else {}), **named}.items():
             assert known.setdefault(name, vit.module) is vit.module, f"another test offers another model as {name}"
             offered[name] = vit
@@ -85,7 +85,7 @@ def offer(monkeypatch, known):
 
 
 @pytest.fixture(scope="session")
-def kinds(make_module) -> dict[str, zoo.Vit]:
+def kinds(make_module) -> dict[str, load_model.Vit]:
     """Models of every kind a page has to be honest about, small and random, each by the name the app knows it by."""
     import timm
     import torch
@@ -111,4 +111,4 @@ def kinds(make_module) -> dict[str, zoo.Vit]:
             "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
                                          num_heads=(1, 2, 3), num_classes=10).eval(),
         }  # fmt: skip
-    return {name: zoo.wrap(module, name) for name, module in modules.items()}
+    return {name: load_model.wrap(module, name) for name, module in modules.items()}

@@ -13,11 +13,11 @@ from app.state.runs import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import tree
 from vitcore.analysis.relevance import METHODS
-from vitcore.models import own_files
-from vitcore.models.cards import CARDS, OWN_FILE
-from vitcore.report import html
-from vitcore.train.recipes.presets import PRESETS
-from vitcore.train.recipes.recipe import knobs
+from vitcore.models import local_files
+from vitcore.models.model_cards import CARDS, OWN_FILE
+from vitcore.report import html_page
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import knobs
 
 ROOT = Path(__file__).parents[2]
 READOUTS = (  # of `Vit.readout`
@@ -38,9 +38,9 @@ def literals() -> Iterator[str]:
         for node in ast.walk(tree(file)):
             if isinstance(node, ast.Call) and _says(node.func, imported):
                 yield from _strings(node.args[0])
-    templates = html.templates()
+    templates = html_page.templates()
     for name in templates.list_templates():
-        parsed = templates.parse((html.HERE / "templates" / name).read_text(encoding="utf-8"))
+        parsed = templates.parse((html_page.HERE / "templates" / name).read_text(encoding="utf-8"))
         yield from (sentence for _, _, sentence in extract_from_ast(parsed, ["say"]) if isinstance(sentence, str))
 
 
@@ -65,7 +65,7 @@ def data() -> Iterator[str]:
         yield from (row["title"], row["alt"])
     for card in CARDS:
         yield from filter(None, (card.good_for, card.note, card.data))
-    for file in own_files.SHIPPED.glob("*.json"):
+    for file in local_files.SHIPPED.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))
         yield from (photos["of"] for photos in trained.get("photos", {}).values())
@@ -87,7 +87,7 @@ def experiment_words() -> Iterator[str]:
     """What experiments say of themselves; names that are the same in every language and numbers are left out."""
     from vitcore.experiments.catalogue import EXPERIMENTS
     from vitcore.experiments.experiment import LONGER, MEASURES
-    from vitcore.experiments.words import VERDICTS
+    from vitcore.experiments.verdict_sentences import VERDICTS
 
     yield from (*MEASURES.values(), *VERDICTS.values())
     for one in EXPERIMENTS.values():

@@ -3,8 +3,8 @@
 import pytest
 from visitor import SLUGS, App
 
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS, DEFAULT
 
 HUB = CARDS[1]
 AROUND = {"model": DEFAULT, "camera_on": False, "lang": "en", "lecture": False}  # the controls of every page
@@ -105,7 +105,7 @@ def test_how_the_rollout_is_drawn_is_in_the_address():
 
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
-    offer({HUB.name: zoo.wrap(kinds["registers"].module, HUB.name)})
+    offer({HUB.name: load_model.wrap(kinds["registers"].module, HUB.name)})
     for address in (HUB.name, HUB.title):
         app = App("patches", model=address).fine()
         assert app.values()["model"] == HUB.name

@@ -5,16 +5,16 @@ from visitor import App
 
 from app import texts
 from app.state import reports, session
-from vitcore.models.cards import DEFAULT
-from vitcore.quiz import drawing, material
-from vitcore.report.settings import Origin
+from vitcore.models.model_cards import DEFAULT
+from vitcore.quiz import draw_quiz, quiz_data
+from vitcore.report.report_settings import Origin
 
 TEXT, MENU = texts.prose("quiz", "en"), texts.prose("menu", "en")
 
 
 @pytest.fixture(scope="module")
 def quiz(shipped):
-    return drawing.draw(material.look(shipped, session.SAMPLES / "cat.jpg", 7), 7)
+    return draw_quiz.draw(quiz_data.look(shipped, session.SAMPLES / "cat.jpg", 7), 7)
 
 
 def pick(app: App, place: int, chosen: int) -> App:

@@ -20,7 +20,7 @@ from app.state import models
 from app.state.memory import budget, visitors
 from app.state.own import files
 from app.state.own import model as own
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 TEXT = texts.prose("bring", "en")
 IDS = ["beagle", "castle", "cat", "daisy", "frog", "kite", "lynx", "mug", "owl", "pier"]
@@ -74,7 +74,7 @@ def said(app: App) -> str:
     return " ".join(s for kind in ("markdown", "caption", "info", "error") for s in app.sentences(kind))
 
 
-def opened(app: App) -> zoo.Vit:
+def opened(app: App) -> load_model.Vit:
     """The model that this visitor has opened."""
     return models.loaded(budget.STORE.peek((own.KEPT, app.at.session_state["_visitor"])).version)
 
@@ -264,7 +264,7 @@ def test_labels_and_another_size(good):
 
 def test_the_paper_s_names_are_taken(monkeypatch, kinds, offer):
     name = "vit_small_r26_s32_224.augreg_in21k_ft_in1k"
-    offer({name: zoo.wrap(kinds["registers"].module, name)})
+    offer({name: load_model.wrap(kinds["registers"].module, name)})
     for address in ("R26+S/32", "r26+vit-s/32"):
         assert App("patches", model=address).fine().values()["model"] == name
     app = App("patches").set(model="R26+S/32").fine()
@@ -298,14 +298,14 @@ def test_positions_by_offset_have_a_picture(monkeypatch, offer):
     bias = timm.create_model("beit_base_patch16_224", **small).eval()
     torch.nn.init.normal_(bias.blocks[1].attn.relative_position_bias_table)
     rope = timm.create_model("vit_small_patch16_rope_224", **small).eval()
-    offer(bias=zoo.wrap(bias, "bias"), rope=zoo.wrap(rope, "rope"))
+    offer(bias=load_model.wrap(bias, "bias"), rope=load_model.wrap(rope, "rope"))
     app = App("positions", model="bias", offset_layer="1", offset_head="1").fine()
     assert not app.at.info and len(app.charts()) == 1
     expected = bias.blocks[1].attn._get_rel_pos_bias()[0, 1, 1 + 4, 1:].detach()
-    found = zoo.by_offset(zoo.wrap(bias, "bias"), 1).values[1]
+    found = load_model.by_offset(load_model.wrap(bias, "bias"), 1).values[1]
     assert torch.allclose(torch.from_numpy(found), expected)
     (chart,) = App("positions", model="rope").fine().charts()
     assert chart["alt"]
-    kernel = zoo.by_offset(zoo.wrap(rope, "rope"), 0).values[0].reshape(3, 3)
+    kernel = load_model.by_offset(load_model.wrap(rope, "rope"), 0).values[0].reshape(3, 3)
     assert kernel[1, 1] == pytest.approx(1) and kernel.max() == pytest.approx(1)
     assert kernel[0, 1] == pytest.approx(kernel[2, 1]) and kernel[1, 0] == pytest.approx(kernel[1, 2])

@@ -205,12 +205,12 @@ def test_arguments_with_an_underscore_are_no_part_of_the_key(monkeypatch):
 
 def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
     from app.state import models
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.5")
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)
-    monkeypatch.setattr(zoo, "load", lambda name: pytest.fail(f"{name} was loaded"))
-    with pytest.raises(zoo.ModelError, match=r"needs 1\.2 GB of memory, and this server keeps 0\.5 GB"):
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: None)
+    monkeypatch.setattr(load_model, "load", lambda name: pytest.fail(f"{name} was loaded"))
+    with pytest.raises(load_model.ModelError, match=r"needs 1\.2 GB of memory, and this server keeps 0\.5 GB"):
         models.have("vit_large_patch16_224.augreg_in21k_ft_in1k", False, lambda *_: None)
 
 

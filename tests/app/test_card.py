@@ -12,11 +12,11 @@ from app import mode, texts
 from app.furniture import paper_models
 from app.state.speed import measuring
 from app.views.card import speed_findings, table
-from vitcore.architectures.anatomy import Table1
+from vitcore.architectures.model_summary import Table1
 from vitcore.assets import asset
-from vitcore.models.cards import CARDS, DEFAULT, ModelCard
-from vitcore.profiling import apart
-from vitcore.profiling.speed import Device, Profile, Speed
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
+from vitcore.profiling import profile_subprocess
+from vitcore.profiling.throughput import Device, Profile, Speed
 
 WORDS = texts.prose("card", "en")
 HERE = Device("a device", "cpu", "fp32", 1, 1e11)
@@ -33,7 +33,7 @@ def lines(monkeypatch):
     monkeypatch.setattr(measuring, "_kept", {})
 
     def says(*profiles: Profile, then: str = "") -> None:
-        said = [json.dumps({"batch": 1}), *(json.dumps(apart._profile(HERE, one)) for one in profiles)]
+        said = [json.dumps({"batch": 1}), *(json.dumps(profile_subprocess._profile(HERE, one)) for one in profiles)]
         code = f"print({chr(10).join(said)!r}, flush=True)\n{then}"
         monkeypatch.setattr(measuring, "_begun", lambda order: Popen(
             [sys.executable, "-c", code], stdout=PIPE, stderr=DEVNULL, text=True, start_new_session=True))  # fmt: skip

@@ -9,7 +9,7 @@ from app.components.chart.chart import plain
 from vitcore import figures
 from vitcore.analysis import filters
 from vitcore.figures.theme import DIVERGING, HEAT, stops
-from vitcore.figures.training import Line
+from vitcore.figures.training_curves import Line
 
 RNG = np.random.default_rng(0)
 

@@ -8,9 +8,9 @@ from visitor import App
 from app import texts
 from tests.vitcore.experiments.conftest import tiny  # noqa: F401  (a fixture)
 from vitcore.assets import asset
-from vitcore.experiments import rows, running, words
+from vitcore.experiments import results_csv, run_experiment, verdict_sentences
 from vitcore.experiments.catalogue import EXPERIMENTS, judged
-from vitcore.train.runs import files
+from vitcore.train import run_folder
 
 WORDS = texts.prose("experiments", "en")
 
@@ -18,23 +18,23 @@ WORDS = texts.prose("experiments", "en")
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """What this checkout's own experiments have left does not matter."""
-    monkeypatch.setattr(rows, "OUT", tmp_path)
+    monkeypatch.setattr(results_csv, "OUT", tmp_path)
 
 
 def test_every_sentence_is_shown_with_its_verdict():
     app = App("experiments").fine()
     for name, one in EXPERIMENTS.items():
         app.set(experiment=name).fine()
-        results = rows.read(asset("experiments") / f"{name}.csv")
+        results = results_csv.read(asset("experiments") / f"{name}.csv")
         markdown = app.sentences("markdown")
         for claim, told in judged(one, results):
             assert f"**{claim.words}**" in markdown
-            assert any(words.verdict(told) in said for said in markdown), "the stamp"
-            effect = words.effect(claim, told)
+            assert any(verdict_sentences.verdict(told) in said for said in markdown), "the stamp"
+            effect = verdict_sentences.effect(claim, told)
             assert not effect or effect in markdown
-            assert words.reason(claim, told, results) in " ".join(app.sentences("caption"))
+            assert verdict_sentences.reason(claim, told, results) in " ".join(app.sentences("caption"))
         assert any(one.finding in said for said in markdown) and any(one.untested in said for said in markdown)
-        assert words.protocol(one, results) in markdown
+        assert verdict_sentences.protocol(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}
         assert len(app.charts()) == 2 + bool(one.table), (
@@ -50,7 +50,7 @@ def test_results_of_another_version_are_said(tmp_path):
 
 
 def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
-    running.run(tiny, True, rows.OUT, show=lambda line: None)
+    run_experiment.run(tiny, True, results_csv.OUT, show=lambda line: None)
     app = App("experiments", experiment="tiny").fine()
     assert any("Seeds share their pictures" in said for said in app.sentences("markdown")), (
         "digits are the same for all"
@@ -62,4 +62,4 @@ def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
     app = App("experiments").fine()
     app.at.session_state["_experiment_run"] = "gone-0"
     assert WORDS["run not here"] in app.run().fine().sentences("caption")
-    assert files.RUNS == tmp_path / "runs"
+    assert run_folder.RUNS == tmp_path / "runs"

@@ -10,9 +10,9 @@ from visitor import App
 
 from app.state import insights, session
 from app.views.attention import pinned_tokens
-from vitcore.analysis import attention_as_bytes, heads
+from vitcore.analysis import attention_as_bytes, head_descriptions
 from vitcore.analysis.rollout import rollout
-from vitcore.forward.outliers import outliers_of
+from vitcore.forward.mask_outliers import outliers_of
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 
@@ -190,7 +190,7 @@ def test_cards_say_what_the_recording_says(files, rec):
     data = given(App("attention", photo="astronaut"))
     out = outliers_of(rec).tokens
     for block in range(12):
-        described = heads.describe(
+        described = head_descriptions.describe(
             rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid, out
         )
         for card, head in zip(data["cards"][str(block)], described, strict=True):

@@ -7,7 +7,7 @@ from visitor import App
 from app import texts
 from app.views.fewshot import findings
 from vitcore.figures.charts.few_shot import Curve
-from vitcore.train.judging.few_shot_draws import Draws
+from vitcore.train.evaluation.few_shot_draws import Draws
 
 WORDS = texts.prose("fewshot", "en")
 LABELS = np.array([0, 0, 0, 1, 1, 1])

@@ -16,7 +16,7 @@ from vitcore.analysis.relevance import METHODS, share
 from vitcore.analysis.rollout import build_up
 from vitcore.assets import asset
 from vitcore.forward.relevance import relevance
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 KEYS = {name: texts.prose("rollout", "en")[f"method.{name}"] for name in METHODS}
 QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
@@ -223,7 +223,7 @@ def test_the_build_up_is_one_picture_of_all_layers(first):
 
     from PIL import Image
 
-    from vitcore.figures.overlay import cells
+    from vitcore.figures.heat_overlay import cells
     from vitcore.figures.relevance import build_up_top
 
     told = App("rollout").fine().component("build_up")

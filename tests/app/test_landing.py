@@ -19,7 +19,7 @@ from app.furniture import controls
 from app.state import session
 from app.views.overview import landing_picture
 from vitcore.figures.attention import fitted
-from vitcore.figures.overlay import cells, fine_detail, scale_top
+from vitcore.figures.heat_overlay import cells, fine_detail, scale_top
 from vitcore.images import sharp
 
 
@@ -43,7 +43,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     """If this fails after a change of the model, the photo or the drawing: python -m app.views.overview.landing_picture"""
     kept = json.loads(landing_picture.FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
-    assert kept["model"] == vitcore.models.cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
+    assert kept["model"] == vitcore.models.model_cards.DEFAULT and kept["photo"] == session.samples()[0]["id"]
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
     assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
     assert kept["top"] == pytest.approx(scale_top(mask) / mask.mean(), rel=1e-4) and kept["more"] == (

@@ -12,7 +12,7 @@ import vitcore
 from app import texts
 from app.state import runs
 from app.views.learn import screen
-from vitcore.train.runs import files, frames
+from vitcore.train import film_files, run_folder
 
 SHIPPED = runs.RECORDINGS
 AROUND = {"lang": "en", "lecture": False}  # the controls of every page
@@ -167,8 +167,8 @@ def test_another_film_begins_at_its_end():
 
 def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
     a_run()
-    film = frames.of_run(files.find("demo").path)
-    frames.save_film(film, runs.RECORDINGS / "shipped.safetensors")
+    film = film_files.of_run(run_folder.find("demo").path)
+    film_files.save_film(film, runs.RECORDINGS / "shipped.safetensors")
     text = (runs.RECORDINGS / "shipped.json").read_text().replace('"title": "demo"', '"title": "How it began"')
     (runs.RECORDINGS / "shipped.json").write_text(text)
     app = App("learn").fine()
@@ -228,7 +228,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
     monkeypatch.setattr(processes.os, "kill", lambda *asked: killed.append(asked))
     with vitcore.film("mine", [noise()]) as film:
         film.frame(make_module(), 0, loss=2.0)
-        files.write(film.folder.path / "status.json", json.dumps(files.status(film.folder) | {"pid": 12345}))
+        run_folder.write(film.folder.path / "status.json", json.dumps(run_folder.status(film.folder) | {"pid": 12345}))
         app = App("learn", film="runs/mine").fine()
         assert any("A training filmed from outside" in said for said in app.sentences("markdown"))
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]

@@ -8,17 +8,17 @@ import time
 import pytest
 from visitor import MAIN, SLUGS, App
 
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS, DEFAULT
 
 HUB = CARDS[1]
 
 
 def unreachable(monkeypatch):
     def fetch(name, progress=None):
-        raise zoo.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
+        raise load_model.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
 
-    monkeypatch.setattr(zoo, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch", fetch)
 
 
 def test_the_hub_is_out_of_reach(monkeypatch):
@@ -38,8 +38,8 @@ def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
     app = App("rollout", model=HUB.name).fine()
     assert app.at.warning and len(app.component("gathered")["values"]) == 256
     asked = []
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
-    offer({HUB.name: zoo.wrap(kinds["registers"].module, HUB.name)})
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: asked.append(name))
+    offer({HUB.name: load_model.wrap(kinds["registers"].module, HUB.name)})
     app.set(style="paper").fine()
     assert app.at.warning and not asked, "not at every touch"
     next(b for b in app.at.button if b.label == "Try again").click()
@@ -100,10 +100,12 @@ def test_a_model_in_which_no_grid_is_found_is_refused_in_a_sentence(monkeypatch)
     """It downloads, and then there is nothing to show of it."""
     import timm
 
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: None)
-    load, name = zoo.load, "tnt_s_patch16_224"
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: None)
+    load, name = load_model.load, "tnt_s_patch16_224"
     monkeypatch.setattr(
-        zoo, "load", lambda name: load(name) if name == DEFAULT else zoo.wrap(timm.create_model(name), name)
+        load_model,
+        "load",
+        lambda name: load(name) if name == DEFAULT else load_model.wrap(timm.create_model(name), name),
     )
     app = App("rollout", model=name).fine()
     (said,) = app.sentences("warning")

@@ -15,8 +15,8 @@ from visitor import MAIN, App
 from app import mode, texts
 from app.menu import PAGES
 from app.state import models, processes, runs
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS
 
 STRANGE = "vit_small_patch8_224.augreg2_in21k_ft_in1k"  # timm's, and not in the menu
 
@@ -93,13 +93,13 @@ def test_runs_can_be_watched_and_that_is_all(public):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_a_model_outside_the_menu_is_not_downloaded(monkeypatch, public, lang):
     asked = []
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: asked.append(name))
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: asked.append(name))
     app = App("patches", model=STRANGE, lang=lang).fine()
     told = " ".join(app.sentences("warning"))
     why = texts.prose("common", lang)["off downloads"]
     assert asked == [] and why in told and CARDS[0].title in told, "why, and which one is shown"
     monkeypatch.setattr(texts, "language", lambda: lang)
-    with pytest.raises(zoo.ModelError) as refused:
+    with pytest.raises(load_model.ModelError) as refused:
         models.have(STRANGE, False, print)
     assert asked == [] and str(refused.value) == texts.prose("common", lang)["off downloads"]
 
@@ -109,9 +109,9 @@ def test_in_local_mode_it_is(monkeypatch):
 
     def fetch(name, progress=None):
         asked.append(name)
-        raise zoo.ModelError("no")
+        raise load_model.ModelError("no")
 
-    monkeypatch.setattr(zoo, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch", fetch)
     App("patches", model=STRANGE).fine()
     assert asked == [STRANGE]
 
@@ -146,7 +146,7 @@ def never(monkeypatch):
     monkeypatch.setattr(processes.os, "kill", lambda *a: happened.append("a signal"))
     monkeypatch.setattr(processes.shutil, "rmtree", lambda *a, **k: happened.append("a deletion"))
     monkeypatch.setattr(runs, "_look_into", lambda source, lang: happened.append(source) or runs.Photographs())
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: happened.append(name))
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: happened.append(name))
     return happened
 
 
@@ -169,10 +169,10 @@ def test_no_message_starts_a_training_or_opens_a_folder(monkeypatch, visit, neve
 
 @pytest.mark.parametrize(("state", "label"), [("stopped", "Resume"), ("stopped", "Delete"), ("running", "Stop")])
 def test_no_message_touches_a_run(monkeypatch, visit, never, state, label):
-    from vitcore.train.runs import files
+    from vitcore.train import run_folder
 
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "0")
-    monkeypatch.setattr(files, "held", lambda run: state == "running")
+    monkeypatch.setattr(run_folder, "held", lambda run: state == "running")
     run = a_run(state=state)
     (run.path / "checkpoint").mkdir(exist_ok=True)
     one = visit().open("train", "run=demo")
@@ -241,7 +241,7 @@ def test_names_are_never_markdown(slug, named):
 @pytest.fixture(scope="session")  # a worker may come back to this file, and a name of the app's is one model
 def hostile(make_module):
     """A model whose classes are called like that, as folders may be."""
-    vit = zoo.wrap(make_module(), "hostile")
+    vit = load_model.wrap(make_module(), "hostile")
     return replace(vit, labels=tuple(f"{HOSTILE} {i}" for i in range(10)), card=replace(vit.card, title=HOSTILE))
 
 

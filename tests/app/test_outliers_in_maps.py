@@ -6,9 +6,9 @@ from visitor import App
 
 import vitcore
 from app.state import session
-from vitcore.analysis.outliers import standing_out
-from vitcore.forward.outliers import outliers_of, without_outliers
-from vitcore.models import zoo
+from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.models import load_model
 
 LOOKED = ", not what the model looks at."
 
@@ -19,7 +19,7 @@ def cornered(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1 + 0, 1 + 7, 1 + 63]] *= 200
-    return zoo.wrap(module, "cornered")
+    return load_model.wrap(module, "cornered")
 
 
 def recorded(vit, name: str, **how) -> vitcore.Recording:

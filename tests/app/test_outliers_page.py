@@ -10,8 +10,8 @@ import vitcore
 from app import texts
 from app.state import session
 from vitcore.analysis.attention_as_bytes import decode
-from vitcore.forward.outliers import outliers_of, without_outliers
-from vitcore.models import zoo
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.models import load_model
 
 TEXT = texts.prose("outliers", "en")
 
@@ -22,7 +22,7 @@ def planted(make_module):
     module = make_module(img_size=64, reg_tokens=2)
     with torch.no_grad():
         module.pos_embed[0, -2] *= 200
-    return zoo.wrap(module, "planted")
+    return load_model.wrap(module, "planted")
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from app import texts
 from app.state import session
 from app.state.many_photos import averages
 from app.views.distance import findings
-from vitcore.analysis import distance, filters, patches, positions
+from vitcore.analysis import attention_distance, filters, patches, position_embeddings
 from vitcore.grid import Grid
-from vitcore.models import zoo
-from vitcore.models.cards import DEFAULT
+from vitcore.models import load_model
+from vitcore.models.model_cards import DEFAULT
 
 
 def sample(name: str) -> bytes:
@@ -128,24 +128,24 @@ def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds,
 
 def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     app = App("filters", components="12").fine()
-    found = filters.components(zoo.patch_kernel(shipped))
+    found = filters.components(load_model.patch_kernel(shipped))
     assert np.allclose(session.components(DEFAULT).variance, found.variance)
     assert app.chart("The first 12")
     position = App("positions", position="40").fine()
-    cosine = positions.similarity(zoo.positions(shipped))
+    cosine = position_embeddings.similarity(load_model.positions(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert f"Beside it: {told}." in position.sentences("markdown")
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))
-    assert number == pytest.approx(positions.correlation_with_distance(cosine, shipped.grid), abs=0.006)
+    assert number == pytest.approx(position_embeddings.correlation_with_distance(cosine, shipped.grid), abs=0.006)
 
 
 def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
     """Of the whole grid, in a mean over all pairs that are worked out one by one here."""
     offer(tiny=tiny)
-    grid, cosine = shipped.grid, positions.similarity(zoo.positions(shipped))
+    grid, cosine = shipped.grid, position_embeddings.similarity(load_model.positions(shipped))
     far = [(p, q) for p in range(grid.patches)
            if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
     alike = np.mean([cosine[p, q] for p, q in far])
@@ -220,7 +220,7 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
 
 def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shipped):
     rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
-    px, even = rec.distance_renormalised_px, distance.uniform_distance_px(rec.grid)
+    px, even = rec.distance_renormalised_px, attention_distance.uniform_distance_px(rec.grid)
     last = len(px) - 1
     near = np.argwhere(px <= even / 2)
     block = int(near[:, 0].max())
@@ -256,7 +256,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     told = []
     monkeypatch.setattr(findings.st, "markdown", told.append)
     grid = Grid(4, 4, 8)
-    table = distance.uniform_distance_px(grid) / 8 * np.array(px)
+    table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
     findings.further(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
         "No head" not in words

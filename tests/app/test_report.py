@@ -24,10 +24,10 @@ from app.state import session
 from app.state.many_photos import report_zip
 from vitcore.analysis import filters
 from vitcore.figures import print_figure
-from vitcore.models import zoo
+from vitcore.models import load_model
 from vitcore.report import bundle
-from vitcore.report import html as pages
-from vitcore.train.runs import files as on_disk
+from vitcore.report import html_page as pages
+from vitcore.train import run_folder as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
 
@@ -85,7 +85,7 @@ def test_the_handout_s_numbers_are_the_app_s(settings, shipped):
     rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
     assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top()]
     assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top()], atol=1e-6)
-    found = filters.components(zoo.first_kernel(shipped))
+    found = filters.components(load_model.first_kernel(shipped))
     assert np.allclose(said["filters_variance"], found.variance[:28])
 
 
@@ -265,7 +265,7 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
 
 
 def takeaway_settings():
-    from vitcore.report.settings import Settings
+    from vitcore.report.report_settings import Settings
 
     return Settings()
 

@@ -12,9 +12,9 @@ from app import texts
 from app.state import session
 from app.views.story import nine_steps, tokens
 from app.views.story.step import Step
-from vitcore.forward.block_numbers import inside, project
+from vitcore.forward.block_activations import inside, project
 from vitcore.forward.logit_lens import lens, probabilities
-from vitcore.quiz.answers import LENS_STEP
+from vitcore.quiz.prediction_questions import LENS_STEP
 from vitcore.translation import decimal
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
@@ -174,7 +174,7 @@ def test_what_is_different_is_said(kinds, offer):
 def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
     from timm.models.vision_transformer import ResPostBlock
 
-    offer(other=vitcore.models.zoo.wrap(make_module(block_fn=ResPostBlock), "other"))
+    offer(other=vitcore.models.load_model.wrap(make_module(block_fn=ResPostBlock), "other"))
     app = App("story", model="other", step="7").fine()
     assert "not built as Eq. 2 and 3" in said(app)
     assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]

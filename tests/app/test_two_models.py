@@ -11,12 +11,12 @@ from app import texts
 from app.state import models, session
 from app.state.beside import second
 from app.views.compare import ready_pairs, take
-from vitcore.forward.compare import compare, look
-from vitcore.forward.outliers import outliers_of
+from vitcore.forward.compare_models import compare, look
+from vitcore.forward.mask_outliers import outliers_of
 from vitcore.images import open_photo
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT
-from vitcore.models.untrained import untrained
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.random_weights import untrained
 from vitcore.translation import speaking
 
 TEXT = texts.prose("compare", "en")
@@ -59,13 +59,13 @@ def test_every_picture_of_both_with_its_number(expected):
         assert any(re.search(r"\d", said) for said in app.sentences("markdown")), picture
         assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
     app.set(picture="attention").fine().set(layer=3, one_head=1).fine()
-    one = session.recording(zoo.load(), open_photo(PHOTO)).head_maps(3)[1]
+    one = session.recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
     np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
 
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
-    found = outliers_of(session.recording(zoo.load(), open_photo(session.SAMPLES / "cat.jpg")))
+    found = outliers_of(session.recording(load_model.load(), open_photo(session.SAMPLES / "cat.jpg")))
     told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
@@ -103,9 +103,9 @@ def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
 
     def fetch(name, progress=None):
         asked.append(name)
-        raise zoo.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
+        raise load_model.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
 
-    monkeypatch.setattr(zoo, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch", fetch)
     app = App("compare", b=CARDS[1].title).fine()
     (said,) = app.sentences("warning")
     assert "can't be reached" in said and said.endswith(TEXT["stays"].format(model=TEXT["b.random"]))
@@ -124,7 +124,7 @@ def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
 
 def test_in_public_only_models_of_the_menu(monkeypatch):
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
-    monkeypatch.setattr(zoo, "fetch", lambda name, progress=None: pytest.fail(name))
+    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: pytest.fail(name))
     app = App("compare", b="vit_small_patch8_224.augreg2_in21k_ft_in1k").fine()
     assert texts.prose("common", "en")["off downloads"] in app.sentences("warning")[0]
     labels = {button.label for button in app.at.button}
@@ -163,7 +163,7 @@ def test_a_run_stands_beside_its_checkpoint(make_module):
 
 
 def test_the_handout_is_made_of_names_alone(shipped):
-    from vitcore.report.settings import Origin
+    from vitcore.report.report_settings import Origin
 
     key, words = open_photo(PHOTO).key, texts.table("zh-CN")
     made = take.made(

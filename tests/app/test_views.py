@@ -4,7 +4,7 @@ import pytest
 from visitor import MAIN, SLUGS, App
 
 from app import texts
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 KINDS = [
     "registers",

@@ -7,8 +7,8 @@ import numpy as np
 from safetensors.torch import save_file
 
 from vitcore.grid import Grid
-from vitcore.train.recipes.presets import preset
-from vitcore.train.runs import files, frames
+from vitcore.train import film_files, run_folder
+from vitcore.train.presets import preset
 
 SMALL = {
     "image_px": 32,
@@ -28,18 +28,18 @@ CLASSES = ("Cat", "Macaw", "Crab")
 
 def a_run(
     run_id: str = "demo", task: str = "classify", state: str = "finished", steps=STEPS, **word
-) -> files.RunFolder:
+) -> run_folder.RunFolder:
     """A run that has come as far as the last of `steps`; `word`: what else its status says."""
     recipe = preset("masked_patches" if task == "masked" else "image_folder_tiny", **SMALL)
-    run = files.create(run_id, recipe, "samples")
+    run = run_folder.create(run_id, recipe, "samples")
     for step in steps:
         add_frame(run, step, task)
     still = masked_still() if task == "masked" else {}
     rng = np.random.default_rng(0)
     photos = rng.integers(0, 256, (len(NAMES), 32, 32, 3), np.uint8)
-    frames.save_still(run, photos, NAMES, GRID, () if task == "masked" else CLASSES, **still)
+    film_files.save_still(run, photos, NAMES, GRID, () if task == "masked" else CLASSES, **still)
     run.log.write_text("".join(json.dumps(record(step, task)) + "\n" for step in range(1, steps[-1] + 1)))
-    files.write_status(run, state, steps[-1], word.pop("message", ""), **word)
+    run_folder.write_status(run, state, steps[-1], word.pop("message", ""), **word)
     return run
 
 
@@ -50,7 +50,7 @@ def record(step: int, task: str) -> dict:
     return found
 
 
-def add_frame(run: files.RunFolder, step: int, task: str = "classify") -> None:
+def add_frame(run: run_folder.RunFolder, step: int, task: str = "classify") -> None:
     """A frame of noise that is the same for every run."""
     rng, count = np.random.default_rng(step), len(NAMES)
     shares = rng.dirichlet(np.ones(16), (2, count)).reshape(2, count, 4, 4).astype(np.float16)
@@ -63,7 +63,7 @@ def add_frame(run: files.RunFolder, step: int, task: str = "classify") -> None:
     else:
         frame["top_class"] = np.array([[1, 0, 2], [2, 1, 0]], np.int32)
         frame["top_p"] = np.array([[0.6, 0.3, 0.1]] * count, np.float16)
-    frames.save_frame(run, step, frame)
+    film_files.save_frame(run, step, frame)
 
 
 def masked_still() -> dict[str, np.ndarray]:
@@ -73,7 +73,7 @@ def masked_still() -> dict[str, np.ndarray]:
     return {"fate": fate, "source": source, "truth": np.full((len(NAMES), 16, 3), 100, np.uint8)}
 
 
-def give_model(run: files.RunFolder, module) -> Path:
+def give_model(run: run_folder.RunFolder, module) -> Path:
     """Leave a model in the run's folder, as a checkpoint does."""
     shape = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
     seen = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"}

@@ -44,12 +44,12 @@ def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms"
 def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app.state import session
-    from vitcore.analysis import filters, patches, positions
+    from vitcore.analysis import filters, patches, position_embeddings
     from vitcore.forward.recording import embed, record
     from vitcore.images import open_photo
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
-    vit = zoo.load()
+    vit = load_model.load()
     files = session.sample_files()
 
     def of_the_photo(data: bytes) -> None:
@@ -59,8 +59,8 @@ def analyses(runs: int) -> None:
         rec.rollout(), rec.top()
 
     def of_the_model() -> None:
-        filters.components(zoo.patch_kernel(vit))
-        positions.similarity(zoo.positions(vit))
+        filters.components(load_model.patch_kernel(vit))
+        position_embeddings.similarity(load_model.positions(vit))
 
     ways = {
         "filters and positions remembered (they are the model's)": lambda data: of_the_photo(data),

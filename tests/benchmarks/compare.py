@@ -88,7 +88,7 @@ def switches(runs: int) -> None:
 
 def main() -> None:
     """Print the tables."""
-    from vitcore.models.cards import DEFAULT
+    from vitcore.models.model_cards import DEFAULT
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)

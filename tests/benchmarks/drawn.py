@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.data.drawn import TRAIN, VALIDATION, Drawing, pictures
+from vitcore.train.data.synthetic_dataset import TRAIN, VALIDATION, Drawing, pictures
 
 CELLS = 4  # a side
 PENALTY = 0.01  # of the mean square

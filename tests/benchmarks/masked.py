@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import torch
 from PIL import Image
 
-from vitcore.train.conducting.conduct import conduct
-from vitcore.train.data.sources import open_photos
-from vitcore.train.data.tensors import evaluation
-from vitcore.train.learning.masked import cells, colour_class, corrupt
-from vitcore.train.learning.model import MEAN, STD
-from vitcore.train.recipes.recipe import Recipe, changed
-from vitcore.train.runs import files
+from vitcore.train import run_folder
+from vitcore.train.data.photo_sources import open_photos
+from vitcore.train.data.photo_tensors import evaluation
+from vitcore.train.learning.masked_patches import cells, colour_class, corrupt
+from vitcore.train.learning.model_from_recipe import MEAN, STD
+from vitcore.train.recipe import Recipe, changed
+from vitcore.train.trainer.run_training import conduct
 
 SHAPE = {"image_px": 96, "patch_px": 6, "width": 96, "blocks": 4, "heads": 3, "batch": 64, "patch_init_std": 0.002}
 DIGITS = {"image_px": 24, "patch_px": 3, "width": 48, "blocks": 3, "heads": 3, "batch": 64, "flip": False}
@@ -74,12 +74,12 @@ def baselines(recipe: Recipe, source: str) -> dict[str, float]:
 def trained(run_id: str, recipe: Recipe, source: str) -> dict[str, Any]:
     """The last record of a run, which is gone on with if it is there."""
     try:
-        folder = files.find(run_id)
-    except files.RunError:
-        folder = files.create(run_id, recipe, source)
-    if files.status(folder)["state"] != "finished":
+        folder = run_folder.find(run_id)
+    except run_folder.RunError:
+        folder = run_folder.create(run_id, recipe, source)
+    if run_folder.status(folder)["state"] != "finished":
         conduct(folder, lambda record: record["step"] % 50 or print(run_id, record, flush=True))
-    return [r for r in files.records(folder) if "val_loss" in r][-1]
+    return [r for r in run_folder.records(folder) if "val_loss" in r][-1]
 
 
 def main(photos: str, labelled: str, shape: dict[str, Any], run_id: str, steps: int, tune_steps: int) -> None:
@@ -93,7 +93,7 @@ def main(photos: str, labelled: str, shape: dict[str, Any], run_id: str, steps: 
     base = baselines(masked, photos)
     found = trained(f"{run_id}-pretrained", masked, photos)
     tuned = trained(
-        f"{run_id}-tuned", changed(scratch, {"start_from": str(files.find(f"{run_id}-pretrained").path)}), labelled
+        f"{run_id}-tuned", changed(scratch, {"start_from": str(run_folder.find(f"{run_id}-pretrained").path)}), labelled
     )
     plain = trained(f"{run_id}-scratch", scratch, labelled)
     print("\nmean colour of corrupted patches (512 classes), held-out photos")
@@ -121,7 +121,7 @@ if __name__ == "__main__":
         main(o.photos, o.labelled or o.photos, SHAPE, o.id, o.steps, o.tune_steps)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            files.RUNS = Path(folder) / "runs"
+            run_folder.RUNS = Path(folder) / "runs"
             where = digits(Path(folder))
             main(
                 f"{where}/digits.parquet",

@@ -56,11 +56,11 @@ def random_models() -> None:
     """Models that need no download."""
     import torch
 
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
-    load = zoo.load
+    load = load_model.load
 
-    def made(name: str) -> zoo.Vit:
+    def made(name: str) -> load_model.Vit:
         import timm  # after vitcore, which makes it work beside a CPU-only torch
 
         if "." not in str(name):
@@ -70,10 +70,10 @@ def random_models() -> None:
         noise = 0.02 * torch.randn(2**20)
         for p in module.to_empty(device="cpu").parameters():
             p.data = noise.repeat(p.numel() // len(noise) + 1)[: p.numel()].clone().view(p.shape)
-        return zoo.wrap(module, name)
+        return load_model.wrap(module, name)
 
-    zoo.fetch = lambda name, progress=None: Path(name)
-    zoo.load = made
+    load_model.fetch = lambda name, progress=None: Path(name)
+    load_model.load = made
 
 
 def own_photo(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Benchmark: outlier tokens that the rule of `vitcore/analysis/outliers.py` finds in models on the photos of the gallery.
+"""Benchmark: outlier tokens that the rule of `vitcore/analysis/outlier_tokens.py` finds in models on the photos of the gallery.
 
 Run `python tests/benchmarks/outliers.py [NAME_OR_FILE …] [--px 224] [--normalise half|imagenet]`; without a name, of the model that
 ships. Names of timm's are downloaded: the page Outlier tokens speaks of vit_tiny_patch16_224.augreg_in21k_ft_in1k,
@@ -19,9 +19,9 @@ def row(name: str, px: int | None, answers: dict[str, str]) -> str:
     import numpy as np
 
     from vitcore.assets import SAMPLES
-    from vitcore.forward.outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_of
     from vitcore.forward.recording import record
-    from vitcore.models.zoo import load
+    from vitcore.models.load_model import load
 
     vit = load(name, px, answers=answers)
     corners = {0, vit.grid.cols - 1, vit.grid.patches - vit.grid.cols, vit.grid.patches - 1}
@@ -38,8 +38,8 @@ def row(name: str, px: int | None, answers: dict[str, str]) -> str:
 
 def main() -> None:
     """Print the table."""
-    from vitcore.models.cards import DEFAULT
-    from vitcore.shell import inspect
+    from vitcore.cli import inspect
+    from vitcore.models.model_cards import DEFAULT
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=[DEFAULT])

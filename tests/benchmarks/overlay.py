@@ -2,7 +2,7 @@
 
     python tests/benchmarks/overlay.py [PHOTO …]
 
-Before: 60 % of the heat over the colour photo, as it was drawn until daad2a2. After: `vitcore.figures.overlay`. Without a
+Before: 60 % of the heat over the colour photo, as it was drawn until daad2a2. After: `vitcore.figures.heat_overlay`. Without a
 photo six of the gallery are measured. Values are the rollout of the model that ships.
 """
 
@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 import vitcore
 from vitcore.assets import asset
 from vitcore.figures.attention import fitted
-from vitcore.figures.overlay import LUMA, fine_detail, on_photo, scale_top
+from vitcore.figures.heat_overlay import LUMA, fine_detail, on_photo, scale_top
 from vitcore.figures.theme import SEQUENTIAL, colour
 from vitcore.images import sharp
 

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vitcore.forward.linear_layers import onednn_is_faster
+from vitcore.forward.onednn_linear import onednn_is_faster
 from vitcore.forward.recording import record
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 MODELS = (
     ("B/16", "vit_base_patch16_224", 224, 1.06),
@@ -31,12 +31,12 @@ MODELS = (
 )
 
 
-def build(name: str, px: int) -> zoo.Vit:
+def build(name: str, px: int) -> load_model.Vit:
     """A random model: speed does not depend on the weights."""
     import timm
 
     torch.manual_seed(0)
-    return zoo.wrap(timm.create_model(name, img_size=px), name)
+    return load_model.wrap(timm.create_model(name, img_size=px), name)
 
 
 def picture(px: int) -> Image.Image:
@@ -44,7 +44,7 @@ def picture(px: int) -> Image.Image:
     return Image.fromarray(np.random.default_rng(0).integers(0, 256, (px, px, 3), np.uint8))
 
 
-def plain(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
+def plain(vit: load_model.Vit, image: Image.Image) -> Callable[[], object]:
     """What `record` does without the instrument: the same preprocessing and one fused pass."""
     from vitcore.forward.recording import to_input
     from vitcore.images import see
@@ -56,7 +56,7 @@ def plain(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
     return run
 
 
-def eager(vit: zoo.Vit) -> Callable[[], object]:
+def eager(vit: load_model.Vit) -> Callable[[], object]:
     """transformers' ViT of the same shape with output_attentions, and the rollout computed from them."""
     from transformers import ViTConfig, ViTModel
 
@@ -80,10 +80,10 @@ def eager(vit: zoo.Vit) -> Callable[[], object]:
 
 def by_pytorch(run: Callable[[], object]) -> Callable[[], object]:
     """The same with PyTorch's own choice for linear layers."""
-    from vitcore.forward import exchanged
+    from vitcore.forward import module_swaps
 
     def usual() -> object:
-        with unittest.mock.patch.object(exchanged, "onednn_is_faster", lambda: False):
+        with unittest.mock.patch.object(module_swaps, "onednn_is_faster", lambda: False):
             return run()
 
     return usual
@@ -96,7 +96,7 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def recorded(vit: zoo.Vit, image: Image.Image) -> Callable[[], object]:
+def recorded(vit: load_model.Vit, image: Image.Image) -> Callable[[], object]:
     """Distances of all heads, head-averaged attention of all blocks, and the rollout."""
     return lambda: record(vit, image).rollout()
 

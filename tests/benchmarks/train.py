@@ -19,11 +19,11 @@ from PIL import Image
 from torch import nn
 
 from vitcore.assets import SAMPLES
-from vitcore.train.data.sources import open_photos
-from vitcore.train.data.tensors import Resident, open_data
-from vitcore.train.learning import loop
-from vitcore.train.learning.model import MEAN, STD, build
-from vitcore.train.recipes.recipe import Recipe, changed
+from vitcore.train.data.photo_sources import open_photos
+from vitcore.train.data.photo_tensors import Resident, open_data
+from vitcore.train.learning import training_loop
+from vitcore.train.learning.model_from_recipe import MEAN, STD, build
+from vitcore.train.recipe import Recipe, changed
 
 TI = Recipe(image_px=128, patch_px=16, steps=10**6, batch=64, warmup_steps=0, snapshots=0, precision="auto")
 ONCE = 6  # crops of each sample photo
@@ -43,8 +43,8 @@ def photo_folder(to: Path) -> Path:
 
 def ours(recipe: Recipe, data: Any, classes: tuple[str, ...]) -> Iterator[Any]:
     """Our loop, a record a step."""
-    machine = loop.accelerator(recipe)
-    yield from loop.train(loop.start(recipe, classes, lambda module, device: data, machine))
+    machine = training_loop.accelerator(recipe)
+    yield from training_loop.train(training_loop.start(recipe, classes, lambda module, device: data, machine))
 
 
 def bare(recipe: Recipe, batches: Callable[[], tuple[Any, Any]], classes: int, device: str = "cpu") -> Iterator[Any]:
@@ -53,7 +53,7 @@ def bare(recipe: Recipe, batches: Callable[[], tuple[Any, Any]], classes: int, d
     if recipe.compile:
         model = torch.compile(model)
     optim = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=True)
-    bf16 = loop.fast_bf16() and recipe.precision != "fp32"
+    bf16 = training_loop.fast_bf16() and recipe.precision != "fp32"
     while True:
         pixels, targets = batches()
         with torch.autocast(device, torch.bfloat16, enabled=bf16):
@@ -82,7 +82,7 @@ def timm_recipe(recipe: Recipe, folder: Path, classes: int) -> Iterator[Any]:
     while True:
         for pixels, labels in loader:
             targets = nn.functional.one_hot(labels, classes).float()
-            with torch.autocast("cpu", torch.bfloat16, enabled=loop.fast_bf16()):
+            with torch.autocast("cpu", torch.bfloat16, enabled=training_loop.fast_bf16()):
                 loss = loss_of(model(pixels), targets)
             optim.zero_grad()
             loss.backward()
@@ -165,11 +165,11 @@ def on_gpu(rounds: int, steps: int) -> None:
     matmul = iter(lambda: a @ a, None)
     rate = 2 * 8192**3 / min(seconds(matmul, 20) for _ in range(rounds))
     base = changed(TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"})
-    from vitcore.train.learning.cost import shape
+    from vitcore.train.learning.training_cost import shape
 
     way = ours(base, fixed(base, 1000, "cuda"), tuple(map(str, range(1000))))
     seconds(way, 3)
-    spent = min(seconds(way, 5) for _ in range(rounds)) / loop.LOOK_EVERY  # a record each tenth step
+    spent = min(seconds(way, 5) for _ in range(rounds)) / training_loop.LOOK_EVERY  # a record each tenth step
     print(
         f"ViT-B/16: {3 * shape(base, 1000)[1] * base.batch / spent / rate:.2f} of {rate / 1e12:.0f} TFLOP/s (bar 0.45)"
     )

@@ -9,9 +9,9 @@ from playwright.sync_api import Locator, Page, expect
 
 import vitcore
 from vitcore.analysis import attention_as_bytes
-from vitcore.analysis.outliers import standing_out
-from vitcore.forward.outliers import outliers_of, without_outliers
-from vitcore.outlier_words import told, told_masked
+from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.outlier_sentences import told, told_masked
 
 SIDE = 16  # patches a side of the model that ships
 PHOTO = "red-panda"

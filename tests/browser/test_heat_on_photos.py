@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 import vitcore
 from vitcore.assets import asset
 from vitcore.figures.attention import fitted
-from vitcore.figures.overlay import LUMA, fine_detail, on_photo, scale_top
+from vitcore.figures.heat_overlay import LUMA, fine_detail, on_photo, scale_top
 from vitcore.images import sharp
 
 

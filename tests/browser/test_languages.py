@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 import vitcore
 from app import texts
 from app.menu import PAGES
-from vitcore.architectures.anatomy import parts
-from vitcore.models.cards import CARDS
+from vitcore.architectures.model_summary import parts
+from vitcore.models.model_cards import CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
 TITLES = {lang: texts.parse((texts.HOME / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}

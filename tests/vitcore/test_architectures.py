@@ -12,12 +12,12 @@ import torch
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
 from vitcore.architectures.meta_device import meta_device
-from vitcore.forward.block_numbers import inside, project
+from vitcore.forward.block_activations import inside, project
 from vitcore.forward.logit_lens import lens
 from vitcore.forward.recording import embed, fused_again, heads_again, predict, record
 from vitcore.forward.relevance import relevance
-from vitcore.models import zoo
-from vitcore.models.cards import ModelError
+from vitcore.models import load_model
+from vitcore.models.model_cards import ModelError
 
 SMALL = {"img_size": 64, "embed_dim": 48, "depth": 2, "num_heads": 3}
 # timm's name: what makes it small
@@ -49,7 +49,7 @@ def opened(name, changes, alive=True):
     module = timm.create_model(name, pretrained=False, **{"num_classes": 10} | changes)
     if alive and "net" not in name:
         lively(module)
-    return zoo.wrap(module.eval(), name)
+    return load_model.wrap(module.eval(), name)
 
 
 def sentence(run, *given, **more):
@@ -86,8 +86,8 @@ def test_models_that_attend_over_one_grid(name, noise):
     assert rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
     spoken_for(vit, rec.seen.pixels, METHODS)
     assert np.allclose(lens(vit, rec.seen.pixels)[-1], predict(vit, rec.seen.pixels), atol=1e-4)
-    assert zoo.first_kernel(vit).shape[1] == 3
-    table = zoo.positions(vit)
+    assert load_model.first_kernel(vit).shape[1] == 3
+    table = load_model.positions(vit)
     assert table is None or len(table) == vit.grid.patches
 
 
@@ -115,7 +115,7 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
         sentence(rec.rollout) and sentence(lens, vit, rec.seen.pixels) and sentence(inside, vit, rec.seen.pixels, 0, 0)
     )
     assert ("no attention" in said.pop()) == (not vit.structure.sizes)
-    kernel = zoo.first_kernel(vit)
+    kernel = load_model.first_kernel(vit)
     assert kernel is None or kernel.shape[1] == 3
     if (patches := vit.structure.patches) is not None:
         assert embed(vit, rec.seen.pixels).shape[0] == patches.patches
@@ -161,11 +161,11 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
 def test_models_in_which_no_grid_is_found(name):
     with meta_device():
         module = timm.create_model(name, pretrained=False)
-    assert name in sentence(zoo.wrap, module, name)
+    assert name in sentence(load_model.wrap, module, name)
 
 
 @pytest.mark.parametrize(
     "module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr
 )
 def test_modules_that_are_no_vision_models(module):
-    assert "thing" in sentence(zoo.wrap, module, "thing")
+    assert "thing" in sentence(load_model.wrap, module, "thing")

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models.cards import CARDS, DEFAULT, ModelCard
-from vitcore.models.zoo import available, wrap
+from vitcore.models.load_model import available, wrap
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
 
 FROM_HUB = CARDS[1:]
 

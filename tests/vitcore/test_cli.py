@@ -12,10 +12,10 @@ from PIL import Image
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.shells import shell
-from vitcore.analysis.positions import similarity
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT
-from vitcore.shell.cli import main
+from vitcore.analysis.position_embeddings import similarity
+from vitcore.cli.commands import main
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS, DEFAULT
 
 CAT = SAMPLES / "cat.jpg"
 KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
@@ -38,8 +38,10 @@ def run(*argv):
 @pytest.fixture(autouse=True)
 def one_shipped_model(monkeypatch, shipped):
     """The shipped model is loaded once for all these tests; other names are loaded as always."""
-    load = zoo.load
-    monkeypatch.setattr(zoo, "load", lambda name=DEFAULT, *a, **k: shipped if name == DEFAULT else load(name, *a, **k))
+    load = load_model.load
+    monkeypatch.setattr(
+        load_model, "load", lambda name=DEFAULT, *a, **k: shipped if name == DEFAULT else load(name, *a, **k)
+    )
 
 
 def answer(capsys, *argv):
@@ -99,7 +101,7 @@ def test_json_of_filters(capsys, shipped):
 def test_json_of_positions(capsys, shipped):
     found = answer(capsys, "positions")
     cosine = np.array(found["similarity"])
-    assert np.allclose(cosine, similarity(zoo.positions(shipped)), atol=1e-6) and np.allclose(np.diag(cosine), 1)
+    assert np.allclose(cosine, similarity(load_model.positions(shipped)), atol=1e-6) and np.allclose(np.diag(cosine), 1)
     assert found["correlation_with_distance"] <= -0.4
 
 
@@ -195,7 +197,7 @@ def test_what_was_done_to_a_photo_is_said(tmp_path, capsys):
 
 
 def test_hybrids_show_their_root_convolution_and_say_so(hybrid, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(zoo, "load", lambda *_, **__: hybrid)
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: hybrid)
     assert run("filters", "--out", tmp_path) == 0
     assert "hybrid" in capsys.readouterr().err
     with np.load(tmp_path / "filters.npz") as kept:
@@ -245,7 +247,7 @@ def test_a_folder_with_damaged_photos_only(tmp_path, capsys):
 
 def test_models_without_what_a_verb_shows(make_vit, capsys, monkeypatch):
     vit = make_vit(pos_embed="none")
-    monkeypatch.setattr(zoo, "load", lambda *_, **__: vit)
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: vit)
     assert "no learned absolute position" in complaint(capsys, "positions")
 
 
@@ -253,8 +255,8 @@ def test_models_that_attend_otherwise(capsys, monkeypatch):
     """What is not defined is said in a sentence; filters are there."""
     import timm
 
-    odd = zoo.wrap(timm.create_model("test_resnet", pretrained=False), "test_resnet")
-    monkeypatch.setattr(zoo, "load", lambda *_, **__: odd)
+    odd = load_model.wrap(timm.create_model("test_resnet", pretrained=False), "test_resnet")
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: odd)
     for verb in ("distance", "rollout", "patches", "report"):
         assert "test_resnet" in complaint(capsys, verb, CAT)
     assert run("filters", "--json") == 0 and '"variance"' in capsys.readouterr().out
@@ -276,7 +278,7 @@ def test_stopping_with_control_c(capsys, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(zoo, "load", stopped)
+    monkeypatch.setattr(load_model, "load", stopped)
     assert run("positions") == 130 and capsys.readouterr().err == "vitcore: stopped.\n"
 
 
@@ -300,8 +302,6 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
 
 
 def test_the_menu_is_read_without_torch():
-    script = (
-        "import sys; from vitcore.shell.cli import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
-    )
+    script = "import sys; from vitcore.cli.commands import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS), done.stderr

@@ -12,12 +12,12 @@ from scipy.stats import spearmanr
 
 import vitcore
 from tests.shells import shell
-from vitcore.analysis.outliers import standing_out
-from vitcore.forward.compare import attention, beside, compare, look, look_again, shown, standing_out_in
+from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.cli.commands import main
+from vitcore.forward.compare_models import attention, beside, compare, look, look_again, shown, standing_out_in
 from vitcore.forward.recording import record, to_input
-from vitcore.models import zoo
-from vitcore.report.compare import distances, of_distances
-from vitcore.shell.cli import main
+from vitcore.models import load_model
+from vitcore.report.comparison_handout import distances, of_distances
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,7 +89,7 @@ def test_what_each_sees_of_the_photo_counts(make_module, noise):
     whole, middle = make_module(), make_module()
     whole.pretrained_cfg, middle.pretrained_cfg = {"crop_pct": 1.0}, {"crop_pct": 0.5}
     picture = noise(0, (64, 64))
-    a, b = (look(zoo.wrap(module, "m"), picture) for module in (whole, middle))
+    a, b = (look(load_model.wrap(module, "m"), picture) for module in (whole, middle))
     found = compare(a, b)
     assert found.grid.box == b.rec.seen.box == (16, 16, 48, 48) and found.grid.resampled
     assert (found.grid.rows, found.grid.cols) == (2, 2)
@@ -103,12 +103,12 @@ def outlying(make_module) -> vitcore.Vit:
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1, -1]] *= 200
-    return zoo.wrap(module, "outlying")
+    return load_model.wrap(module, "outlying")
 
 
 def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
-    from vitcore.forward.outliers import outliers_of, without_outliers
-    from vitcore.report.compare import of_outliers
+    from vitcore.forward.mask_outliers import outliers_of, without_outliers
+    from vitcore.report.comparison_handout import of_outliers
 
     looks = look(outlying, photo), look(outlying, photo)
     plain, masked = compare(*looks), compare(*looks, mask_outliers=True)
@@ -149,7 +149,7 @@ def test_two_photos_are_not_compared(tiny, noise):
 @pytest.fixture
 def two(monkeypatch, tiny, other, tmp_path, noise):
     """A photo, and models named "one" and "two"."""
-    monkeypatch.setattr(zoo, "load", lambda name, **more: {"one": tiny, "two": other}[name])
+    monkeypatch.setattr(load_model, "load", lambda name, **more: {"one": tiny, "two": other}[name])
     noise(0, (40, 40)).save(tmp_path / "photo.png")
     return str(tmp_path / "photo.png")
 
@@ -181,7 +181,7 @@ def test_json_and_figures(two, capsys, tmp_path):
 
 
 def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
-    from vitcore.report.compare import handout
+    from vitcore.report.comparison_handout import handout
 
     found = compare(look(tiny, photo), look(other, photo))
     page = handout(found, (tiny, other), ("<one>", "two & more"), command="vitcore compare one two").decode()
@@ -194,7 +194,7 @@ def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
 
 
 def test_figures_share_their_scales(tiny, other, photo):
-    from vitcore.report.compare import figures_of
+    from vitcore.report.comparison_handout import figures_of
 
     drawn = figures_of(compare(look(tiny, photo), look(other, photo)), (tiny, other))
     tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]

@@ -24,7 +24,7 @@ print('torch' in sys.modules)
 def begin(name):
     __import__(name)
     sys.stdout.write(name + '\\n')  # in one piece: print ends the line in a second one
-parts = ('vitcore.architectures.axial', 'vitcore.train.learning.optimisers', 'vitcore.train.learning.model')
+parts = ('vitcore.architectures.axial_vit', 'vitcore.train.learning.optimisers', 'vitcore.train.learning.model_from_recipe')
 threads = [threading.Thread(target=begin, args=[name]) for name in parts]
 for thread in threads:
     thread.start()
@@ -36,8 +36,8 @@ print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('vit_tiny_patch16_224
     first, *parts, declared, known = fresh(script)
     assert (first, declared, known) == ("False", "True", "True")
     assert sorted(parts) == [
-        "vitcore.architectures.axial",
-        "vitcore.train.learning.model",
+        "vitcore.architectures.axial_vit",
+        "vitcore.train.learning.model_from_recipe",
         "vitcore.train.learning.optimisers",
     ]
 

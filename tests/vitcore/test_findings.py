@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import vitcore
-from vitcore.analysis import distance, filters, positions
+from vitcore.analysis import attention_distance, filters, position_embeddings
 from vitcore.analysis.rollout import in_common
-from vitcore.models import zoo
-from vitcore.tape import Tape
+from vitcore.attention_capture import Tape
+from vitcore.models import load_model
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def strong_sink(make_module):
         _, key, _ = (attention.qkv.weight @ seen + attention.qkv.bias).view(3, 3, -1)
         attention.qkv.weight.view(3, 3, -1, width)[0, 1] *= 0.1  # whatever a patch shows
         attention.qkv.bias.view(3, 3, -1)[0, 1] = 60 * key[1] / key[1].square().sum()
-    return zoo.wrap(module.eval(), "strong sink")
+    return load_model.wrap(module.eval(), "strong sink")
 
 
 @pytest.fixture(scope="module", params=["shipped", "strong sink", "registers"])
@@ -47,7 +47,7 @@ def test_the_nearest_head_is_the_one_that_looks_nearest_among_the_patches(looked
     _, rec, weights = looked
     dropped, renormalised, share = by_hand(weights, rec.grid)
     assert np.allclose(rec.prefix_share, share, atol=2e-4)
-    found, drawn = distance.reach(rec.distance_renormalised_px), distance.reach(rec.distance_px)
+    found, drawn = attention_distance.reach(rec.distance_renormalised_px), attention_distance.reach(rec.distance_px)
     order = np.sort(renormalised[0])
     assert renormalised[0, found.near] == pytest.approx(order[0], rel=1e-3)
     assert renormalised[0, found.far] == pytest.approx(order[-1], rel=1e-3)
@@ -58,7 +58,7 @@ def test_the_nearest_head_is_the_one_that_looks_nearest_among_the_patches(looked
 def test_sinks_are_the_heads_that_give_prefix_tokens_half(looked):
     _, rec, weights = looked
     share = by_hand(weights, rec.grid)[2]
-    found = distance.sinks(rec.prefix_share)
+    found = attention_distance.sinks(rec.prefix_share)
     assert set(found) == {(block, head) for block, head in np.ndindex(share.shape) if share[block, head] >= 0.5}
     assert [float(rec.prefix_share[place]) for place in found] == sorted(
         (rec.prefix_share[p] for p in found), reverse=True
@@ -67,14 +67,14 @@ def test_sinks_are_the_heads_that_give_prefix_tokens_half(looked):
 
 def test_a_strong_sink_is_not_called_the_nearest_head(strong_sink, photo):
     rec = vitcore.record(strong_sink, photo)
-    assert distance.sinks(rec.prefix_share)[0] == (0, 1) and rec.prefix_share[0, 1] > 0.9
-    assert distance.reach(rec.distance_px).near == 1, "what the paper's figure alone would have said"
-    assert distance.reach(rec.distance_renormalised_px).near != 1
+    assert attention_distance.sinks(rec.prefix_share)[0] == (0, 1) and rec.prefix_share[0, 1] > 0.9
+    assert attention_distance.reach(rec.distance_px).near == 1, "what the paper's figure alone would have said"
+    assert attention_distance.reach(rec.distance_renormalised_px).near != 1
 
 
 def test_as_many_components_as_are_said_are_needed(looked, subtests):
     vit, *_ = looked
-    kernel = zoo.patch_kernel(vit)
+    kernel = load_model.patch_kernel(vit)
     rows = kernel.reshape(len(kernel), -1).astype(np.float64)
     of_covariance = np.linalg.eigvalsh(np.cov(rows.T))[::-1].clip(0)
     total = np.cumsum(of_covariance) / of_covariance.sum()
@@ -87,10 +87,10 @@ def test_as_many_components_as_are_said_are_needed(looked, subtests):
 
 def test_the_most_similar_position_is_the_most_similar(looked):
     vit, rec, _ = looked
-    table = zoo.positions(vit).astype(np.float64)
-    cosine = positions.similarity(table)
+    table = load_model.positions(vit).astype(np.float64)
+    cosine = position_embeddings.similarity(table)
     for place in (0, rec.grid.middle, rec.grid.patches - 1):
-        most, alike = positions.nearest(cosine, place)
+        most, alike = position_embeddings.nearest(cosine, place)
         mine = [a @ table[place] / np.linalg.norm(a) / np.linalg.norm(table[place]) for a in table]
         assert most != place and alike == pytest.approx(mine[most])
         assert alike == pytest.approx(max(value for i, value in enumerate(mine) if i != place))
@@ -101,28 +101,30 @@ def test_a_mirror_is_named_where_there_is_one():
     row, col = np.divmod(np.arange(64), 8)
     folded = np.stack([row - 3.5, np.abs(col - 3.5)], 1)  # left and right are the same
     spots = np.stack([np.exp(-((folded - one) ** 2).sum(1) / 2) for one in folded], 1)
-    found = positions.mirrors(positions.similarity(spots), grid)
+    found = position_embeddings.mirrors(position_embeddings.similarity(spots), grid)
     assert [one.way for one in found] == ["sides"] and found[0].cosine == pytest.approx(1)
     assert found[0].elsewhere < 0.8
-    assert positions.mirrors(positions.similarity(positions.untrained(64, 192)), grid) == []
+    assert (
+        position_embeddings.mirrors(position_embeddings.similarity(position_embeddings.untrained(64, 192)), grid) == []
+    )
 
 
 def test_the_mirror_of_the_model_that_ships(shipped):
-    cosine, grid = positions.similarity(zoo.positions(shipped)), shipped.grid
-    (sides,) = [one for one in positions.mirrors(cosine, grid) if one.way == "sides"]
+    cosine, grid = position_embeddings.similarity(load_model.positions(shipped)), shipped.grid
+    (sides,) = [one for one in position_embeddings.mirrors(cosine, grid) if one.way == "sides"]
     image = cosine.reshape(16, 16, 16, 16)
     alike = [image[r, c, r, 15 - c] for r in range(16) for c in range(16) if abs(15 - 2 * c) >= 8]
     assert sides.cosine == pytest.approx(np.mean(alike)) and sides.cosine - sides.elsewhere > 0.2
 
 
 def test_untrained_positions_show_no_grid(shipped):
-    noise = positions.similarity(positions.untrained(256, 192))
-    assert abs(positions.correlation_with_distance(noise, shipped.grid)) < 0.02
+    noise = position_embeddings.similarity(position_embeddings.untrained(256, 192))
+    assert abs(position_embeddings.correlation_with_distance(noise, shipped.grid)) < 0.02
 
 
 def test_the_head_that_changes_most():
     before, after = np.zeros((2, 3)), np.array([[1, -5, 2], [4, 0, 0]])
-    assert distance.most_changed(before, after) == (0, 1)
+    assert attention_distance.most_changed(before, after) == (0, 1)
 
 
 def test_what_two_maps_have_in_common():

@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore.forward.block_numbers import inside, prefix_names, project
+from vitcore.forward.block_activations import inside, prefix_names, project
 from vitcore.forward.recording import embed, record, to_input
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 KINDS = {
     "class token": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},
@@ -30,7 +30,7 @@ def vit(request, make_vit):
         import timm
 
         torch.manual_seed(0)
-        return zoo.wrap(timm.create_model(NAMED[request.param], depth=3).eval(), request.param)
+        return load_model.wrap(timm.create_model(NAMED[request.param], depth=3).eval(), request.param)
     return request.getfixturevalue("hybrid") if request.param == "hybrid" else make_vit(**KINDS[request.param])
 
 
@@ -128,8 +128,8 @@ def beside_each_other():
 
 @pytest.mark.parametrize("build", [after_the_sum, beside_each_other])
 def test_blocks_of_another_build_say_so(build, make_module):
-    vit = zoo.wrap(make_module(block_fn=build()), "other")
-    with pytest.raises(zoo.ModelError, match=r"blocks of other are not built as Eq\. 2 and 3"):
+    vit = load_model.wrap(make_module(block_fn=build()), "other")
+    with pytest.raises(load_model.ModelError, match=r"blocks of other are not built as Eq\. 2 and 3"):
         inside(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0, 0)
 
 

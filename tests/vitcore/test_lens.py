@@ -8,7 +8,7 @@ import torch
 
 from vitcore.forward.logit_lens import lens, probabilities
 from vitcore.forward.recording import predict, to_input
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 KINDS = {
     "class token": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},
@@ -23,7 +23,7 @@ def vit(request, make_vit):
     if request.param == "distilled":
         import timm
 
-        return zoo.wrap(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), "distilled")
+        return load_model.wrap(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), "distilled")
     return request.getfixturevalue("hybrid") if request.param == "hybrid" else make_vit(**KINDS[request.param])
 
 
@@ -60,7 +60,7 @@ def test_row_0_knows_the_embeddings_only(make_vit):
 
 
 def test_a_model_without_a_head_predicts_nothing(make_vit):
-    with pytest.raises(zoo.ModelError, match="tiny has no head"):
+    with pytest.raises(load_model.ModelError, match="tiny has no head"):
         lens(make_vit(num_classes=0), np.zeros((32, 32, 3), np.uint8))
 
 

@@ -6,15 +6,15 @@ import torch
 from torch import nn
 
 from tests.files import saved
-from vitcore.forward import exchanged, linear_layers
-from vitcore.forward.block_numbers import inside
-from vitcore.forward.compare import look
-from vitcore.forward.exchanged import faster
-from vitcore.forward.linear_layers import ByOneDnn
+from vitcore.forward import module_swaps, onednn_linear
+from vitcore.forward.block_activations import inside
+from vitcore.forward.compare_models import look
 from vitcore.forward.logit_lens import lens
+from vitcore.forward.module_swaps import faster
+from vitcore.forward.onednn_linear import ByOneDnn
 from vitcore.forward.recording import predict, predict_without_place, record, to_input
 from vitcore.train.data.photos import Photos
-from vitcore.train.judging.evaluate import features
+from vitcore.train.evaluation.accuracy import features
 
 pytestmark = pytest.mark.skipif(
     not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")),
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def by(monkeypatch):
     """Say which library is faster."""
-    return lambda onednn: monkeypatch.setattr(exchanged, "onednn_is_faster", lambda: onednn)
+    return lambda onednn: monkeypatch.setattr(module_swaps, "onednn_is_faster", lambda: onednn)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -104,18 +104,18 @@ def test_who_hooks_a_layer_is_called_and_keeps_what_it_made(by, make_vit, noise,
 
 @pytest.mark.parametrize(("usual", "other", "chosen"), [(1.0, 0.5, True), (1.0, 0.95, False), (0.5, 1.0, False)])
 def test_onednn_is_chosen_where_it_is_clearly_faster(monkeypatch, usual, other, chosen):
-    monkeypatch.setattr(linear_layers, "_least_seconds", lambda *ways: [usual, other])
-    assert linear_layers.onednn_is_faster.__wrapped__() is chosen
+    monkeypatch.setattr(onednn_linear, "_least_seconds", lambda *ways: [usual, other])
+    assert onednn_linear.onednn_is_faster.__wrapped__() is chosen
 
 
 def test_timing_draws_no_random_numbers():
     before = torch.get_rng_state()
-    linear_layers.onednn_is_faster.__wrapped__()
+    onednn_linear.onednn_is_faster.__wrapped__()
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_least_time_of_each_way_counts(monkeypatch):
     clock = iter([0, 5, 10, 11, 20, 22, 30, 34])  # begun and ended: 5 and 1, then 2 and 4
-    monkeypatch.setattr(linear_layers.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(linear_layers, "TIMES", 2)
-    assert linear_layers._least_seconds(int, int) == [2, 1]
+    monkeypatch.setattr(onednn_linear.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(onednn_linear, "TIMES", 2)
+    assert onednn_linear._least_seconds(int, int) == [2, 1]

@@ -3,7 +3,7 @@
 import pytest
 
 from vitcore.grid import Grid
-from vitcore.outlier_words import named, told, told_masked
+from vitcore.outlier_sentences import named, told, told_masked
 
 
 @pytest.mark.parametrize(("patches", "who"), [

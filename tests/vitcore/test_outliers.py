@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.distance import mean_distance_px
-from vitcore.forward.outliers import outliers_of, without_outliers
+from vitcore.analysis.attention_distance import mean_distance_px
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
 from vitcore.forward.recording import record, to_input
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 FUSIONS = ("mean", "max", "min")
 
@@ -18,7 +18,7 @@ def planted(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, 1 + 6] *= 200
-    return zoo.wrap(module, "planted")
+    return load_model.wrap(module, "planted")
 
 
 @pytest.fixture(scope="module")

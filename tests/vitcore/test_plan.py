@@ -5,8 +5,8 @@ import errno
 import pytest
 import timm
 
-from vitcore.models import hub, zoo
-from vitcore.models.plan import of_module, plan
+from vitcore.models import hub, load_model
+from vitcore.models.model_size import of_module, plan
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def downloads(monkeypatch, tmp_path) -> list[str]:
 def test_the_shape_is_that_of_the_model(tiny):
     name = "vit_tiny_patch16_224"
     module = timm.create_model(name)
-    assert plan(name) == of_module(module, zoo.wrap(module, name).structure) and plan(name).tokens == 197
+    assert plan(name) == of_module(module, load_model.wrap(module, name).structure) and plan(name).tokens == 197
     assert (plan(name).blocks, plan(name).heads, plan(name).width) == (12, 3, 192)
     assert plan(name).weights_bytes == sum(p.nbytes for p in module.parameters())
     assert of_module(tiny.module, tiny.structure).tokens == 17
 
 
 def test_what_has_no_grid_is_refused_before_it_is_downloaded(downloads):
-    with pytest.raises(zoo.ModelError, match=r"tnt_s_patch16_224"):
+    with pytest.raises(load_model.ModelError, match=r"tnt_s_patch16_224"):
         hub.fetch("tnt_s_patch16_224")
     assert downloads == []
 
@@ -55,5 +55,5 @@ def test_a_full_disk_is_called_a_full_disk(downloads, monkeypatch, number):
             raise RuntimeError("the download broke off") from error
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
-    with pytest.raises(zoo.ModelError, match=r"^vit_tiny\S* could not be downloaded: the disk is full\.$"):
+    with pytest.raises(load_model.ModelError, match=r"^vit_tiny\S* could not be downloaded: the disk is full\.$"):
         hub.fetch("vit_tiny_patch16_224.augreg_in21k_ft_in1k")

@@ -15,13 +15,23 @@ from scipy.spatial.distance import cdist
 
 import vitcore
 from tests.conftest import ROOT, SAMPLES
-from vitcore.forward.exchanged import with_parts
+from vitcore.cli import commands
+from vitcore.forward.module_swaps import with_parts
 from vitcore.forward.recording import predict, to_input
-from vitcore.models import zoo
-from vitcore.quiz import answers, drawing, handout, heads, maps, marks, material, pixels, weights
+from vitcore.models import load_model
+from vitcore.quiz import (
+    draw_quiz,
+    head_questions,
+    map_questions,
+    patch_questions,
+    prediction_questions,
+    question_pictures,
+    quiz_data,
+    quiz_handout,
+    weight_questions,
+)
 from vitcore.quiz.colour_difference import APART, apart
 from vitcore.quiz.question import UNLIKE, Choice, Picture, difference, judged
-from vitcore.shell import cli
 from vitcore.translation import percent, speaking
 
 PHOTO = SAMPLES / "cat.jpg"
@@ -71,7 +81,7 @@ class Truth:
         return row[self.grid.prefix :].reshape(self.grid.rows, self.grid.cols)
 
     def cosine(self, one: int, other: int) -> float:
-        table = zoo.positions(self.vit).astype(float)
+        table = load_model.positions(self.vit).astype(float)
         return float(table[one] @ table[other] / np.sqrt((table[one] ** 2).sum() * (table[other] ** 2).sum()))
 
     @torch.inference_mode()
@@ -81,19 +91,19 @@ class Truth:
         return self.vit.labels[int(module(to_input(self.vit, self.rec.seen.pixels))[0].argmax())]
 
     def _recorded(self, title: str):
-        names = {row["title"]: row["id"] for row in material.samples()}
+        names = {row["title"]: row["id"] for row in quiz_data.samples()}
         return vitcore.record(self.vit, SAMPLES / f"{names[title]}.jpg", maps=[self.vit.blocks - 1])
 
 
 @pytest.fixture(scope="module")
 def asked(shipped):
-    return material.look(shipped, PHOTO, 7)
+    return quiz_data.look(shipped, PHOTO, 7)
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def truth(request, asked, make_vit) -> Truth:
     changes = MODELS[request.param]
-    m = asked if changes is None else material.look(make_vit(**changes), PHOTO, 7)
+    m = asked if changes is None else quiz_data.look(make_vit(**changes), PHOTO, 7)
     return Truth(m.vit, m)
 
 
@@ -126,7 +136,7 @@ def best(numbers, lowest: bool = False) -> int:
 
 
 def of_component(truth, question) -> int:
-    kernel = zoo.first_kernel(truth.vit).astype(float)
+    kernel = load_model.first_kernel(truth.vit).astype(float)
     share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
     places = [number_in(r"component (\d+)", choice.told) - 1 for choice in question.choices]
     assert all(
@@ -140,7 +150,7 @@ def of_whose(truth, question) -> int:
     block, head = number_in(r"layer (\d+)", question.sentence), number_in(r"head (\d+)", question.sentence)
     grid, prefix = truth.grid, truth.grid.prefix
     rows = [truth.maps[block, head, prefix + patch, prefix:] for patch in patches_of(question)]
-    shown = [difference(marks.cells(grid.to_map(row)), question.pictures[0].pixels) for row in rows]
+    shown = [difference(question_pictures.cells(grid.to_map(row)), question.pictures[0].pixels) for row in rows]
     assert min(shown) < 0.01
     return best(shown, lowest=True)
 
@@ -163,17 +173,17 @@ def of_class(truth, question) -> int:
 def of_map(truth, question) -> int:
     """Of which photo is the map that is shown?"""
     last, grid = truth.vit.blocks - 1, truth.grid
-    drawn = [marks.cells(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices]
+    drawn = [question_pictures.cells(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices]
     return best([difference(one, question.pictures[0].pixels) for one in drawn], lowest=True)
 
 
 def of_photo(truth, question) -> int:
-    own = marks.cells(truth.grid.to_map(truth.reads(truth.rec, truth.vit.blocks - 1)))
+    own = question_pictures.cells(truth.grid.to_map(truth.reads(truth.rec, truth.vit.blocks - 1)))
     return best([difference(choice.picture.pixels, own) for choice in question.choices], lowest=True)
 
 
 def of_rollout(truth, question) -> int:
-    own = marks.heat(truth.m.own.picture, truth.rollout())
+    own = question_pictures.heat(truth.m.own.picture, truth.rollout())
     apart = [difference(choice.picture.pixels, own) for choice in question.choices]
     assert min(apart) < 0.5
     return best(apart, lowest=True)
@@ -190,33 +200,34 @@ def pinned(truth, question) -> int:
 
 
 AGAIN = {
-    pixels.crop: lambda t, q: patches_of(q).index(outlined(t, q)),
-    pixels.number: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
-    weights.component: of_component,
-    weights.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
-    weights.like_place: lambda t, q: best([t.cosine(int(q.address["patch"]), patch) for patch in patches_of(q)]),
-    heads.nearest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True),
-    heads.farthest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)]),
-    heads.nearest_layer: lambda t, q: best(
+    patch_questions.crop: lambda t, q: patches_of(q).index(outlined(t, q)),
+    patch_questions.number: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
+    weight_questions.component: of_component,
+    weight_questions.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
+    weight_questions.like_place: lambda t, q: best([t.cosine(int(q.address["patch"]), patch) for patch in patches_of(q)]),
+    head_questions.nearest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True),
+    head_questions.farthest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)]),
+    head_questions.nearest_layer: lambda t, q: best(
         [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True),
-    heads.whose: of_whose,
-    heads.sink: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
-    maps.attended: lambda t, q: best([t.reads(t.rec, t.vit.blocks - 1)[patch] for patch in patches_of(q)]),
-    maps.rollout: of_rollout,
-    maps.map_of_photo: of_photo,
-    maps.photo_of_map: of_map,
-    answers.settles: of_settles,
-    answers.lens_says: of_lens,
-    answers.answer: lambda t, q: [c.words for c in q.choices].index(t.vit.labels[int(predict(t.vit, t.rec.seen.pixels).argmax())]),
-    answers.photo_for_class: of_class,
+    head_questions.whose: of_whose,
+    head_questions.sink: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
+    map_questions.attended: lambda t, q: best([t.reads(t.rec, t.vit.blocks - 1)[patch] for patch in patches_of(q)]),
+    map_questions.rollout: of_rollout,
+    map_questions.map_of_photo: of_photo,
+    map_questions.photo_of_map: of_map,
+    prediction_questions.settles: of_settles,
+    prediction_questions.lens_says: of_lens,
+    prediction_questions.answer: lambda t, q: [c.words for c in q.choices].index(
+        t.vit.labels[int(predict(t.vit, t.rec.seen.pixels).argmax())]),
+    prediction_questions.photo_for_class: of_class,
 }  # fmt: skip
 
 
 def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subtests):
-    assert {ask for ask, _ in drawing.KINDS} == AGAIN.keys()
+    assert {ask for ask, _ in draw_quiz.KINDS} == AGAIN.keys()
     asked = 0
     for ask, again in AGAIN.items():
-        question = ask(truth.m, material.generator(0, ask.__name__))
+        question = ask(truth.m, quiz_data.generator(0, ask.__name__))
         if question is None:
             continue
         asked += 1
@@ -243,13 +254,13 @@ def written(quiz) -> list:
 
 
 def test_a_seed_gives_the_same_quiz_and_another_seed_another(asked, shipped):
-    quiz = drawing.draw(asked, 7)
-    assert written(drawing.draw(material.look(shipped, PHOTO, 7), 7)) == written(quiz)
-    assert len(quiz.questions) == drawing.QUESTIONS == len({q.kind for q in quiz.questions})
-    others = [drawing.draw(asked, seed) for seed in (8, 9)]
+    quiz = draw_quiz.draw(asked, 7)
+    assert written(draw_quiz.draw(quiz_data.look(shipped, PHOTO, 7), 7)) == written(quiz)
+    assert len(quiz.questions) == draw_quiz.QUESTIONS == len({q.kind for q in quiz.questions})
+    others = [draw_quiz.draw(asked, seed) for seed in (8, 9)]
     assert len({"".join(q.letter for q in one.questions) for one in (quiz, *others)}) == 3
     with speaking(tomllib.loads((ROOT / "app/text/zh-CN/vitcore.toml").read_text(encoding="utf-8"))):
-        chinese = drawing.draw(asked, 7)
+        chinese = draw_quiz.draw(asked, 7)
     assert [(q.kind, q.right, q.address) for q in chinese.questions] == [
         (q.kind, q.right, q.address) for q in quiz.questions
     ]
@@ -269,19 +280,21 @@ def test_what_has_no_clear_answer_is_not_asked(asked):
     assert ask([1, 0.8, 0.5], pictures=(1, 2, 2)) is None, "two look the same"
     assert ask([1, 0.8, 0.5], pictures=(0, 0, 0), words=("a", "b", "a")) is None, "two read the same"
     alike = replace(asked, cosine=np.ones_like(asked.cosine))
-    rng = material.generator(0)
-    assert weights.place_of_tile(alike, rng) is None and weights.like_place(alike, rng) is None
+    rng = quiz_data.generator(0)
+    assert weight_questions.place_of_tile(alike, rng) is None and weight_questions.like_place(alike, rng) is None
     flat = replace(asked.rec.seen, pixels=np.full_like(asked.rec.seen.pixels, 90))
-    assert pixels.crop(replace(asked, rec=replace(asked.rec, seen=flat)), rng) is None
+    assert patch_questions.crop(replace(asked, rec=replace(asked.rec, seen=flat)), rng) is None
     same = replace(asked, others=(replace(asked.own, title="Another"),) * 3)
-    assert maps.photo_of_map(same, rng) is None and maps.map_of_photo(same, rng) is None
-    assert answers.photo_for_class(same, rng) is None
+    assert map_questions.photo_of_map(same, rng) is None and map_questions.map_of_photo(same, rng) is None
+    assert prediction_questions.photo_for_class(same, rng) is None
     sure = replace(asked, by_depth=np.tile(asked.by_depth[-1], (13, 1)))
-    assert answers.settles(sure, rng) is None and answers.lens_says(sure, rng) is None
+    assert prediction_questions.settles(sure, rng) is None and prediction_questions.lens_says(sure, rng) is None
     alike = {block: np.full_like(one, 1 / asked.rec.grid.tokens) for block, one in asked.rec.maps.items()}
     even = replace(asked.rec, distance_renormalised_px=np.full_like(asked.rec.distance_px, 60), maps=alike)
     level = replace(asked, rec=even)
-    assert [ask(level, rng) for ask in (heads.nearest, heads.farthest, heads.nearest_layer)] == [None] * 3
+    assert [
+        ask(level, rng) for ask in (head_questions.nearest, head_questions.farthest, head_questions.nearest_layer)
+    ] == [None] * 3
 
 
 def test_patches_that_are_choices_of_one_question_look_different(asked, shipped):
@@ -293,19 +306,19 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     red, blue = (np.broadcast_to(np.array(colour, np.uint8), (8, 8, 3)).copy() for colour in ((255, 0, 0), (0, 0, 255)))
     assert apart(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
     assert difference(grey(0), grey(20)) > 12 and apart(grey(0), grey(20)) < APART, "both are nearly black"
-    noise = material.generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    noise = quiz_data.generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
     assert difference(*noise) > 80 and apart(*noise) < difference(*noise) / 2, "the texture is the same"
     parts = np.stack([grey(level) for level in (0, 8, 16, 90, 95, 160, 250, 255)])
     assert (
-        len(pixels.unlike(parts, material.generator(1))) == 4
-        and pixels.unlike(parts[:3], material.generator(1), 2) != []
+        len(patch_questions.unlike(parts, quiz_data.generator(1))) == 4
+        and patch_questions.unlike(parts[:3], quiz_data.generator(1), 2) != []
     )
-    assert len(pixels.unlike(parts[:3], material.generator(1))) == 1
+    assert len(patch_questions.unlike(parts[:3], quiz_data.generator(1))) == 1
     for name in ("biplane", "rocket", "crab"):  # much sky, much dark, much sand
         rec = vitcore.record(shipped, SAMPLES / f"{name}.jpg")
         parts = shipped.patches.cut(rec.seen.pixels)
         for seed in range(20):
-            question = pixels.crop(replace(asked, rec=rec), material.generator(seed))
+            question = patch_questions.crop(replace(asked, rec=rec), quiz_data.generator(seed))
             places = patches_of(question)
             differences = [apart(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
             assert min(differences) >= APART, (name, seed, places)
@@ -314,20 +327,22 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
 def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make_vit):
     import timm
 
-    network = zoo.wrap(timm.create_model("test_resnet", num_classes=10).eval(), "network")
-    m = material.look(network, PHOTO, 1)
-    quiz = drawing.draw(m, 1)
+    network = load_model.wrap(timm.create_model("test_resnet", num_classes=10).eval(), "network")
+    m = quiz_data.look(network, PHOTO, 1)
+    quiz = draw_quiz.draw(m, 1)
     assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10
-    assert "Fewer than 10" in handout.few(quiz) and handout.few(quiz) in handout.handout(m, quiz).decode()
+    assert (
+        "Fewer than 10" in quiz_handout.few(quiz) and quiz_handout.few(quiz) in quiz_handout.handout(m, quiz).decode()
+    )
     nowhere = make_vit(pos_embed="none")
-    quiz = drawing.draw(material.look(nowhere, PHOTO, 1), 1)
+    quiz = draw_quiz.draw(quiz_data.look(nowhere, PHOTO, 1), 1)
     assert len(quiz.questions) == 10 and not any(q.page == "positions" for q in quiz.questions)
-    assert handout.few(quiz) == ""
+    assert quiz_handout.few(quiz) == ""
 
 
 def test_the_handout_tells_no_answer_before_its_last_page(asked):
-    quiz = drawing.draw(asked, 7)
-    page = handout.handout(asked, quiz).decode()
+    quiz = draw_quiz.draw(asked, 7)
+    page = quiz_handout.handout(asked, quiz).decode()
     assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), (
         "it needs nothing else"
     )
@@ -352,51 +367,51 @@ def test_the_handout_tells_no_answer_before_its_last_page(asked):
 def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
     model_file(tmp_path / "mine.safetensors")
     given = ["quiz", str(PHOTO), "--model", str(tmp_path / "mine.safetensors"), "--seed", "2"]
-    assert cli.main([*given, "--out", str(tmp_path / "new" / "quiz.html")]) == 0
+    assert commands.main([*given, "--out", str(tmp_path / "new" / "quiz.html")]) == 0
     page = (tmp_path / "new" / "quiz.html").read_text(encoding="utf-8")
     capsys.readouterr()
-    assert cli.main([*given, "--json"]) == 0
+    assert commands.main([*given, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert page.count('<section class="question">') == len(said["questions"]) > 5 and said["seed"] == 2
     assert all(one["why"] in re.sub("&#39;", "'", page) for one in said["questions"] if "“" not in one["why"])
-    assert cli.main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err
+    assert commands.main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err
 
 
 def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(shipped, capsys, tmp_path):
-    from vitcore.forward.outliers import outliers_of, without_outliers
+    from vitcore.forward.mask_outliers import outliers_of, without_outliers
 
-    m = material.look(shipped, PHOTO, 3, mask_outliers=True)
+    m = quiz_data.look(shipped, PHOTO, 3, mask_outliers=True)
     whole = without_outliers(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
     assert m.masked and m.own.outliers == tuple(outliers_of(whole).patches)
     assert m.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px)
     assert m.rec.rollout() == pytest.approx(whole.rollout()) and not m.own.read.flat[list(m.own.outliers)].any()
     for other in m.others:
         assert other.outliers and not other.read.flat[list(other.outliers)].any()
-    page = handout.handout(m, drawing.draw(m, 3)).decode()
+    page = quiz_handout.handout(m, draw_quiz.draw(m, 3)).decode()
     assert "--mask-outliers --seed 3" in page
-    cli.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
+    commands.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told["mask_outliers"] and [one["question"] for one in told["questions"]] == [
-        one.sentence for one in drawing.draw(m, 3).questions
+        one.sentence for one in draw_quiz.draw(m, 3).questions
     ]
 
 
 def test_distances_of_blocks_that_were_not_kept_are_not_asked_about(shipped):
-    lean = material.masked(vitcore.record(shipped, PHOTO, maps=[4]))
+    lean = quiz_data.masked(vitcore.record(shipped, PHOTO, maps=[4]))
     known = np.isfinite(lean.distance_renormalised_px).all(1)
     assert np.flatnonzero(known).tolist() == [4]
-    m = replace(material.look(shipped, PHOTO, 3), rec=lean)
-    assert heads.nearest_layer(m, np.random.default_rng(0)) is None
+    m = replace(quiz_data.look(shipped, PHOTO, 3), rec=lean)
+    assert head_questions.nearest_layer(m, np.random.default_rng(0)) is None
 
 
 def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shipped):
     """Exactly those letters whose maps they stand out of, by the rule."""
-    from vitcore.analysis.outliers import standing_out
+    from vitcore.analysis.outlier_tokens import standing_out
 
-    m = material.look(shipped, PHOTO, 0)
+    m = quiz_data.look(shipped, PHOTO, 0)
     seen = set()
     for seed in range(12):
-        question = maps.map_of_photo(m, np.random.default_rng(seed))
+        question = map_questions.map_of_photo(m, np.random.default_rng(seed))
         if question is None:
             continue
         by_title = {one.title: one for one in (m.own, *m.others)}

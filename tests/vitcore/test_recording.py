@@ -11,10 +11,10 @@ from PIL import Image
 from tests import files
 from vitcore.analysis.patches import cut, join, shuffled
 from vitcore.analysis.rollout import rollout
-from vitcore.forward import reader
+from vitcore.forward import attention_reducer
 from vitcore.forward.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
 from vitcore.images import Photo
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 KINDS = {
     "class token": {},
@@ -37,7 +37,7 @@ def distilled():
     from timm.models.deit import VisionTransformerDistilled
 
     torch.manual_seed(0)
-    return zoo.wrap(
+    return load_model.wrap(
         VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=3, num_classes=10)
     )
 
@@ -184,8 +184,8 @@ def test_many_tokens(make_vit, noise, image_px, heads):
 def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, monkeypatch, fit, at_once):
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
-    monkeypatch.setattr(reader, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(reader.Reader(vit, frozenset(), (), False, False).buffer) == at_once
+    monkeypatch.setattr(attention_reducer, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
+    assert len(attention_reducer.Reader(vit, frozenset(), (), False, False).buffer) == at_once
     for lean in (False, True):
         some = record(vit, noise(), fusions=("mean", "max", "min"), lean=lean)
         for name, fused in whole.fused.items():
@@ -308,7 +308,7 @@ def test_shuffling_in_the_shipped_model(shipped, rec):
 
 def test_positions_that_do_not_exist_cannot_move(make_vit):
     vit = make_vit(pos_embed="none")
-    with pytest.raises(zoo.ModelError, match="no learned absolute position"):
+    with pytest.raises(load_model.ModelError, match="no learned absolute position"):
         predict(vit, np.zeros((32, 32, 3), np.uint8), shuffled(16, 0), move_positions=True)
 
 
@@ -319,7 +319,7 @@ def test_a_block_that_attends_twice_is_refused(make_vit, noise):
     vit = make_vit()
     forward = vit.module.blocks[1].attn.forward
     vit.module.blocks[1].attn.forward = lambda x, **_: forward(x) + forward(x)
-    with pytest.raises(zoo.ModelError, match="tiny"):
+    with pytest.raises(load_model.ModelError, match="tiny"):
         record(vit, noise())
 
 
@@ -377,7 +377,7 @@ def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
     """A model that adds a bias to its scores: another forward pass is needed."""
     import timm
 
-    vit = zoo.wrap(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
+    vit = load_model.wrap(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
     lean = record(vit, noise(1, (224, 224)), lean=True)
     assert lean.asked == () and "mean" in lean.fused
     with pytest.raises(KeyError):
@@ -393,7 +393,7 @@ def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):
         (lambda: record(tiny, noise(1), maps=[0, 3, -1]), ValueError, "from 0 to 2, not -1, 3"),
         (lambda: record(tiny, np.zeros((8, 8, 3), np.uint8)), TypeError, "of an array: Image.fromarray"),
         (lambda: record("vit_tiny", noise(1)), TypeError, "vitcore.load"),
-        (lambda: record(tiny.module, noise(1)), TypeError, "zoo.wrap"),
+        (lambda: record(tiny.module, noise(1)), TypeError, "load_model.wrap"),
         (lambda: rec.head_maps(2), KeyError, r"maps=\[2\]"),
         (lambda: rec.head_maps(1, -1), IndexError, f"from 0 to {tiny.grid.tokens - 1}, not -1"),
         (lambda: rec.rollout(tiny.grid.tokens), IndexError, f"not {tiny.grid.tokens}"),

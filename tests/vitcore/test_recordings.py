@@ -5,30 +5,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.analysis.training import appeared
-from vitcore.models import zoo
-from vitcore.models.cards import DEFAULT
-from vitcore.train.learning.masked import MASKED, REPLACED, UNTOUCHED
-from vitcore.train.recipes.presets import preset
-from vitcore.train.runs import frames
+from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.training_film import appeared
+from vitcore.models import load_model
+from vitcore.models.model_cards import DEFAULT
+from vitcore.train import film_files
+from vitcore.train.learning.masked_patches import MASKED, REPLACED, UNTOUCHED
+from vitcore.train.presets import preset
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 
 
 @pytest.fixture(scope="module")
-def film() -> frames.Film:
-    return frames.open_film(RECORDINGS / f"{DEFAULT}.safetensors")
+def film() -> film_files.Film:
+    return film_files.open_film(RECORDINGS / f"{DEFAULT}.safetensors")
 
 
 @pytest.fixture(scope="module")
-def masked() -> frames.Film:
-    return frames.open_film(RECORDINGS / "masked-patches.safetensors")
+def masked() -> film_files.Film:
+    return film_files.open_film(RECORDINGS / "masked-patches.safetensors")
 
 
 @pytest.fixture(scope="module")
-def alone() -> frames.Film:
-    return frames.open_film(RECORDINGS / "labels-alone.safetensors")
+def alone() -> film_files.Film:
+    return film_files.open_film(RECORDINGS / "labels-alone.safetensors")
 
 
 def test_they_are_small():
@@ -36,8 +36,8 @@ def test_they_are_small():
 
 
 def test_the_film_ends_at_the_model_that_ships(film, shipped):
-    np.testing.assert_allclose(film.at("kernel", -1), zoo.patch_kernel(shipped), atol=2e-3)
-    np.testing.assert_allclose(film.at("positions", -1), zoo.positions(shipped), atol=2e-3)
+    np.testing.assert_allclose(film.at("kernel", -1), load_model.patch_kernel(shipped), atol=2e-3)
+    np.testing.assert_allclose(film.at("positions", -1), load_model.positions(shipped), atol=2e-3)
 
 
 def test_steps_rise_from_nothing(film, masked, alone):

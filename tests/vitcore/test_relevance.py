@@ -11,7 +11,7 @@ import torch
 from vitcore.analysis.relevance import METHODS
 from vitcore.forward.recording import to_input
 from vitcore.forward.relevance import relevance
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 OF_A_CLASS = [name for name, method in METHODS.items() if method.asks_class]
 KINDS = {
@@ -198,7 +198,7 @@ def big_kinds():
         for name, p in model.named_parameters():
             if "head" in name and p.ndim == 2:
                 torch.nn.init.normal_(p, std=0.1)
-    return [zoo.wrap(model, name) for model, name in zip(models, names, strict=True)]
+    return [load_model.wrap(model, name) for model, name in zip(models, names, strict=True)]
 
 
 @each_method
@@ -314,7 +314,7 @@ def test_a_pool_of_tokens_is_where_relevance_begins(make_vit):
 def test_a_model_without_a_head_has_no_class(make_vit):
     vit = make_vit(num_classes=0)
     for method in OF_A_CLASS:
-        with pytest.raises(zoo.ModelError, match="no class to ask for"):
+        with pytest.raises(load_model.ModelError, match="no class to ask for"):
             relevance(vit, pixels_of(vit), method)
     assert relevance(vit, pixels_of(vit), "rollout").maps.shape == (4, 4)
 

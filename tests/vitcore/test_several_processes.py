@@ -8,24 +8,24 @@ import pytest
 from tests.conftest import ROOT, SAMPLES
 from tests.models import model_file
 from tests.shells import shell, two_processes
-from vitcore import several_processes
+from vitcore import distributed
 
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
 
 
 def test_one_process_does_everything_in_order(capfd):
-    assert several_processes.each([3, 1, 2], lambda x: x * x) == [9, 1, 4] and several_processes.speaks()
-    assert several_processes.each([5], str) == ["5"] and several_processes.each([], str) == []
+    assert distributed.each([3, 1, 2], lambda x: x * x) == [9, 1, 4] and distributed.speaks()
+    assert distributed.each([5], str) == ["5"] and distributed.each([], str) == []
 
 
 def test_each_of_several_takes_every_wth_and_all_know_all(monkeypatch):
     """Without a second process: what accelerate would gather is put together by hand."""
     state = type("State", (), {"num_processes": 3, "process_index": 1, "is_main_process": False})()
     did, others = [], [(i, -i) for i in (6, 3, 0, 5, 2)]
-    monkeypatch.setattr(several_processes, "_processes", lambda: state)
+    monkeypatch.setattr(distributed, "_processes", lambda: state)
     monkeypatch.setattr("accelerate.utils.gather_object", lambda mine: others + mine)
-    found = several_processes.each(range(7), lambda i: did.append(i) or -i)
-    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not several_processes.speaks()
+    found = distributed.each(range(7), lambda i: did.append(i) or -i)
+    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not distributed.speaks()
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import vitcore
-from vitcore.analysis.positions import correlation_with_distance, similarity
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT
-from vitcore.shell import cli
+from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.cli import commands
+from vitcore.models import load_model
+from vitcore.models.model_cards import CARDS, DEFAULT
 from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -27,7 +27,7 @@ def card() -> dict:
 
 
 def test_near_positions_are_alike(shipped):
-    assert correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid) <= -0.5
+    assert correlation_with_distance(similarity(load_model.positions(shipped)), shipped.grid) <= -0.5
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_it_names_the_gallery(looked):
 @pytest.mark.parametrize("photo", ["red-panda", "cat"])
 def test_the_first_photos_are_named_at_the_first_guess(shipped, photo):
     row = next(row for row in CREDITS if row["id"] == photo)
-    ids = zoo.wordnet_ids(shipped)
+    ids = load_model.wordnet_ids(shipped)
     assert ids[int(vitcore.record(shipped, SAMPLES / f"{photo}.jpg").logits.argmax())] in row["classes"]
 
 
@@ -55,7 +55,7 @@ def test_no_patch_is_looked_at_by_everyone(looked):
 
 def test_every_photo_that_ships_has_its_classes(shipped):
     """WordNet ids that the model knows; where they are only the nearest there are, the credits say so."""
-    every = zoo.wordnet_ids(shipped)
+    every = load_model.wordnet_ids(shipped)
     ids = set(every)
     called = {row["title"]: shipped.labels[every.index(row["classes"][0])] for row in CREDITS
               if len(row["classes"]) == 1 and "nearest" not in row}  # fmt: skip
@@ -98,7 +98,7 @@ def test_every_command_of_the_card_is_understood(card, monkeypatch):
         python, flag, module, *words = shlex.split(one["command"])
         assert (python, flag) == ("python", "-m")
         monkeypatch.setattr(sys, "argv", [module, *words])
-        run = cli.main if module == "vitcore" else importlib.import_module(module).main
+        run = commands.main if module == "vitcore" else importlib.import_module(module).main
         with pytest.raises(Understood):
             run()
 
@@ -125,7 +125,7 @@ def photos(found: dict) -> dict | int:
 def test_the_card_tells_what_was_measured_and_how(card, shipped):
     measured = card["trained"]["measured"]
     assert measured["position_correlation"] == pytest.approx(
-        correlation_with_distance(similarity(zoo.positions(shipped)), shipped.grid), abs=2e-3
+        correlation_with_distance(similarity(load_model.positions(shipped)), shipped.grid), abs=2e-3
     )
     commands = [one["command"] for one in card["trained"]["commands"]]
     assert "python -m vitcore train layer_by_layer" in commands[0]

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from vitcore.tables import csv_of
+from vitcore.csv_and_npz import csv_of
 
 
 def rows_of(data):

@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from vitcore.attention_capture import Call, Softmax, Tape, additive
 from vitcore.forward.recording import record, to_input
 from vitcore.images import open_photo
-from vitcore.tape import Call, Softmax, Tape, additive
 
 SIZES = [
     {},

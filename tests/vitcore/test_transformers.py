@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from vitcore.attention_capture import Tape
 from vitcore.forward.recording import record, to_input
-from vitcore.models import zoo
-from vitcore.tape import Tape
+from vitcore.models import load_model
 
 SIZES = [
     {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3},
@@ -77,7 +77,7 @@ def test_attention_equals_theirs(pair):
 @torch.inference_mode()
 def test_recordings_equal_theirs(pair, noise):
     module, twin = pair
-    vit = zoo.wrap(module)
+    vit = load_model.wrap(module)
     rec = record(vit, noise(), maps=range(vit.blocks), fusions=("mean", "max", "min"))
     theirs = torch.cat(twin(to_input(vit, rec.seen.pixels), output_attentions=True).attentions).numpy()
     assert np.allclose(rec.fused["mean"], theirs.mean(1), rtol=0, atol=1e-5)

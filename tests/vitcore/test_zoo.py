@@ -13,9 +13,9 @@ from tests.conftest import TINY, timm_vit
 from tests.hub import a_hub, point_at
 from tests.models import model_file, run_folder
 from vitcore.forward.recording import record
-from vitcore.models import zoo
-from vitcore.models.cards import CARDS, DEFAULT, ModelError
-from vitcore.models.zoo import fetch, load
+from vitcore.models import load_model
+from vitcore.models.load_model import fetch, load
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelError
 
 SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
 
@@ -40,7 +40,7 @@ def test_the_shipped_model(shipped):
 
 
 def test_it_is_small_and_its_card_is_true(shipped):
-    file = zoo.SHIPPED / f"{DEFAULT}.safetensors"
+    file = load_model.SHIPPED / f"{DEFAULT}.safetensors"
     assert file.stat().st_size <= 12 * 10**6
     count = sum(p.numel() for p in shipped.module.parameters()) / 1e6
     assert shipped.card.params_m == pytest.approx(count, abs=0.1) == CARDS[0].params_m
@@ -97,7 +97,9 @@ def test_half_precision_files_are_read_as_32_bits(own):
 def test_another_input_size(own, noise, image_px, rows, cols):
     vit = load(own.file, image_px=image_px)
     assert (vit.grid.rows, vit.grid.cols, vit.grid.patch_px) == (rows, cols, 8)
-    assert np.allclose(zoo.positions(vit), zoo.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6)
+    assert np.allclose(
+        load_model.positions(vit), load_model.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6
+    )
     assert record(vit, noise()).rollout().shape == (rows, cols)
 
 
@@ -205,9 +207,9 @@ def test_labels_of_a_card_come_before_imagenets(tmp_path):
     model_file(tmp_path / "a.safetensors", num_classes=1000, labels=[f"n{i}" for i in range(1000)])
     model_file(tmp_path / "b.safetensors", num_classes=1000)
     a, b = load(tmp_path / "a.safetensors"), load(tmp_path / "b.safetensors")
-    assert a.labels[:2] == ("n0", "n1") and zoo.wordnet_ids(a) == ()
-    assert b.labels[:2] == ("tench", "goldfish") and zoo.wordnet_ids(b)[:2] == ("n01440764", "n01443537")
-    assert zoo.wordnet_ids(load(tmp_path / "a.safetensors")) == ()
+    assert a.labels[:2] == ("n0", "n1") and load_model.wordnet_ids(a) == ()
+    assert b.labels[:2] == ("tench", "goldfish") and load_model.wordnet_ids(b)[:2] == ("n01440764", "n01443537")
+    assert load_model.wordnet_ids(load(tmp_path / "a.safetensors")) == ()
 
 
 @pytest.mark.parametrize("labels", [[], ["a"] * 9, ["a"] * 11, "abcdefghij", {"a": 1}, 3], ids=str)
@@ -230,8 +232,8 @@ def test_the_papers_pre_training_head(tmp_path):
 
 
 def test_the_filters_that_meet_the_pixels(shipped, hybrid):
-    assert np.array_equal(zoo.first_kernel(shipped), zoo.patch_kernel(shipped))
-    assert np.array_equal(zoo.first_kernel(hybrid), zoo.root_kernel(hybrid))
+    assert np.array_equal(load_model.first_kernel(shipped), load_model.patch_kernel(shipped))
+    assert np.array_equal(load_model.first_kernel(hybrid), load_model.root_kernel(hybrid))
 
 
 # Names
@@ -251,7 +253,7 @@ def test_names_that_mean_nothing(name, monkeypatch):
 
 
 @pytest.mark.parametrize(("slip", "meant"), [
-    ("vit-tiny-patch8-182", zoo.DEFAULT), ("vit_base_patch16_24", "vit_base_patch16_224"),
+    ("vit-tiny-patch8-182", load_model.DEFAULT), ("vit_base_patch16_24", "vit_base_patch16_224"),
     ("vit_base_patch16_224.augreg_in21k_ft_in1", "vit_base_patch16_224.augreg_in21k_ft_in1k"),
 ])  # fmt: skip
 def test_a_slip_of_the_hand_is_told_the_nearest_name(slip, meant):
@@ -425,10 +427,10 @@ def test_where_the_answer_is_read(make_vit, kind, said):
 @pytest.mark.parametrize("size", [0, -8, 100_000, "128", (128,), (64, -8), 12.5, True])
 def test_what_is_no_input_size_is_one_sentence(size):
     with pytest.raises(ModelError, match=r"number of pixels from 1 to 4,096") as said:
-        zoo.load(image_px=size)
+        load_model.load(image_px=size)
     assert repr(size) in str(said.value)
 
 
 def test_an_input_that_patches_do_not_fill_says_which_near_one_they_do():
     with pytest.raises(ModelError, match="100×130 px is no whole number of patches of 8×8 px; 96×128 px is"):
-        zoo.load(image_px=(100, 130))
+        load_model.load(image_px=(100, 130))

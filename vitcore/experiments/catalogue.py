@@ -4,18 +4,19 @@ import math
 from dataclasses import replace
 from statistics import mean
 
-from vitcore.analysis.verdicts import Judgement, at_plateau, judge
-from vitcore.experiments import of_insides, of_models, of_training
+from vitcore.analysis.experiment_verdicts import Judgement, at_plateau, judge
+from vitcore.experiments import architecture_experiments, representation_experiments, training_experiments
 from vitcore.experiments.experiment import At, Claim, Experiment, ExperimentError
-from vitcore.experiments.rows import Results
+from vitcore.experiments.results_csv import Results
 from vitcore.translation import say
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
     for one in (
-        of_models.POSITIONS, of_models.DATA, of_models.READOUT, of_models.SHAPE, of_insides.SIMILARITY,
-        of_insides.DISTANCE, of_training.MASKED,
-        of_training.OPTIMISER, of_training.RESOLUTION, of_training.COMPUTE,
+        architecture_experiments.POSITIONS, architecture_experiments.DATA, architecture_experiments.READOUT,
+        architecture_experiments.SHAPE, representation_experiments.SIMILARITY, representation_experiments.DISTANCE,
+        training_experiments.MASKED,
+        training_experiments.OPTIMISER, training_experiments.RESOLUTION, training_experiments.COMPUTE,
     )
 }  # fmt: skip
 

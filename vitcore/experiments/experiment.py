@@ -1,7 +1,7 @@
 """An experiment: cells, each a recipe, the paper's finding as claims about them, and what is plainly different in small.
 
-The experiments themselves are rows of `of_models.py`, `of_insides.py` and `of_training.py`. Sentences are English here and said
-by whoever shows them (`vitcore.translation.say`).
+The experiments themselves are rows of `architecture_experiments.py`, `representation_experiments.py` and `training_experiments.py`.
+Sentences are English here and said by whoever shows them (`vitcore.translation.say`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.recipe import Recipe
 
 if TYPE_CHECKING:
-    from vitcore.analysis.verdicts import Kind
+    from vitcore.analysis.experiment_verdicts import Kind
 
 At = tuple[str, str]  # a curve and a place on it
 Values = Mapping[At, float]  # what one seed measured
@@ -54,7 +54,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The sentence that is tested: `effect`, a number of what one seed measured, is above 0, or near it (`verdicts.judge`).
+    """The sentence that is tested: `effect`, a number of what one seed measured, is above 0, or near it (`judge`).
 
     `paper` is the least and the largest effect that the paper prints, in `unit`, as `source` says; None where it prints none. An
     effect in `times` is computed as the logarithm to base 10. `quick` is why the quick form can't test it; "": it can.

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.heat_overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.theme import (
     SEQUENTIAL,
     Mode,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import as_in_the_paper, fitted, heat_figure, label
-from vitcore.figures.overlay import fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.heat_overlay import fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.theme import Mode, Scale, bar_of, figure, mosaic, picture
 from vitcore.grid import Grid
 from vitcore.translation import say

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.exchanged import Watched, faster, with_parts
+from vitcore.forward.module_swaps import Watched, faster, with_parts
 from vitcore.forward.recording import to_input
-from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit
+from vitcore.models.load_model import Vit
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 

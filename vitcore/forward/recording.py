@@ -17,13 +17,13 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vitcore.analysis.rollout import FUSIONS, Fusion, build_up, rollout
-from vitcore.forward.exchanged import Watched, faster, watching_blocks, with_parts
-from vitcore.forward.reader import Asked, Reader
+from vitcore.attention_capture import Tape
+from vitcore.forward.attention_reducer import Asked, Reader
+from vitcore.forward.module_swaps import Watched, faster, watching_blocks, with_parts
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, open_photo, photo_of, see
-from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit, with_one_position, with_positions_moved
-from vitcore.tape import Tape
+from vitcore.models.load_model import Vit, with_one_position, with_positions_moved
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 
@@ -192,7 +192,7 @@ def record(
     `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. With `fused_kernel` the
     model's own attention kernel computes its output and logits are bit-identical to a run without the instrument;
     without it the weights are computed once and used for both, and linear layers are those that are faster on this CPU
-    (`forward.linear_layers`): quicker, with logits within float32's rounding. A `lean` recording holds fused heads in half
+    (`forward.onednn_linear`): quicker, with logits within float32's rounding. A `lean` recording holds fused heads in half
     precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
     `heads_again` and `fused_again` make the rest.
 
@@ -200,7 +200,7 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.zoo.wrap gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap gives, not {type(vit).__name__}")
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(FUSIONS)}, not {', '.join(map(repr, strange))}")

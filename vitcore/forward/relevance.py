@@ -19,13 +19,13 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Fusion, fuse, rollout
-from vitcore.architectures.axial import spread
-from vitcore.forward.reader import read_from
+from vitcore.architectures.axial_vit import spread
+from vitcore.attention_capture import Call, Softmax, Tape
+from vitcore.forward.attention_reducer import read_from
 from vitcore.forward.recording import to_input
 from vitcore.grid import Grid
-from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit
-from vitcore.tape import Call, Softmax, Tape
+from vitcore.models.load_model import Vit
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.models.cards import ModelError
+from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.cards import CARDS, ModelError
+from vitcore.models.model_cards import CARDS, ModelError
 from vitcore.translation import say
 
 ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
@@ -58,7 +58,7 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     kept = try_to_load_from_cache(repo, "model.safetensors")
     if isinstance(kept, str):
         return Path(kept)
-    from vitcore.models.plan import plan
+    from vitcore.models.model_size import plan
 
     plan(name)  # before anything is downloaded
     try:

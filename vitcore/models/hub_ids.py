@@ -5,10 +5,10 @@ Its configuration comes first, so that what is no Vision Transformer is refused 
 
 from pathlib import Path
 
-from vitcore.models.cards import ModelError
-from vitcore.models.formats import configuration, folders
-from vitcore.models.formats.reading import json_object
+from vitcore.models.formats import config_json, weight_files
+from vitcore.models.formats.read_weights import json_object
 from vitcore.models.hub import ANSWER_SECONDS, HUB_ID, VALID_ID, Progress, _bar, _disk_is_full
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 SMALL = ("config.json", "open_clip_config.json", "preprocessor_config.json")
@@ -29,18 +29,18 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
             )
         )
     repo, _, revision = said.partition("@")
-    kept = next((path for file in folders.PREFERRED if (path := _kept(repo, revision, file))), None)
+    kept = next((path for file in weight_files.PREFERRED if (path := _kept(repo, revision, file))), None)
     if kept:
         return kept.parent
     got = {file: _get(repo, revision, file, lambda *_: None) for file in SMALL}
     there = next((path for path in got.values() if path), None)
     if there:
-        configuration.beside(there.parent)
-    for file in (*folders.INDEXES, *folders.PREFERRED):
+        config_json.beside(there.parent)
+    for file in (*weight_files.INDEXES, *weight_files.PREFERRED):
         path = _get(repo, revision, file, progress)
         if path is None:
             continue
-        if file in folders.INDEXES:
+        if file in weight_files.INDEXES:
             for shard in sorted(set(json_object(path).get("weight_map", {}).values())):
                 if Path(shard).name == shard:
                     _get(repo, revision, shard, progress)
@@ -49,7 +49,7 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
         say(
             "{repo} on the hub holds no weights in a file known here ({files}).",
             repo=repo,
-            files=", ".join(folders.PREFERRED),
+            files=", ".join(weight_files.PREFERRED),
         )
     )
 

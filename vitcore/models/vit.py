@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vitcore.grid import Grid
-from vitcore.models.cards import ModelCard
-from vitcore.models.structure import Structure
+from vitcore.models.attention_structure import Structure
+from vitcore.models.model_cards import ModelCard
 
 
 @dataclass(frozen=True, eq=False)

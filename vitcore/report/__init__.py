@@ -3,5 +3,5 @@
     from vitcore.report.handout import handout
     Path("handout.html").write_bytes(handout(vit, rec))
 
-This room stands on recording, zoo, analysis and figures; the shell's verb `report` and the app's page only call it.
+This room stands on recording, models, analysis and figures; the shell's verb `report` and the app's page only call it.
 """

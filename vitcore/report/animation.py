@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import fitted
-from vitcore.figures.outlined import on_pixels
+from vitcore.figures.outlier_frames import on_pixels
 from vitcore.figures.png_and_svg import FONTS
 from vitcore.figures.relevance import build_up_scale, build_up_top
 from vitcore.figures.theme import HEAT, INK, Mode, Scale, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp
-from vitcore.models.zoo import Vit
-from vitcore.outlier_words import told, told_masked
-from vitcore.report.contents import layers, left_out, marked
-from vitcore.report.pictures import asked, over, span
-from vitcore.report.settings import USUAL, Settings
+from vitcore.models.load_model import Vit
+from vitcore.outlier_sentences import told, told_masked
+from vitcore.report.report_numbers import layers, left_out, marked
+from vitcore.report.report_pictures import asked, over, span
+from vitcore.report.report_settings import USUAL, Settings
 from vitcore.translation import say
 
 Kind = Literal["webp", "gif"]

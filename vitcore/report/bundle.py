@@ -11,20 +11,20 @@ from dataclasses import replace
 from typing import Any
 
 from vitcore import figures
+from vitcore.csv_and_npz import csv_of, npz_of
 from vitcore.figures import print_figure
+from vitcore.file_names import slug
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
-from vitcore.models.zoo import Vit
-from vitcore.names import slug
-from vitcore.report import index
+from vitcore.models.load_model import Vit
+from vitcore.report import index_page
 from vitcore.report.animation import animation
-from vitcore.report.contents import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions
 from vitcore.report.handout import handout, title_of
-from vitcore.report.model import ModelSide, look_at
-from vitcore.report.pictures import of_model, of_photo
-from vitcore.report.settings import USUAL, Origin, Settings
-from vitcore.report.shelf import Shelf
-from vitcore.tables import csv_of, npz_of
+from vitcore.report.model_facts import ModelSide, look_at
+from vitcore.report.output_folder import Shelf
+from vitcore.report.report_numbers import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions
+from vitcore.report.report_pictures import of_model, of_photo
+from vitcore.report.report_settings import USUAL, Origin, Settings
 
 
 class Bundle:
@@ -63,7 +63,11 @@ class Bundle:
         made = model_files(self.vit, self.side, self.settings)
         self._put({f"model/{name}": data for name, data in made.items()})
         self._put(
-            {"index.html": index.page(self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files)}
+            {
+                "index.html": index_page.page(
+                    self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files
+                )
+            }
         )
         self.shelf.put({"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()})
 
@@ -92,7 +96,7 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
         if one.figure:
             files[f"{one.name}.png"] = print_figure(one.figure("light"), "png")
         if one.name == "rollout":
-            small = index.thumbnail(one)
+            small = index_page.thumbnail(one)
     if rec.top():
         files["answer.png"] = print_figure(figures.predictions(rec.top()), "png")
     files["animation.webp"] = animation(vit, rec, settings)

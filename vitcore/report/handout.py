@@ -9,13 +9,13 @@ from typing import Any
 from vitcore.figures.theme import stops
 from vitcore.forward.recording import Recording
 from vitcore.images import outlined
-from vitcore.models.zoo import Vit
-from vitcore.report import html
-from vitcore.report.called import by_imagenet, row_of
-from vitcore.report.contents import left_out, mask, now, numbers, versions
-from vitcore.report.model import ModelSide, look_at
-from vitcore.report.pictures import Picture, asked, of_model, of_photo
-from vitcore.report.settings import USUAL, Origin, Settings, command
+from vitcore.models.load_model import Vit
+from vitcore.report import html_page
+from vitcore.report.model_facts import ModelSide, look_at
+from vitcore.report.photo_titles import by_imagenet, row_of
+from vitcore.report.report_numbers import left_out, mask, now, numbers, versions
+from vitcore.report.report_pictures import Picture, asked, of_model, of_photo
+from vitcore.report.report_settings import USUAL, Origin, Settings, command
 from vitcore.translation import percent, say
 
 WIDE = {
@@ -40,7 +40,7 @@ def handout(
     settings.check(rec.grid, vit.blocks)
     origin, side = origin or Origin(), side or look_at(vit)
     shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
-    return html.page(
+    return html_page.page(
         "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
         photo=_photo(rec, title_of(rec, origin)), model_input=_input(rec), top=rec.top(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
@@ -69,13 +69,13 @@ def _photo(rec: Recording, title: str) -> dict[str, Any]:
     alt = say("The photo {name}; what the model does not see is dimmed", name=title)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
-    drawn = html.image(outlined(rec.photo, rec.seen), alt, True, 800, "fitted")
+    drawn = html_page.image(outlined(rec.photo, rec.seen), alt, True, 800, "fitted")
     return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 
 def _input(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
-    drawn = html.image(rec.seen.pixels, say("The model's input"), False, kind="seen")
+    drawn = html_page.image(rec.seen.pixels, say("The model's input"), False, kind="seen")
     return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
 
 
@@ -94,10 +94,10 @@ def _shown(one: Picture) -> dict[str, Any]:
     """A picture as the page shows it: pixels and SVG embedded, the colours of its scale."""
     drawn, tiles = None, []
     if one.chart and one.figure:
-        drawn = html.drawing(one.figure("light"), one.alt)
+        drawn = html_page.drawing(one.figure("light"), one.alt)
     else:
         tiles = [
-            (name, html.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
+            (name, html_page.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
             for name, pixels in one.tiles
         ]
     colours = stops(one.scale.colours, 16) if one.scale else []

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.forward.compare import Comparison, Look, Maps
+    from vitcore.forward.compare_models import Comparison, Look, Maps
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
-    from vitcore.report.settings import Origin
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Origin
 
 Settings = tuple[tuple[str, float | str], ...]
 
@@ -33,7 +33,7 @@ def recording(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
 @budget.kept
 def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float32]:
     """The patches' tokens (L, N, D) as they leave each block; read-only."""
-    from vitcore.forward.compare import look, look_again
+    from vitcore.forward.compare_models import look, look_again
 
     left = []
 
@@ -48,7 +48,7 @@ def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float3
 
 def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, masks: bool) -> Comparison:
     """The comparison of two models that attend over one grid each; `masks`: of attention in which outlier tokens are masked."""
-    from vitcore.forward.compare import Look
+    from vitcore.forward.compare_models import Look
 
     one, two = (Look(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
     return replace(_compared(first, second, key, masks, (one, two)), looks=(one, two))
@@ -57,7 +57,7 @@ def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Ph
 @budget.kept
 def _compared(first: str, second: str, key: str, masks: bool, _looks: tuple[Look, Look]) -> Comparison:
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
-    from vitcore.forward.compare import compare
+    from vitcore.forward.compare_models import compare
 
     return replace(compare(*_looks, mask_outliers=masks), looks=())  # type: ignore[arg-type]
 
@@ -73,7 +73,7 @@ def rollouts(
     _comparison: Comparison,
 ) -> Maps:
     """What a place (or where the answer is read) gathered in each, on one grid."""
-    from vitcore.forward.compare import beside
+    from vitcore.forward.compare_models import beside
 
     recs = [side.rec for side in _comparison.looks]
     maps = [
@@ -89,7 +89,7 @@ def attentions(
     _vits: tuple[Vit, Vit], _comparison: Comparison,
 ) -> Maps:  # fmt: skip
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
-    from vitcore.forward.compare import attention, beside
+    from vitcore.forward.compare_models import attention, beside
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
@@ -102,7 +102,7 @@ def attentions(
 @budget.kept
 def overlay(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
     """A map in colours up to `most`, to be laid on the photo, as a data address."""
-    from vitcore.figures.overlay import cells
+    from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
 
     return data_uri(cells(_values, most))
@@ -111,7 +111,7 @@ def overlay(first: str, second: str, key: str, of: Hashable, most: float, _value
 @budget.kept
 def overlay_signed(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
     """A difference in red and blue, to be laid on the photo, as a data address."""
-    from vitcore.figures.overlay import cells
+    from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
 
     return data_uri(cells(_values, most, signed=True))
@@ -122,9 +122,9 @@ def photograph(first: str, second: str, key: str, _comparison: Comparison) -> tu
     """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
     from PIL import Image
 
-    from vitcore.figures.overlay import fine_detail
+    from vitcore.figures.heat_overlay import fine_detail
     from vitcore.figures.theme import encoded
-    from vitcore.forward.compare import shown
+    from vitcore.forward.compare_models import shown
 
     pixels, grid = shown(_comparison), _comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
@@ -141,8 +141,8 @@ def handout(
     first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str, masks: bool
 ) -> bytes:
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
-    from vitcore.report.compare import command_of
-    from vitcore.report.compare import handout as made
+    from vitcore.report.comparison_handout import command_of
+    from vitcore.report.comparison_handout import handout as made
 
     comparison, vits = again(first, second, key, masks)
     file = f"assets/samples/{sample}.jpg" if sample else comparison.looks[0].rec.photo.name

@@ -12,10 +12,10 @@ from app.state import models, runs
 from app.state.memory import budget
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.model_ref import RANDOM as RANDOM
-from vitcore.models.cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT, ModelError
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 ITSELF = "itself"
 OWN = "own"  # the input size that a model was made for

@@ -12,7 +12,7 @@ from app.state.many_photos.stoppable import Stoppable
 from app.state.session import digest_of
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from app.state.reports import credit_of, model_side
 if TYPE_CHECKING:
     from vitcore.images import Photo
     from vitcore.report.bundle import Bundle
-    from vitcore.report.settings import Settings
+    from vitcore.report.report_settings import Settings
 
 MOST_PHOTOS = 100
 MOST_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -66,7 +66,7 @@ def batch() -> Batch | None:
 def begin(model: str, photos: list[tuple[str, bytes]], settings: Settings, credited: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
     from vitcore.report.bundle import Bundle
-    from vitcore.report.shelf import Zip
+    from vitcore.report.output_folder import Zip
 
     discard()
     vit = models.loaded(model)
@@ -94,9 +94,9 @@ def discard() -> None:
 def go_on(one: Batch) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
     from vitcore.images import PhotoError, open_photo
-    from vitcore.models.cards import ModelError
-    from vitcore.report.settings import Origin
-    from vitcore.report.shelf import FullError
+    from vitcore.models.model_cards import ModelError
+    from vitcore.report.output_folder import FullError
+    from vitcore.report.report_settings import Origin
 
     one.turn = mine = one.turn + 1
     for place, (name, data) in enumerate(one.photos[one.done :], start=one.done + 1):

@@ -19,8 +19,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import texts
 from vitcore.errors import first_line
-from vitcore.models.cards import ModelError
 from vitcore.models.formats import SUFFIXES
+from vitcore.models.model_cards import ModelError
 
 PIECE = 2**20
 SPARE_BYTES = 2**30  # of the disk stay free

@@ -16,11 +16,11 @@ from app import mode, texts
 from app.state.memory import budget, visitors
 from app.state.model_ref import ModelRef
 from app.state.own import files
-from vitcore.models.cards import OWN_FILE, ModelCard, ModelError
+from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
 
 if TYPE_CHECKING:
-    from vitcore.models.inference.checkpoint import Inspection
-    from vitcore.models.zoo import Vit
+    from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
+    from vitcore.models.load_model import Vit
 
 OWN = "your-model"
 KEPT = "own model"
@@ -145,7 +145,7 @@ def choose_part(one: Brought, part: str) -> str | None:
 
 def bring_labels(one: Brought, upload: Any) -> str | None:
     """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
-    from vitcore.models.inference.labels import class_names
+    from vitcore.models.checkpoint_inspection.class_names_file import class_names
 
     folder = None
     try:
@@ -173,14 +173,14 @@ def classes_of(one: Brought) -> int | None:
 
 def load(version: str) -> Vit:
     """The model in memory. Raises: ModelError, where it can't be opened so, or is gone."""
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     one: Brought | None = budget.STORE.peek((KEPT, ModelRef.parse(version).checkpoint.partition(".")[0]))
     if one is None or one.opened is None or one.version != version:
         raise ModelError(texts.prose("bring")["gone"])
     how = one.opened
-    inspection = zoo.inspect(one.path, one.part)
-    vit = zoo.open_inspected(inspection, how.answers, how.labels, how.image_px, one.called, how.positions_by)
+    inspection = load_model.inspect(one.path, one.part)
+    vit = load_model.open_inspected(inspection, how.answers, how.labels, how.image_px, one.called, how.positions_by)
     return replace(vit, card=replace(vit.card, name=version, title=one.title, called=one.called))
 
 
@@ -212,7 +212,7 @@ def _keep(one: Brought) -> None:
 
 def _inspect(path: Path, part: str | None = None) -> Inspection:
     """What is in it. Some files are read whole to be looked into: what was read is not kept."""
-    from vitcore.models.zoo import inspect
+    from vitcore.models.load_model import inspect
 
     inspection = inspect(path, part)
     return replace(inspection, part=replace(inspection.part, weights={}))

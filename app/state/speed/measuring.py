@@ -1,7 +1,7 @@
 """Measurements of speed: one at a time on this server, each in a process of its own, kept by model and by what it does.
 
-The process is the shell's `vitcore profile` told line by line (`vitcore.profiling.apart`); a thread reads what it says. Numbers
-of the last few models are kept until the server ends.
+The process is the shell's `vitcore profile` told line by line (`vitcore.profiling.profile_subprocess`); a thread reads what
+it says. Numbers of the last few models are kept until the server ends.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from app.state.processes import environment
 from vitcore.translation import retell
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
-    from vitcore.profiling.apart import Order
-    from vitcore.profiling.speed import Device, Profile
+    from vitcore.models.load_model import Vit
+    from vitcore.profiling.profile_subprocess import Order
+    from vitcore.profiling.throughput import Device, Profile
 
 MOST = 32  # measurements that are kept
 Key = tuple[str, bool]  # what the model is kept under, and whether it is trained
@@ -76,7 +76,7 @@ def under_way() -> Measuring | None:
 def start(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
     """Measure, unless a measurement is under way: two at once would each slow the other. Raises: OffError; OSError."""
     mode.demand("measurements")
-    from vitcore.profiling.apart import Order
+    from vitcore.profiling.profile_subprocess import Order
 
     order = Order(_asked(vit), training, batches, memory_gb)
     with _starting:
@@ -98,7 +98,7 @@ def stop() -> None:
 
 
 def _asked(vit: Vit) -> Any:
-    """What a process opens that model by: `vitcore.profiling.asked.Asked`."""
+    """What a process opens that model by: `vitcore.profiling.profiled_model.Asked`."""
     ref = ModelRef.parse(vit.name)
     one = own.mine() if ref.name == own.OWN else None
     if one is not None and one.opened is not None:
@@ -107,7 +107,7 @@ def _asked(vit: Vit) -> Any:
 
 
 def _begun(order: Order) -> Popen[str]:
-    command = [sys.executable, "-m", "vitcore.profiling.apart", json.dumps(asdict(order))]
+    command = [sys.executable, "-m", "vitcore.profiling.profile_subprocess", json.dumps(asdict(order))]
     apart: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}  # ends with those it starts
     return Popen(command, env=environment(), stdin=DEVNULL, stdout=PIPE,
                  stderr=DEVNULL, text=True, encoding="utf-8", **apart)  # fmt: skip
@@ -115,7 +115,7 @@ def _begun(order: Order) -> Popen[str]:
 
 def _listen(one: Measuring) -> None:
     """Take down what the process says, until it ends."""
-    from vitcore.profiling.apart import measured
+    from vitcore.profiling.profile_subprocess import measured
 
     assert one.process is not None and one.process.stdout is not None
     with one.process.stdout as lines:

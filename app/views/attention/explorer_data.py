@@ -19,11 +19,11 @@ from app.views.attention import pinned_tokens
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.heads import Head
+    from vitcore.analysis.head_descriptions import Head
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 DIRECTIONS = ("gives", "gets")
 TARGETS = {
@@ -83,7 +83,7 @@ def explore(model: str, text: texts.Prose) -> None:
 
 def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
-    from vitcore.figures.overlay import LEAST_TOP
+    from vitcore.figures.heat_overlay import LEAST_TOP
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = controls.layer(text["block"], vit, vit.blocks // 2, width=104)
@@ -106,7 +106,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
 def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
     from vitcore.analysis.attention_as_bytes import SPAN
-    from vitcore.figures.overlay import plain
+    from vitcore.figures.heat_overlay import plain
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
     grid, me = rec.grid, (vit.name, state["key"])
@@ -190,7 +190,7 @@ def _in_a_sentence(vit: Vit, text: texts.Prose) -> list[str]:
 
 
 def _has(vit: Vit) -> list[str]:
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     return [f"{name} token" for name in prefix_names(vit) if not name.startswith("register")]
 
@@ -205,8 +205,8 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
 
     `named` tokens have a share each, the registers after them one together.
     """
-    from vitcore.analysis.distance import uniform_distance_px
-    from vitcore.analysis.heads import MUCH
+    from vitcore.analysis.attention_distance import uniform_distance_px
+    from vitcore.analysis.head_descriptions import MUCH
 
     reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
@@ -220,8 +220,8 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
 
 def _outliers(vit: Vit, photo: Photo, rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
-    from vitcore.analysis.outliers import ONE_IN
-    from vitcore.outlier_words import called, sentence, told_masked
+    from vitcore.analysis.outlier_tokens import ONE_IN
+    from vitcore.outlier_sentences import called, sentence, told_masked
 
     patches = insights.outliers(vit.name, photo.key, rec).patches.tolist()
     counts = range(1, len(patches) + 1)
@@ -235,14 +235,16 @@ def _outliers(vit: Vit, photo: Photo, rec: Recording, masked: bool, text: texts.
 
 def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
-    from vitcore.analysis import heads
-    from vitcore.analysis.distance import uniform_distance_px
+    from vitcore.analysis import head_descriptions
+    from vitcore.analysis.attention_distance import uniform_distance_px
 
     px = uniform_distance_px(grid)
     facts = {
-        "sink": percent(heads.SINK, 0), "even": percent(heads.EVEN, 0), "bits": f"{math.log2(grid.tokens):.1f}",
-        "local": percent(heads.LOCAL, 0), "local_px": f"{heads.LOCAL * px:.0f}", "global": percent(heads.GLOBAL, 0),
-        "global_px": f"{heads.GLOBAL * px:.0f}", "px": f"{px:.0f}", "positional": percent(heads.POSITIONAL, 0),
+        "sink": percent(head_descriptions.SINK, 0), "even": percent(head_descriptions.EVEN, 0),
+        "bits": f"{math.log2(grid.tokens):.1f}",
+        "local": percent(head_descriptions.LOCAL, 0), "local_px": f"{head_descriptions.LOCAL * px:.0f}",
+        "global": percent(head_descriptions.GLOBAL, 0), "global_px": f"{head_descriptions.GLOBAL * px:.0f}",
+        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL, 0),
     }  # fmt: skip
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
@@ -251,7 +253,7 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
 def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     from vitcore import figures
-    from vitcore.figures.overlay import LEAST_TOP, scale_top
+    from vitcore.figures.heat_overlay import LEAST_TOP, scale_top
 
     maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
     asked = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")

@@ -7,7 +7,7 @@ import streamlit as st
 from app.furniture import controls
 from app.state.own import model as own
 from app.texts import Prose
-from vitcore.models.inference.questions import Question, written
+from vitcore.models.checkpoint_inspection.open_questions import Question, written
 
 LARGEST_PX = 2048
 SELDOM = ("activation", "eps")  # other than likely, and least to be seen

@@ -11,7 +11,7 @@ from app.state.memory import budget
 from app.state.own import model as own
 from app.texts import Prose
 from app.views.bring import asking
-from vitcore.models.cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT, ModelError
 
 MOST_LINES = 12  # of tensors that do not fit; the shell lists them all
 

@@ -20,7 +20,7 @@ from app.views.card import speed_findings
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 LARGEST = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
 ON_CPU, ON_GPU = 16, 256

@@ -8,7 +8,7 @@ from app.texts import Prose, verbatim
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.profiling.speed import Profile
+    from vitcore.profiling.throughput import Profile
 
 WORTH_IT = 1.1  # times as fast: less is within what a machine varies by
 

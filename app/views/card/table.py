@@ -10,7 +10,7 @@ import streamlit as st
 from app.texts import Prose, verbatim
 
 if TYPE_CHECKING:
-    from vitcore.architectures.anatomy import Table1
+    from vitcore.architectures.model_summary import Table1
 
 SAME = 0.05  # of the parameters: patches of another size, a head more or less
 

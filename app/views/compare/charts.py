@@ -15,7 +15,7 @@ from app.views.compare.pair import Pair, sides
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.forward.compare import Comparison
+    from vitcore.forward.compare_models import Comparison
 
 SHOWN = 28  # components of the filters, the paper's number
 WIDE_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
@@ -23,15 +23,15 @@ WIDE_PX = 540  # about half a page: a picture made for a whole one would stand i
 
 def distance(pair: Pair, comparison: Comparison) -> None:
     """One dot per head over depth, on axes that reach as far of what each model sees."""
-    from vitcore.report import compare
+    from vitcore.report import comparison_handout
 
     text = pair.text
     cls = controls.choice(text, "cls", ["drop", "renormalise"])
     read = [outliers.distances(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in read]
     among = [rec.distance_renormalised_px for rec, _ in read]
-    st.markdown(controls.verbatim(compare.of_distances(among, pair.vits)))
-    drawn = compare.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec, _ in read])
+    st.markdown(controls.verbatim(comparison_handout.of_distances(among, pair.vits)))
+    drawn = comparison_handout.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec, _ in read])
     for (place, key, name), fig, array, (_, told) in zip(sides(pair), drawn, px, read, strict=True):
         with place:
             if told:
@@ -51,7 +51,7 @@ def distance(pair: Pair, comparison: Comparison) -> None:
 def tokens(pair: Pair, comparison: Comparison) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
     from vitcore import figures
-    from vitcore.report import compare
+    from vitcore.report import comparison_handout
 
     text = pair.text
     left, right = lead().columns([3, 2], gap="large")
@@ -60,14 +60,14 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
         figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], of=pair.of("a", "b"),
                cka=comparison.cka)  # fmt: skip
     with right:
-        st.markdown(controls.verbatim(compare.of_tokens(comparison)))
+        st.markdown(controls.verbatim(comparison_handout.of_tokens(comparison)))
         for letter, vit, rec in zip("AB", pair.vits, pair.recs, strict=True):
             found = insights.outliers(vit.name, pair.photo.key, rec)
             if len(found.patches):
                 st.markdown(
                     text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
                 )
-        st.caption(compare.on(comparison.cka_grid))
+        st.caption(comparison_handout.on(comparison.cka_grid))
         rows = comparison.block_by_block
         st.dataframe(
             {text["layer of"].format(model="A"): [i for i, *_ in rows],
@@ -81,7 +81,7 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
     from vitcore import figures
     from vitcore.analysis import filters as of_filters
-    from vitcore.analysis.comparison import subspace_overlap
+    from vitcore.analysis.model_similarity import subspace_overlap
     from vitcore.figures.theme import fitted_to
 
     text = pair.text
@@ -114,7 +114,7 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
 
 def positions(pair: Pair, comparison: Comparison | None) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
-    from vitcore.analysis.positions import correlation_with_distance
+    from vitcore.analysis.position_embeddings import correlation_with_distance
     from vitcore.figures.theme import DIVERGING
 
     text = pair.text
@@ -151,13 +151,13 @@ def _position(pair: Pair) -> int:
 def answers(pair: Pair, comparison: Comparison | None) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
-    from vitcore.analysis.comparison import agreement
-    from vitcore.report import compare
+    from vitcore.analysis.model_similarity import agreement
+    from vitcore.report import comparison_handout
 
     text, (a, b) = pair.text, pair.recs
     if comparison is None:  # else it stands above
         agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
-        st.markdown(controls.verbatim(compare.told_answers(agreed, [rec.top(1) for rec in pair.recs])))
+        st.markdown(controls.verbatim(comparison_handout.told_answers(agreed, [rec.top(1) for rec in pair.recs])))
     photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top()])
     for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
         with place:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-    from vitcore.forward.compare import Comparison, Maps
+    from vitcore.forward.compare_models import Comparison, Maps
 
 Me = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
@@ -45,7 +45,7 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
 
 def attention(pair: Pair, comparison: Comparison) -> None:
     """What is attended to in one layer; in the other model, in the layer at the same depth."""
-    from vitcore.forward.compare import same_depth
+    from vitcore.forward.compare_models import same_depth
 
     text = pair.text
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
@@ -89,11 +89,11 @@ def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashab
     """Both maps side by side on one scale, and below them their difference beside what it says; `of` tells maps of a kind apart."""
     import numpy as np
 
-    from vitcore.figures.overlay import scale_on_photo, scale_top
-    from vitcore.report import compare
+    from vitcore.figures.heat_overlay import scale_on_photo, scale_top
+    from vitcore.report import comparison_handout
 
     text = pair.text
-    aside(key="aside_grid").caption(compare.on(comparison.grid))
+    aside(key="aside_grid").caption(comparison_handout.on(comparison.grid))
     both, unit = np.stack(maps.both), text[f"unit {kind}"]
     most, even = scale_top(both), float(both.mean())
     scale = scale_on_photo(100 * both, 100 * most, unit)
@@ -113,7 +113,7 @@ def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashab
     with one:
         _difference(pair, comparison, maps, (kind, of), cell, each)
     with two:
-        st.markdown(controls.verbatim(compare.of_maps(maps.both, maps.difference, maps.rank_correlation)))
+        st.markdown(controls.verbatim(comparison_handout.of_maps(maps.both, maps.difference, maps.rank_correlation)))
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(differing, pair.me, maps.difference, text["difference"], text["points"], pair.mode)
         downloads(make, f"{kind}_difference", text["difference"], of=pair.of("a", "b"), difference=maps.difference)
@@ -121,7 +121,7 @@ def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashab
 
 def _outliers(pair: Pair, comparison: Comparison, which: int, values: NDArray) -> outliers.Found:
     """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
-    from vitcore.forward.compare import standing_out_in
+    from vitcore.forward.compare_models import standing_out_in
 
     rec = comparison.looks[which].rec
     cells, patches = standing_out_in(comparison, which, values)
@@ -139,7 +139,7 @@ def _difference(
     pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, each: list[outliers.Found]
 ) -> None:  # fmt: skip
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
-    from vitcore.figures.overlay import scale_on_photo
+    from vitcore.figures.heat_overlay import scale_on_photo
     from vitcore.figures.relevance import limit
 
     marks = sorted({cell for one in each for cell in one.patches})
@@ -177,7 +177,7 @@ def gathered(
 ) -> go.Figure:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore import figures
-    from vitcore.forward.compare import shown
+    from vitcore.forward.compare_models import shown
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])
@@ -188,7 +188,7 @@ def gathered(
 def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
     """A difference as a figure, as `gathered` makes them."""
     from vitcore import figures
-    from vitcore.forward.compare import shown
+    from vitcore.forward.compare_models import shown
     from vitcore.grid import Grid
 
     photo = shown(comparisons.again(*me)[0])

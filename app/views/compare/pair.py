@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.figures.theme import Mode
-    from vitcore.forward.compare import Comparison
+    from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 Two = tuple[str, str]
 

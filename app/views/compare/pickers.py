@@ -16,12 +16,12 @@ from app.state.memory import budget
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.views.compare import ready_pairs
 from app.views.compare.pair import Pair
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 def chosen(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> Pair:

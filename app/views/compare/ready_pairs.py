@@ -10,10 +10,10 @@ from app import mode, texts
 from app.furniture import controls
 from app.state import runs, session
 from app.state.beside import second
-from vitcore.models.cards import CARDS
+from vitcore.models.model_cards import CARDS
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 class Ready(NamedTuple):

@@ -16,13 +16,13 @@ from app.state import session
 from app.state.beside import comparisons
 from app.state.model_ref import ModelRef
 from app.views.compare.pair import Pair
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vitcore.report.settings import Origin
+    from vitcore.report.report_settings import Origin
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS = ("photo", "model", "b", "b_px", "picture")
@@ -30,7 +30,7 @@ ADDRESS = ("photo", "model", "b", "b_px", "picture")
 
 def numbers(pair: Pair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
-    from vitcore.report import compare
+    from vitcore.report import comparison_handout
 
     text, comparison = pair.text, pair.comparison
     if comparison is None:
@@ -46,7 +46,7 @@ def numbers(pair: Pair) -> None:
         )
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
-    st.markdown(controls.verbatim(compare.of_answers(comparison)))
+    st.markdown(controls.verbatim(comparison_handout.of_answers(comparison)))
 
 
 def _number(value: float) -> str:
@@ -63,8 +63,8 @@ def taught(pair: Pair) -> None:
 
 def handout(pair: Pair) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
-    from vitcore.report.compare import command_of
-    from vitcore.report.settings import Origin
+    from vitcore.report.comparison_handout import command_of
+    from vitcore.report.report_settings import Origin
 
     text = pair.text
     if pair.comparison is None:

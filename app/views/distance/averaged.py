@@ -10,7 +10,7 @@ from app.state.many_photos import averages
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 def averaged(vit: Vit, photos: list[tuple[str, bytes]], place: DeltaGenerator) -> averages.Average | None:

@@ -16,7 +16,7 @@ if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.switch_page("views/attention/page.py", query_params=findings.address(*touched))
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import distance  # noqa: E402
+from vitcore.analysis import attention_distance  # noqa: E402
 
 grid, mode = rec.grid, controls.theme()
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -59,7 +59,7 @@ with aside(key="aside_found"):
 fig = figures.distance(
     px,
     grid,
-    distance.uniform_distance_px(grid),
+    attention_distance.uniform_distance_px(grid),
     cls,
     images,
     mode,

@@ -11,12 +11,12 @@ from app.components.figure import plot
 from app.furniture import controls
 from app.state.drawn import examples
 from app.texts import Prose
-from vitcore.train.data.drawn import NAME
+from vitcore.train.data.synthetic_dataset import NAME
 from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
-    from vitcore.experiments.rows import Results
+    from vitcore.experiments.results_csv import Results
 
 
 def where(experiment: Experiment) -> str:

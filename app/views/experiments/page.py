@@ -6,7 +6,7 @@ from app import texts
 from app.components.figure import aside, explain, lead, plot
 from app.furniture import controls
 from app.views.experiments import beside, run_of_a_dot, verdict
-from vitcore.experiments import rows
+from vitcore.experiments import results_csv
 from vitcore.translation import say
 
 run_of_a_dot.go()
@@ -14,15 +14,15 @@ text = texts.prose("experiments")
 aside(text["intro"])
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
-from vitcore.experiments.drawing import chart  # noqa: E402
 from vitcore.experiments.experiment import MEASURES  # noqa: E402
+from vitcore.experiments.experiment_chart import chart  # noqa: E402
 
 every = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
 chosen = EXPERIMENTS[controls.named(text["experiment"], names, "experiment", every, width=360)]
-by_origin = rows.results(chosen.name)
+by_origin = results_csv.results(chosen.name)
 st.subheader(text["heading"].format(title=say(chosen.title), where=beside.where(chosen)), anchor=False)
 if not by_origin:
     st.info(text["none yet"], icon=":material/science:")

@@ -8,12 +8,12 @@ import streamlit as st
 
 from app.furniture import controls
 from app.texts import Prose
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
-    from vitcore.experiments.rows import Results
+    from vitcore.experiments.results_csv import Results
 
 Colour = Literal["green", "red", "gray"]
 STAMPS: dict[str, tuple[Colour, str]] = {
@@ -28,29 +28,31 @@ STAMPS: dict[str, tuple[Colour, str]] = {
 
 def show(experiment: Experiment, results: Results, text: Prose) -> None:
     """What was tested, claim by claim, and the paper's finding beside it with what was not."""
-    from vitcore.experiments import words
+    from vitcore.experiments import verdict_sentences
     from vitcore.experiments.catalogue import judged
 
     for claim, told in judged(experiment, results):
         with st.container(border=True, gap="small"):
             st.markdown(f"**{say(claim.words)}**")
             colour, icon = STAMPS[told.verdict]
-            st.badge(words.verdict(told), icon=f":material/{icon}:", color=colour)
-            if effect := words.effect(claim, told):
+            st.badge(verdict_sentences.verdict(told), icon=f":material/{icon}:", color=colour)
+            if effect := verdict_sentences.effect(claim, told):
                 st.markdown(effect)
-            st.caption(" ".join(filter(None, (words.size(claim), words.reason(claim, told, results)))))
+            st.caption(
+                " ".join(filter(None, (verdict_sentences.size(claim), verdict_sentences.reason(claim, told, results))))
+            )
     st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
     st.markdown(f"**{text['not tested']}** {say(experiment.untested)}")
 
 
 def made(experiment: Experiment, results: Results, text: Prose) -> None:
     """The protocol, the command that makes the runs again, what they were made on, and their rows."""
-    from vitcore.experiments import words
-    from vitcore.experiments.rows import text_of
+    from vitcore.experiments import verdict_sentences
+    from vitcore.experiments.results_csv import text_of
 
     facts = results.facts
     with st.expander(text["again"], icon=":material/terminal:"):
-        st.markdown(words.protocol(experiment, results))
+        st.markdown(verdict_sentences.protocol(experiment, results))
         st.code(facts["command"], language="bash")
         about = text["made on"].format(cpu=facts["hardware"]["cpu"], cores=facts["hardware"]["cores"],
                                        torch=facts["versions"]["torch"], data=facts["data"])  # fmt: skip

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.figures.charts.few_shot import Curve
-    from vitcore.train.judging.few_shot_draws import Draws
+    from vitcore.train.evaluation.few_shot_draws import Draws
 
 MOST_MISTAKEN = 6
 

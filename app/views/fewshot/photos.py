@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 PIECES_OF = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 EACH = 12  # photos a class of what is here already

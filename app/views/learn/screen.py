@@ -17,11 +17,11 @@ from app.components.lecture.lecture import wide
 from app.components.listing.listing import listing
 from app.furniture import controls, model_card
 from app.state import runs
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import decimal, percent, say
 
 if TYPE_CHECKING:
-    from vitcore.train.runs.frames import Film
+    from vitcore.train.film_files import Film
 
 PACE_S = 0.5  # two snapshots a second
 LOOK_S = 2.0  # between two looks at a run that is being trained
@@ -107,8 +107,8 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
 
 def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
-    from vitcore.analysis.distance import most_changed
-    from vitcore.analysis.training import appeared
+    from vitcore.analysis.attention_distance import most_changed
+    from vitcore.analysis.training_film import appeared
 
     signs = appeared(film.arrays, frame, film.grid)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
@@ -173,8 +173,8 @@ def _turn(steps: list[int]) -> bool:
 def _curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    from vitcore.figures.training import FIRST
-    from vitcore.train.runs.frames import terms_come
+    from vitcore.figures.training_curves import FIRST
+    from vitcore.train.film_files import terms_come
 
     drawn = runs.drawn_curves(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}

@@ -10,7 +10,7 @@ from app.texts import Prose
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.outliers import Outliers
+    from vitcore.analysis.outlier_tokens import Outliers
     from vitcore.grid import Grid
 
 MOST_NAMED = 12  # patches that a sentence lists
@@ -18,7 +18,7 @@ MOST_NAMED = 12  # patches that a sentence lists
 
 def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
-    from vitcore.analysis.outliers import TIMES
+    from vitcore.analysis.outlier_tokens import TIMES
 
     largest = outliers.times.max(1)
     if not len(outliers.patches):

@@ -14,13 +14,13 @@ from app.components.player.player import player
 from app.furniture import controls, model_card
 from app.furniture.outliers import KEY, switch
 from app.state import insights, session
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 HARDLY, MUCH = 0.95, 0.7  # rank correlations: what more is hardly a change, and what less is much of one
@@ -60,7 +60,7 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     from vitcore import figures
     from vitcore.analysis.relevance import rank_correlation
-    from vitcore.figures.overlay import scale_top
+    from vitcore.figures.heat_overlay import scale_top
     from vitcore.figures.theme import fitted_to
 
     grid, me = rec.grid, (vit.name, photo.key)

@@ -13,9 +13,9 @@ aside(text["intro"])
 vit, photo, rec = controls.current(needs=text["what"])
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis.outliers import SCORE, TIMES  # noqa: E402
+from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402
-from vitcore.forward.block_numbers import prefix_names  # noqa: E402
+from vitcore.forward.block_activations import prefix_names  # noqa: E402
 
 mode, names = controls.theme(), prefix_names(vit)
 outliers = insights.outliers(vit.name, photo.key, rec)

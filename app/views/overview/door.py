@@ -11,7 +11,7 @@ from app.furniture.controls import verbatim
 from app.texts import Prose
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 def door(slug: str, spec: dict[str, Any] | None, facts: dict[str, Any], vit: Vit, text: Prose, more: str = "") -> None:

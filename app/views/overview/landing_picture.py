@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vitcore.forward.recording import Recording
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 FILE = asset("first/picture.json")
 TALL_PX = 330  # charts whose height is their own choice
@@ -35,10 +35,10 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
     """Rollout on the photo as `components.picture` draws it: addresses, percentages per patch, and its scale."""
     import numpy as np
 
-    from vitcore.analysis.outliers import standing_out
-    from vitcore.figures.overlay import cells, fine_detail, scale_on_photo, scale_top
+    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.figures.heat_overlay import cells, fine_detail, scale_on_photo, scale_top
     from vitcore.figures.theme import stops
-    from vitcore.forward.outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_of
 
     mask, grid, patches = rec.rollout(), rec.grid, outliers_of(rec).patches
     top = scale_top(mask)
@@ -73,7 +73,7 @@ def doors_of_model(vit: Vit, mode: Any) -> dict[str, Any]:
     from app.state import session
     from vitcore import figures
     from vitcore.analysis.filters import as_picture
-    from vitcore.analysis.positions import correlation_with_distance
+    from vitcore.analysis.position_embeddings import correlation_with_distance
     from vitcore.figures.filters import ACROSS
 
     filters, cosine = session.components(vit.name), session.similarity(vit.name)
@@ -88,7 +88,7 @@ def doors_of_model(vit: Vit, mode: Any) -> dict[str, Any]:
 def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     """Specs of what depends on the photo too: patches, heads of a few layers, distances, the answer (None without a head)."""
     from vitcore import figures
-    from vitcore.analysis.distance import uniform_distance_px
+    from vitcore.analysis.attention_distance import uniform_distance_px
 
     drawn: dict[str, Any] = {}
     said: dict[str, str] = {}
@@ -119,11 +119,11 @@ def _few_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
     """Up to three heads of a few layers, a layer a row; and what is said of outlier tokens that hold much of them."""
     import numpy as np
 
-    from vitcore.analysis.outliers import standing_out
+    from vitcore.analysis.outlier_tokens import standing_out
     from vitcore.figures.attention import heads
-    from vitcore.figures.outlined import outlined_maps
-    from vitcore.forward.outliers import outliers_of
-    from vitcore.outlier_words import told
+    from vitcore.figures.outlier_frames import outlined_maps
+    from vitcore.forward.mask_outliers import outliers_of
+    from vitcore.outlier_sentences import told
     from vitcore.translation import say
 
     blocks, some = few_blocks(rec), min(3, vit.heads)
@@ -156,10 +156,10 @@ def make() -> dict[str, Any]:
     from vitcore.figures.attention import fitted
     from vitcore.forward.recording import record
     from vitcore.images import sharp
-    from vitcore.models import zoo
+    from vitcore.models import load_model
 
     name = session.samples()[0]["id"]
-    vit = zoo.load()
+    vit = load_model.load()
     rec = record(vit, session.SAMPLES / f"{name}.jpg")
     return picture_of(rec, name, vit.readout, fitted(sharp(rec.photo, rec.seen)))
 

@@ -8,7 +8,7 @@ from app.state import insights, session
 from app.views.overview.door import door
 from app.views.overview.first_picture import paint
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
-from vitcore.models.cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT
 
 text, mode = texts.prose("overview"), controls.theme()
 st.markdown(text["intro"])

@@ -7,7 +7,7 @@ import streamlit as st
 from app import mode
 from app.state import models
 from app.texts import Prose
-from vitcore.models.cards import CARDS
+from vitcore.models.model_cards import CARDS
 
 HYBRIDS = {"R50x1+ViT-B/16": "vit_base_r50_s16_384.orig_in21k_ft_in1k"}
 

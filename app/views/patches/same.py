@@ -12,14 +12,14 @@ from app.texts import Prose
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 MOST_NAMED = 8  # patches of one kind whose numbers are said
 
 
 def before(vit: Vit, text: Prose) -> str:
     """What stands before the patches in the sequence, as the end of a sentence; empty where nothing does."""
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     if not (names := prefix_names(vit)):
         return ""
@@ -28,7 +28,7 @@ def before(vit: Vit, text: Prose) -> str:
 
 def _class_token_alone(vit: Vit) -> bool:
     """Whether all that is no patch is the token the answer is read from."""
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     return prefix_names(vit) == ("class",) and vit.readout == "class token"
 

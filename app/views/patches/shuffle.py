@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 ROUNDING = 1e-3  # sums of the same terms in another order differ by less, in half precision too
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first

@@ -15,7 +15,7 @@ from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 def show(vit: Vit, rec: Recording, text: Prose, also: bool) -> None:

@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from app.texts import Prose
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     """The sentences beside the enlarged tile; `cosine` (N, N) of all positions, `chosen` one of them."""
-    from vitcore.analysis import positions
+    from vitcore.analysis import position_embeddings
 
     grid = vit.grid
-    most, alike = positions.nearest(cosine, chosen)
+    most, alike = position_embeddings.nearest(cosine, chosen)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": most, "most_row": most_row, "most_col": most_col}
     st.markdown(text["most similar"].format(**here, **there, cosine=decimal(alike, 3)))
-    places = positions.neighbours(chosen, grid)
+    places = position_embeddings.neighbours(chosen, grid)
     each = [
         text[f"beside {way}"].format(place=places[way], cosine=decimal(near, 3))
-        for way, near in positions.beside(cosine, chosen, grid).items()
+        for way, near in position_embeddings.beside(cosine, chosen, grid).items()
     ]
     st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = session.mirrors(vit.name)
     if not mirrors:
-        st.markdown(text["mirror none"].format(least=positions.MIRROR))
+        st.markdown(text["mirror none"].format(least=position_embeddings.MIRROR))
     for mirror in mirrors:
         said = text[f"mirror {mirror.way}"]
         st.markdown(said.format(cosine=decimal(mirror.cosine, 2), elsewhere=decimal(mirror.elsewhere, 2)))
-    down, up, mean = positions.corners(cosine, grid)
-    like = min(down, up) - mean > positions.MIRROR
+    down, up, mean = position_embeddings.corners(cosine, grid)
+    like = min(down, up) - mean > position_embeddings.MIRROR
     st.markdown(
         text["corners like" if like else "corners"].format(
             down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)

@@ -17,7 +17,7 @@ from vitcore.grid import Grid
 def show(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
     """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
     from vitcore import figures
-    from vitcore.analysis.positions import same_place
+    from vitcore.analysis.position_embeddings import same_place
 
     side = controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)

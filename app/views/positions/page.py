@@ -19,7 +19,7 @@ if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import positions as places  # noqa: E402
+from vitcore.analysis import position_embeddings as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 

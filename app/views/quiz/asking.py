@@ -15,7 +15,7 @@ from app.components.steps.steps import steps
 from app.furniture import controls, lecture
 
 if TYPE_CHECKING:
-    from vitcore.quiz.drawing import Quiz
+    from vitcore.quiz.draw_quiz import Quiz
     from vitcore.quiz.question import Picture, Question
 
 SHOWN = -1  # in the place of an answer: it was shown, and nobody had answered
@@ -37,7 +37,7 @@ class Sheet(NamedTuple):
 
 def seed(text: texts.Prose) -> int:
     """Which quiz: kept in the address, so that a class sees the same."""
-    from vitcore.quiz.drawing import SEEDS
+    from vitcore.quiz.draw_quiz import SEEDS
 
     return controls.number(text["seed"], "quiz_seed", SEEDS, width=130, help=text["seed help"])
 
@@ -48,7 +48,7 @@ def another(text: texts.Prose) -> None:
 
 
 def _next_seed() -> None:
-    from vitcore.quiz.drawing import SEEDS
+    from vitcore.quiz.draw_quiz import SEEDS
 
     st.session_state["quiz_seed"] = ((st.session_state.get("quiz_seed") or 0) + 1) % SEEDS
     st.session_state["question"] = 1
@@ -98,7 +98,7 @@ def show(sheet: Sheet, place: int) -> None:
 
 
 def _options(question: Question) -> list[Option]:
-    from vitcore.quiz.handout import labelled
+    from vitcore.quiz.quiz_handout import labelled
 
     return [
         Option(words, _shown(one.picture) if one.picture else None, one.told)
@@ -144,7 +144,7 @@ def score(sheet: Sheet) -> None:
     )
     count = len(sheet.quiz.questions)
     st.markdown(sheet.text.fill("score" if given else "no score", right=right, done=len(given), count=count))
-    from vitcore.quiz.handout import few
+    from vitcore.quiz.quiz_handout import few
 
     if said := few(sheet.quiz):
         st.caption(f":material/info: {said}")

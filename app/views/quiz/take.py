@@ -11,21 +11,21 @@ from app import texts
 from app.components.listing.listing import listing
 from app.furniture import copy_link
 from app.state import models, reports, session
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
-    from vitcore.report.settings import Origin
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Origin
 
 
 def handout(text: texts.Prose, vit: Vit, photo: Photo, seed: int, masks: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
-    from vitcore.quiz.handout import command
-    from vitcore.report.settings import Origin
+    from vitcore.quiz.quiz_handout import command
+    from vitcore.report.report_settings import Origin
 
     own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
     sample = "" if own else photo.name.removesuffix(".jpg")

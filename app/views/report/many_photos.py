@@ -12,11 +12,11 @@ from app.furniture.held_button import pressed
 from app.state import session
 from app.state.many_photos import report_zip
 from app.views.report.parts import size
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 
 if TYPE_CHECKING:
-    from vitcore.models.zoo import Vit
-    from vitcore.report.settings import Settings
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Settings
 
 ASKED = "_zip_asked"  # the button was pressed, and the page has not come to it since
 

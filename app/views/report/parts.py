@@ -10,19 +10,19 @@ from app import texts
 from app.components.lecture.lecture import wide
 from app.furniture import controls, copy_link, model_card, outliers
 from app.state import reports, session
-from vitcore.names import file_name
+from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
-    from vitcore.report.settings import Settings
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Settings
 
 
 def settings(text: texts.Prose, vit: Vit) -> Settings:
     """The rollout's settings, under the same names in the address as on its own page."""
-    from vitcore.report.settings import Settings
+    from vitcore.report.report_settings import Settings
 
     grid = vit.grid
     copy_link.recall("report")
@@ -79,7 +79,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
 def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Settings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
     from vitcore.figures.theme import data_address
-    from vitcore.report.contents import mask
+    from vitcore.report.report_numbers import mask
 
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
@@ -114,7 +114,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
 
 def shell(vit: Vit, asked: Settings) -> str:
     """The command that does the same for a folder of photos."""
-    from vitcore.report.settings import command
+    from vitcore.report.report_settings import command
 
     return command("photos/*.jpg", vit.called, asked).replace("'photos/*.jpg'", "photos/*.jpg")
 

@@ -16,7 +16,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
     from vitcore.analysis.relevance import difference_points, rank_correlation
-    from vitcore.figures.overlay import scale_on_photo
+    from vitcore.figures.heat_overlay import scale_on_photo
     from vitcore.figures.relevance import limit
 
     text, grid, me = a.text, a.rec.grid, (a.vit.name, a.photo.key)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 BUILD_UP = "build-up"  # where on the page it is
 
@@ -41,7 +41,7 @@ class Asked:
     mode: Mode
     photo_shown: Image.Image
     address: str
-    detail: str  # of the photo, as `figures.overlay` adds it to heat
+    detail: str  # of the photo, as `figures.heat_overlay` adds it to heat
 
     @property
     def who(self) -> str:

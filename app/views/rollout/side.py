@@ -132,7 +132,7 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
 def _draw(a: Asked, side: Side, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
     from vitcore.figures.attention import no_scale, paper_drawing
-    from vitcore.figures.overlay import scale_on_photo
+    from vitcore.figures.heat_overlay import scale_on_photo
     from vitcore.figures.relevance import limit
     from vitcore.figures.theme import data_uri
 

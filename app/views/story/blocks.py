@@ -35,8 +35,8 @@ def _most(scene: Scene, weights: NDArray) -> list[int]:
 
 def _attended(scene: Scene) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
-    from vitcore.analysis.outliers import mask_keys
-    from vitcore.figures.overlay import cells, scale_on_photo, scale_top
+    from vitcore.analysis.outlier_tokens import mask_keys
+    from vitcore.figures.heat_overlay import cells, scale_on_photo, scale_top
     from vitcore.figures.theme import data_uri
 
     grid = scene.rec.grid
@@ -110,7 +110,7 @@ def _mlp_rows(scene: Scene) -> list[dict[str, Any]]:
 def _shown(scene: Scene) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
     from vitcore.figures.theme import data_uri
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     prefix, shown = scene.rec.grid.prefix, []
     for token in _most(scene, scene.inside.weights[scene.head]):
@@ -132,7 +132,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(weights.argmax())
     who = scene.say("patch named", other=most - scene.rec.grid.prefix)
     if most < scene.rec.grid.prefix:
-        from vitcore.forward.block_numbers import prefix_names
+        from vitcore.forward.block_activations import prefix_names
 
         who = in_a_sentence(scene, prefix_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > even else 2
@@ -142,7 +142,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _depth(scene: Scene) -> None:
-    from vitcore.outlier_words import told
+    from vitcore.outlier_sentences import told
 
     share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
     photo = session.shown(*scene.ids, scene.photo, scene.rec)[0]
@@ -181,7 +181,7 @@ def _answered_by_hand(scene: Scene) -> None:
 def _lens(scene: Scene) -> None:
     share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
     if share is not None:
-        from vitcore.figures.story import lens
+        from vitcore.figures.story_steps import lens
 
         chart(lens(share, scene.vit.labels, scene.mode), "story_lens", scene.text["lens alt"])
 
@@ -209,7 +209,7 @@ def _leads(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _answer(scene: Scene) -> None:
     if scene.vit.labels:
-        from vitcore.figures.story import answer
+        from vitcore.figures.story_steps import answer
 
         chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
         photo_names.by_imagenet([label for label, _ in scene.rec.top()])

@@ -16,7 +16,7 @@ from app.views.story.step import Scene, Step
 
 if TYPE_CHECKING:
     from app.texts import Prose
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 STEPS: tuple[Step, ...] = (*pixels.STEPS, *tokens.STEPS, *blocks.STEPS)
 BLOCK = 1 + next(place for place, step in enumerate(STEPS) if step.key == "block")

@@ -27,7 +27,7 @@ def _touch(scene: Scene, key: str, gutter_px: float = 0) -> None:
 
 
 def _pixels(scene: Scene) -> None:
-    from vitcore.figures.story import channels
+    from vitcore.figures.story_steps import channels
 
     photo, beside = st.columns([4, 1], gap="small")
     with photo:
@@ -66,7 +66,7 @@ def _flattened(scene: Scene) -> None:
         name, count = scene.text["features"], scene.say("of many", count=projected.x_p.size)
         vectors([vector(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
-    from vitcore.figures.story import flattened
+    from vitcore.figures.story_steps import flattened
 
     patch, given = scene.cuts[scene.patch], scene.given
     chart(flattened(patch, given, scene.mode), "story_flattened", scene.say("flattened alt"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
-    from vitcore.models.zoo import Vit
+    from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ def _projection(scene: Scene) -> None:
         rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
         vectors([_row(scene, *row) for row in rows], key="story_products", label=scene.text["embedding"], flat=True)
     else:
-        from vitcore.figures.story import projection
+        from vitcore.figures.story_steps import projection
 
         chart(
             projection(projected.x_p, projected.filters, projected.bias, scene.mode),
@@ -41,7 +41,7 @@ def _read_by(scene: Scene) -> str:
 def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
     import numpy as np
 
-    from vitcore.analysis.positions import similarity
+    from vitcore.analysis.position_embeddings import similarity
 
     cosine = similarity(scene.embeddings[[scene.patch, *range(scene.rec.grid.patches)]])[0, 1:]
     others = [i for i in range(len(cosine)) if i != scene.patch]
@@ -61,7 +61,7 @@ def _positions(scene: Scene) -> None:
     if cosine is None:
         vectors([_row(scene, "embedding", "x_{p} E", one)], key="story_sum", label=scene.text["sum"], flat=True)
         return
-    from vitcore.models.zoo import positions
+    from vitcore.models.load_model import positions
 
     place = positions(scene.vit)[scene.patch]  # type: ignore[index]  # there are some: they were compared
     rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
@@ -100,8 +100,8 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _sequence(scene: Scene) -> None:
-    from vitcore.figures.story import sequence
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.figures.story_steps import sequence
+    from vitcore.forward.block_activations import prefix_names
 
     names = tuple(named(scene, name) for name in prefix_names(scene.vit))
     shown = sequence(scene.cuts, scene.rec.grid, names, scene.patch, scene.mode)
@@ -120,14 +120,14 @@ def in_a_sentence(scene: Scene, name: str) -> str:
 
 
 def _prefix(scene: Scene) -> str:
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     names = prefix_names(scene.vit)
     return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
 
 
 def _first(scene: Scene) -> tuple[dict[str, Any], int]:
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     names = [f"[{named(scene, name)}]" for name in prefix_names(scene.vit)]
     return {"names": ", ".join(names)}, 1 if names else 2
@@ -160,7 +160,7 @@ def _sum(scene: Scene) -> str:
 
 
 def _names(scene: Scene) -> tuple[str, ...]:
-    from vitcore.forward.block_numbers import prefix_names
+    from vitcore.forward.block_activations import prefix_names
 
     return prefix_names(scene.vit)
 

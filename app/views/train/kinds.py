@@ -11,8 +11,8 @@ import streamlit as st
 
 from app import texts
 from app.furniture.controls import named, verbatim
-from vitcore.train.recipes.presets import PRESETS
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import Recipe, RecipeError, changed
 
 PLAIN = "plain"
 BASE = 768  # a preset as wide as this, or wider, is given the paper's convolutions, others small ones

@@ -18,8 +18,8 @@ from app.furniture.controls import named, verbatim
 from app.furniture.held_button import pressed
 from app.state import processes, runs
 from app.views.train import kinds
-from vitcore.train.recipes.presets import PRESETS
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed, knobs, to_json
+from vitcore.train.presets import PRESETS
+from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def source(text: texts.Prose) -> str:
         name = st.text_input(text["name"], key="photos_hub", persist_state="session", placeholder="owner/name").strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
     if kind == "drawn":
-        from vitcore.train.data.drawn import OPTIONS
+        from vitcore.train.data.synthetic_dataset import OPTIONS
 
         options = st.text_input(
             text["options"], key="photos_drawn", persist_state="session", placeholder=OPTIONS,
@@ -219,7 +219,7 @@ def _counted(photographs: runs.Photographs, wanted: Recipe, text: texts.Prose) -
 
 
 def _numbers(size: tuple[int, float], timed: Any, text: texts.Prose) -> None:
-    from vitcore.train.runs.files import readable_time
+    from vitcore.train.run_folder import readable_time
 
     params, flop = size
     told = {text["parameters"]: _short(params), text["flop"]: _short(flop)}

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ortho_group
 
-from vitcore.analysis.comparison import agreement, common, linear_cka, subspace_overlap
+from vitcore.analysis.model_similarity import agreement, common, linear_cka, subspace_overlap
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.grid import Grid
 

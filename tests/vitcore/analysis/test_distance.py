@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.distance import far_heads, farthest, mean_distance_px, near_heads, uniform_distance_px
+from vitcore.analysis.attention_distance import far_heads, farthest, mean_distance_px, near_heads, uniform_distance_px
+from vitcore.attention_capture import Tape
 from vitcore.forward.recording import record, to_input
 from vitcore.grid import Grid
-from vitcore.tape import Tape
 
 # Independent numpy and scipy results: rows, patch px, uniform, uniform over all tokens, corner query, largest.
 TABLE = [

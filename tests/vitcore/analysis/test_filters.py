@@ -6,7 +6,7 @@ import scipy.fft
 from sklearn.decomposition import PCA
 
 from vitcore.analysis.filters import as_picture, colour_share, components, kinds, look, low_share, rebuild
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
 
@@ -99,7 +99,7 @@ def test_planted_components_are_told_apart():
 
 def test_of_the_shipped_model_by_a_cosine_transform(shipped):
     """Smooth by another measure: what a cosine transform has in its lowest corner is what the eye calls smooth."""
-    vectors = components(zoo.patch_kernel(shipped)).vectors[:28]
+    vectors = components(load_model.patch_kernel(shipped)).vectors[:28]
     power = (scipy.fft.dctn(vectors, axes=(1, 2), norm="ortho") ** 2).sum(-1)
     wave = np.hypot(*np.indices(power.shape[1:]))
     low = (power * (wave <= 4)).sum((1, 2)) / power.sum((1, 2))
@@ -199,7 +199,7 @@ def test_mid_grey_needs_no_component(cuts):
 
 
 def test_the_shipped_models_filters(shipped):
-    given = zoo.patch_kernel(shipped)
+    given = load_model.patch_kernel(shipped)
     assert given.shape == (192, 3, 8, 8)
     found = components(given)
     assert found.vectors.shape == (192, 8, 8, 3)
@@ -207,12 +207,12 @@ def test_the_shipped_models_filters(shipped):
 
 
 def test_a_hybrid_shows_its_root_convolution_as_it_is_applied(hybrid):
-    assert zoo.patch_kernel(hybrid) is None
-    root = zoo.root_kernel(hybrid)
+    assert load_model.patch_kernel(hybrid) is None
+    root = load_model.root_kernel(hybrid)
     assert root.shape == (64, 3, 7, 7)
     assert np.allclose(root.mean((1, 2, 3)), 0, atol=1e-5) and np.allclose(root.var((1, 2, 3)), 1, atol=1e-3)
     assert components(root).vectors.shape == (64, 7, 7, 3)
 
 
 def test_plain_models_have_no_root_convolution(shipped):
-    assert zoo.root_kernel(shipped) is None
+    assert load_model.root_kernel(shipped) is None

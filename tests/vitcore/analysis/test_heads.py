@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis import attention_as_bytes, heads
-from vitcore.analysis.distance import mean_distance_px, uniform_distance_px
+from vitcore.analysis import attention_as_bytes, head_descriptions
+from vitcore.analysis.attention_distance import mean_distance_px, uniform_distance_px
 from vitcore.grid import Grid
 
 GRID = Grid(6, 8, 16, prefix=2)
@@ -51,16 +51,16 @@ def far() -> np.ndarray:
 NONE = np.zeros(GRID.tokens, bool)  # no outlier tokens
 
 
-def described(w: np.ndarray, outliers: np.ndarray = NONE) -> heads.Head:
+def described(w: np.ndarray, outliers: np.ndarray = NONE) -> head_descriptions.Head:
     stack = w[None].astype(np.float16)
     px, left = (mean_distance_px(stack, GRID, mode) for mode in ("drop", "renormalise"))
-    (found,) = heads.describe(stack, px, left, GRID, outliers)
+    (found,) = head_descriptions.describe(stack, px, left, GRID, outliers)
     return found
 
 
 def test_entropy_of_known_heads():
     stack = np.stack([uniform(), itself(), 0.5 * at(3) + 0.5 * at(4)])
-    assert heads.entropy_bits(stack, GRID) == pytest.approx([np.log2(GRID.tokens), 0, 1], abs=1e-5)
+    assert head_descriptions.entropy_bits(stack, GRID) == pytest.approx([np.log2(GRID.tokens), 0, 1], abs=1e-5)
 
 
 def test_entropy_equals_scipys():
@@ -68,20 +68,22 @@ def test_entropy_equals_scipys():
 
     w = noise()
     expected = entropy(w[GRID.prefix :], base=2, axis=1).mean()
-    assert heads.entropy_bits(w[None], GRID)[0] == pytest.approx(expected, rel=1e-5)
+    assert head_descriptions.entropy_bits(w[None], GRID)[0] == pytest.approx(expected, rel=1e-5)
 
 
 def test_shares_on_prefix_tokens_are_the_patches_own():
     w = 0.75 * at(0) + 0.25 * at(1)
     w[:2] = 0  # what prefix tokens look at doesn't count
-    assert heads.prefix_shares(w[None], GRID)[0] == pytest.approx([0.75, 0.25])
+    assert head_descriptions.prefix_shares(w[None], GRID)[0] == pytest.approx([0.75, 0.25])
 
 
 def test_variance_explained_by_the_offset():
-    shifted, random = heads.explained_by_offset(np.stack([right(), noise()]), GRID)
+    shifted, random = head_descriptions.explained_by_offset(np.stack([right(), noise()]), GRID)
     assert shifted > 0.75 and random < 0.05
-    assert heads.explained_by_offset(itself()[None], GRID)[0] == pytest.approx(1)
-    assert heads.explained_by_offset(uniform()[None], GRID)[0] == 0, "nothing varies, so nothing is explained"
+    assert head_descriptions.explained_by_offset(itself()[None], GRID)[0] == pytest.approx(1)
+    assert head_descriptions.explained_by_offset(uniform()[None], GRID)[0] == 0, (
+        "nothing varies, so nothing is explained"
+    )
 
 
 def test_variance_explained_equals_a_regression_on_the_offsets():
@@ -95,7 +97,7 @@ def test_variance_explained_equals_a_regression_on_the_offsets():
     dummies = np.eye(len(kinds))[which.ravel()]
     r2 = LinearRegression(fit_intercept=False).fit(dummies, y.ravel()).score(dummies, y.ravel())
     adjusted = 1 - (1 - r2) * (y.size - 1) / (y.size - len(kinds))
-    assert heads.explained_by_offset(w[None], GRID)[0] == pytest.approx(adjusted, abs=1e-9)
+    assert head_descriptions.explained_by_offset(w[None], GRID)[0] == pytest.approx(adjusted, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_words_change_at_their_thresholds():
     far_px, most = uniform_distance_px(GRID), np.log2(GRID.tokens)
 
     def word(bits=1.0, reach=0.7, shares=(0.1, 0.1), offset=0.0, outlying=0.0):
-        return heads.name(bits, reach * far_px, np.array(shares), offset, GRID, outlying)[0]
+        return head_descriptions.name(bits, reach * far_px, np.array(shares), offset, GRID, outlying)[0]
 
     assert word() == ("mixed",)
     assert word(reach=0.5) == ("local",) and word(reach=0.501) == ("mixed",)
@@ -146,7 +148,9 @@ def test_words_change_at_their_thresholds():
 def test_without_prefix_tokens_there_is_no_sink():
     grid = Grid(4, 4, 8, prefix=0)
     w = np.full((1, 16, 16), 1 / 16)
-    (found,) = heads.describe(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool))
+    (found,) = head_descriptions.describe(
+        w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool)
+    )
     assert found.shares == () and found.sink is None and found.words == ("even",)
 
 

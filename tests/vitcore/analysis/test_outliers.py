@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.outliers import cuts, mask_keys, outliers, share_on, standing_out
+from vitcore.analysis.outlier_tokens import cuts, mask_keys, outliers, share_on, standing_out
 
 
 def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
@@ -129,7 +129,7 @@ def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_br
     from scipy.stats import rankdata
 
     from app.state.session import SAMPLES
-    from vitcore.forward.outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_of
     from vitcore.forward.recording import record
 
     said = []

@@ -6,7 +6,7 @@ import pytest
 from vitcore.analysis.patches import cut, flatten, join, same_pixels, shuffled
 from vitcore.forward.recording import embed
 from vitcore.grid import Grid
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 GRIDS = [Grid(4, 4, 8), Grid(2, 3, 8, 0), Grid(3, 2, 5, 5, patch_w_px=7), Grid(1, 1, 16)]
 each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
@@ -56,7 +56,7 @@ def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
     vit = make_vit(**kind)
     pixels = pixels_of(vit.grid, 1)
     normal = (pixels / 255 - vit.mean) / vit.std
-    kernel = zoo.patch_kernel(vit).transpose(2, 3, 1, 0).reshape(-1, vit.module.embed_dim)
+    kernel = load_model.patch_kernel(vit).transpose(2, 3, 1, 0).reshape(-1, vit.module.embed_dim)
     by_hand = flatten(cut(normal, vit.grid)) @ kernel + vit.module.patch_embed.proj.bias.numpy()
     found = embed(vit, pixels)
     assert found.shape == by_hand.shape == (vit.grid.patches, vit.module.embed_dim)
@@ -66,7 +66,7 @@ def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
 
 def test_embeddings_of_the_shipped_model(shipped, rec):
     normal = (rec.seen.pixels / 255 - shipped.mean) / shipped.std
-    kernel = zoo.patch_kernel(shipped).transpose(2, 3, 1, 0).reshape(192, 192)
+    kernel = load_model.patch_kernel(shipped).transpose(2, 3, 1, 0).reshape(192, 192)
     by_hand = flatten(cut(normal, rec.grid)) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
     assert np.abs(embed(shipped, rec.seen.pixels) - by_hand).max() <= 1e-4
 
@@ -87,5 +87,5 @@ def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_ad
     assert same_pixels(parts, 3) == [7, 200] and same_pixels(parts, 200) == [3, 7] and same_pixels(parts, 9) == []
     found = embed(shipped, join(parts, grid))
     assert np.abs(found[[7, 200]] - found[3]).max() <= 1e-6 < np.abs(found[9] - found[3]).max()
-    placed = found + zoo.positions(shipped)
+    placed = found + load_model.positions(shipped)
     assert np.abs(placed[7] - placed[3]).max() > 0.01, "positions tell them apart"

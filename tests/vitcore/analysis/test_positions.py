@@ -5,9 +5,16 @@ import pytest
 import scipy.ndimage
 import torch
 
-from vitcore.analysis.positions import beside, corners, correlation_with_distance, same_place, similarity, tiles
+from vitcore.analysis.position_embeddings import (
+    beside,
+    corners,
+    correlation_with_distance,
+    same_place,
+    similarity,
+    tiles,
+)
 from vitcore.grid import Grid
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 KINDS = {
     "class token": {},
@@ -33,7 +40,7 @@ def test_cosines_by_hand():
 @each_kind
 def test_cosines_of_a_model(make_vit, kind):
     vit = make_vit(**kind)
-    cosine = similarity(zoo.positions(vit))
+    cosine = similarity(load_model.positions(vit))
     assert cosine.shape == (vit.grid.patches,) * 2
     assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
     assert abs(cosine).max() <= 1
@@ -49,14 +56,14 @@ def test_prefix_tokens_are_left_out(make_vit, kind):
     table = vit.module.pos_embed[0]
     own = 0 if kind.get("no_embed_class") else vit.grid.prefix
     assert len(table) == own + vit.grid.patches
-    assert np.array_equal(zoo.positions(vit), table[own:].numpy())
+    assert np.array_equal(load_model.positions(vit), table[own:].numpy())
 
 
 def test_models_without_learned_positions_say_so(make_vit):
     vit = make_vit(pos_embed="none")
-    assert zoo.positions(vit) is None
-    with pytest.raises(zoo.ModelError, match="no learned absolute position"):
-        zoo.resample_positions(vit, 5, 5)
+    assert load_model.positions(vit) is None
+    with pytest.raises(load_model.ModelError, match="no learned absolute position"):
+        load_model.resample_positions(vit, 5, 5)
 
 
 def test_tiles_are_in_reading_order():
@@ -99,7 +106,7 @@ def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
 
 
 def test_the_shipped_model_knows_where_its_patches_sit(shipped):
-    cosine = similarity(zoo.positions(shipped))
+    cosine = similarity(load_model.positions(shipped))
     assert cosine.shape == (256, 256)
     assert correlation_with_distance(cosine, shipped.grid) <= -0.4
 
@@ -122,12 +129,12 @@ each_size = pytest.mark.parametrize("image, rows, cols", SIZES)
 @pytest.mark.parametrize("kind", [{}, {"no_embed_class": True}, {"reg_tokens": 2}], ids=str)
 def test_the_papers_interpolation_is_scipys(make_vit, image, rows, cols, kind):
     vit = make_vit(img_size=image, **kind)
-    grid = zoo.positions(vit).reshape(vit.grid.rows, vit.grid.cols, -1).astype(np.float64)
+    grid = load_model.positions(vit).reshape(vit.grid.rows, vit.grid.cols, -1).astype(np.float64)
     # vit_jax/checkpoint.py: scipy.ndimage.zoom(posemb_grid, (new/old, new/old, 1), order=1)
     zoom = rows / vit.grid.rows, cols / vit.grid.cols, 1
     expected = scipy.ndimage.zoom(grid, zoom, order=1, mode="nearest", grid_mode=False)
     assert expected.shape[:2] == (rows, cols)
-    found = zoo.resample_positions(vit, rows, cols, "paper")
+    found = load_model.resample_positions(vit, rows, cols, "paper")
     assert np.abs(found - expected.reshape(rows * cols, -1)).max() <= 1e-5
 
 
@@ -138,30 +145,30 @@ def test_timms_interpolation_is_timms(make_vit, image, rows, cols):
     vit = make_vit(img_size=image)
     old = [vit.grid.rows, vit.grid.cols]
     expected = resample_abs_pos_embed(vit.module.pos_embed, [rows, cols], old, num_prefix_tokens=1)[0, 1:]
-    assert np.array_equal(zoo.resample_positions(vit, rows, cols, "timm"), expected.numpy())
+    assert np.array_equal(load_model.resample_positions(vit, rows, cols, "timm"), expected.numpy())
 
 
 @pytest.mark.parametrize("method", ["paper", "timm"])
 def test_the_same_size_changes_nothing(tiny, method):
-    assert np.array_equal(zoo.resample_positions(tiny, 4, 4, method), zoo.positions(tiny))
+    assert np.array_equal(load_model.resample_positions(tiny, 4, 4, method), load_model.positions(tiny))
 
 
 def test_the_two_ways_differ_and_only_the_papers_keeps_corners(tiny):
-    paper, timms = (zoo.resample_positions(tiny, 7, 7, way) for way in ("paper", "timm"))
-    corners, old = [0, 6, 42, 48], zoo.positions(tiny)[[0, 3, 12, 15]]
+    paper, timms = (load_model.resample_positions(tiny, 7, 7, way) for way in ("paper", "timm"))
+    corners, old = [0, 6, 42, 48], load_model.positions(tiny)[[0, 3, 12, 15]]
     assert np.allclose(paper[corners], old, atol=1e-6)
     assert not np.allclose(timms[corners], old, atol=1e-3)
 
 
 def test_an_unknown_method_is_refused(tiny):
     with pytest.raises(ValueError, match="'paper', 'timm' or 'transformers'"):
-        zoo.resample_positions(tiny, 7, 7, "nearest")
+        load_model.resample_positions(tiny, 7, 7, "nearest")
 
 
 def test_loading_at_another_size_interpolates_as_timm_does(shipped):
-    larger = zoo.load(image_px=192)
+    larger = load_model.load(image_px=192)
     assert (larger.grid.rows, larger.grid.cols, larger.grid.image_px) == (24, 24, (192, 192))
-    assert np.allclose(zoo.positions(larger), zoo.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)
+    assert np.allclose(load_model.positions(larger), load_model.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)
 
 
 @pytest.mark.parametrize(

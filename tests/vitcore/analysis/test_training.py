@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis import training
-from vitcore.analysis.distance import uniform_distance_px
-from vitcore.analysis.training import appeared
+from vitcore.analysis import training_film
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.analysis.training_film import appeared
 from vitcore.grid import Grid
 
 GRID = Grid(2, 2, 2, 1)
-FATE = np.array([training.UNTOUCHED, training.MASKED, training.REPLACED, training.KEPT])
+FATE = np.array([training_film.UNTOUCHED, training_film.MASKED, training_film.REPLACED, training_film.KEPT])
 
 
 def photo() -> np.ndarray:
@@ -19,46 +19,46 @@ def photo() -> np.ndarray:
 
 def test_a_curve_is_what_was_measured():
     log = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "top1": 5}, {"step": 4, "loss": 1}]
-    steps, values = training.curve(log, "loss")
+    steps, values = training_film.curve(log, "loss")
     assert steps.tolist() == [1, 4] and values.tolist() == [2.0, 1.0]
-    assert all(len(part) == 0 for part in training.curve(log, "val_loss"))
+    assert all(len(part) == 0 for part in training_film.curve(log, "val_loss"))
 
 
 def test_bins_keep_the_mean():
     steps = np.arange(1, 101)
-    where, means = training.binned(steps, steps * 2.0, 10)
+    where, means = training_film.binned(steps, steps * 2.0, 10)
     assert len(where) == 10 and np.allclose(means, 2 * where) and np.isclose(where[0], 5.5)
-    assert training.binned(steps, steps, 100)[0] is steps, "few enough as they are"
+    assert training_film.binned(steps, steps, 100)[0] is steps, "few enough as they are"
 
 
 def test_bins_of_the_logarithm_are_narrow_at_first():
-    where, _ = training.binned(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
+    where, _ = training_film.binned(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
     ratios = where[1:] / where[:-1]
     assert len(where) == 6 and ratios.max() / ratios.min() < 1.6
-    assert training.binned(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
+    assert training_film.binned(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
 
 
 def test_one_patch_does_not_darken_the_others():
     shares = np.full((10, 10, 10), 0.01)
     shares[0, 0, 0] = 0.9
-    assert training.scale(shares) == 0.01
+    assert training_film.scale(shares) == 0.01
 
 
 def test_only_replaced_patches_show_another():
-    given = training.corrupted(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
+    given = training_film.corrupted(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
 
 
 def test_every_corrupted_patch_is_painted():
     colours = np.full((4, 3), 99, np.uint8)
-    assert training.painted(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
+    assert training_film.painted(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
 
 
 def test_the_error_is_of_corrupted_patches():
     said, true = np.zeros((4, 3), np.uint8), np.full((4, 3), 30, np.uint8)
     true[0] = 255  # was not asked for
-    assert training.colour_error(said, true, FATE) == 30
-    assert training.colour_error(said, true, np.zeros(4)) == 0
+    assert training_film.colour_error(said, true, FATE) == 30
+    assert training_film.colour_error(said, true, np.zeros(4)) == 0
 
 
 def film_arrays(table, distance_px, kernel=None):
@@ -99,4 +99,4 @@ def test_when_each_thing_was_first_there():
     noise, smooth = rng.normal(size=(8, 3, 8, 8)), np.ones((8, 3, 8, 8))
     px = np.array([[[9.0, 9.0]], [[9.0, 9.0]], [[2.0, 9.0]]])  # frames, layers, heads: they part in the last
     arrays = {"kernel": np.stack([noise, smooth, smooth]), "distance_px": px}
-    assert training.first_frames(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}
+    assert training_film.first_frames(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}

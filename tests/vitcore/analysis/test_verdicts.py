@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.analysis.verdicts import SURE, at_plateau, interval, judge
+from vitcore.analysis.experiment_verdicts import SURE, at_plateau, interval, judge
 
 RNG = np.random.default_rng(2010_11929)
 

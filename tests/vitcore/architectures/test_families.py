@@ -5,11 +5,11 @@ from functools import cache
 import pytest
 import timm
 
-from vitcore.architectures import families
-from vitcore.architectures.anatomy import parts, table1
-from vitcore.architectures.build import create
+from vitcore.architectures import paper_models
+from vitcore.architectures.build_model import create
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models import zoo
+from vitcore.architectures.model_summary import parts, table1
+from vitcore.models import load_model
 
 # vit_jax/models_test.py and timm (BiT); GMACs of timm's benchmark, where it has them: (name, px, parameters, GMACs)
 PUBLISHED = [
@@ -66,17 +66,17 @@ def test_the_columns_of_table_1(name, blocks, width, mlp, heads, tokens):
     ("BiT-R50x1", "BiT R50x1"), ("axial-vit-b/16", "Axial-ViT-B/16"),
 ])  # fmt: skip
 def test_ways_to_spell_a_name(said, name):
-    assert families.find(said).name == name
+    assert paper_models.find(said).name == name
 
 
 @pytest.mark.parametrize("said", ["", "ViT-X/16", "vit_base_patch16_224", "R50", "ViT-B/15"])
 def test_names_of_other_things(said):
-    assert families.find(said) is None and zoo.trained(said) == said
+    assert paper_models.find(said) is None and load_model.trained(said) == said
 
 
 def test_weights_are_of_the_model_that_is_named(subtests):
     """On the hub by timm's table, and of that shape but for its classes and its resolution."""
-    for family in families.FAMILIES.values():
+    for family in paper_models.FAMILIES.values():
         if family.trained:
             with subtests.test(family.name):
                 assert timm.models.get_pretrained_cfg(family.trained, allow_unregistered=False).hf_hub_id
@@ -91,8 +91,8 @@ def test_weights_are_of_the_model_that_is_named(subtests):
 
 
 def test_a_model_without_weights_says_how_to_get_one():
-    with pytest.raises(zoo.ModelError, match=r"ViT-H/8.*vitcore train"):
-        zoo.load("ViT-H/8")
+    with pytest.raises(load_model.ModelError, match=r"ViT-H/8.*vitcore train"):
+        load_model.load("ViT-H/8")
 
 
 # A module's parts

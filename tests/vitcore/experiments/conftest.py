@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from vitcore.experiments import catalogue, rows
+from vitcore.experiments import catalogue, results_csv
+from vitcore.experiments.architecture_experiments import POSITIONS, QUICK
 from vitcore.experiments.experiment import Cell, Claim
-from vitcore.experiments.of_models import POSITIONS, QUICK
-from vitcore.train.recipes.recipe import changed
-from vitcore.train.runs import files
+from vitcore.train import run_folder
+from vitcore.train.recipe import changed
 
 SHORT = changed(QUICK, {
     "image_px": 8, "patch_px": 2, "steps": 6, "batch": 8, "width": 12, "blocks": 1, "optimiser": "adamw", "warmup_steps": 1,
@@ -27,7 +27,7 @@ TINY = replace(
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """The experiment `TINY`, known by its name; runs and results go to tmp."""
-    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
-    monkeypatch.setattr(rows, "OUT", tmp_path / "experiments")
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(results_csv, "OUT", tmp_path / "experiments")
     monkeypatch.setitem(catalogue.EXPERIMENTS, "tiny", TINY)
     return TINY

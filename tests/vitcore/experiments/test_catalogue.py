@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from vitcore.assets import asset
-from vitcore.experiments import rows, running
+from vitcore.experiments import results_csv, run_experiment
+from vitcore.experiments.architecture_experiments import PARTS
 from vitcore.experiments.catalogue import EXPERIMENTS, judged
-from vitcore.experiments.drawing import chart
-from vitcore.experiments.of_models import PARTS
-from vitcore.experiments.rows import Results, Row
-from vitcore.train.runs import files
+from vitcore.experiments.experiment_chart import chart
+from vitcore.experiments.results_csv import Results, Row
+from vitcore.train import run_folder
 
 NAMES = list(EXPERIMENTS)
 Level = Callable[[str, str, str], float]  # of a curve, a place and a measure
@@ -36,16 +36,18 @@ def made_up(
 def test_every_cell_is_a_recipe_and_a_run(name):
     one = EXPERIMENTS[name]
     for quick in (True, False):
-        every = [*running.trials(one, quick, "digits"), *running.tasks(one, quick, "digits")]
-        assert len({task.run for task in every}) == len(every) and all(files.NAME.fullmatch(task.run) for task in every)
+        every = [*run_experiment.trials(one, quick, "digits"), *run_experiment.tasks(one, quick, "digits")]
+        assert len({task.run for task in every}) == len(every) and all(
+            run_folder.NAME.fullmatch(task.run) for task in every
+        )
         names = [cell.name for cell in one.cells(quick)]
         for i, cell in enumerate(one.cells(quick)):
             assert not cell.after or cell.after in names[:i], "what a cell goes on from comes first"
             assert not cell.rate_of or cell.rate_of in names
-            assert not cell.checks or running.tasks(one, quick, "digits")[i].recipe.steps == 2 * next(
+            assert not cell.checks or run_experiment.tasks(one, quick, "digits")[i].recipe.steps == 2 * next(
                 t.recipe.steps for t in every if t.cell.name == cell.rate_of
             )
-        assert running.undone(every, {t.done_by for t in every if t.cell.at}) == []
+        assert run_experiment.undone(every, {t.done_by for t in every if t.cell.at}) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,9 +55,9 @@ def test_every_cell_that_has_a_choice_of_rates_gets_one_and_no_other(name):
     """What only prepares a choice has no rows: a rate is told by its place."""
     for quick in (True, False):
         one = EXPERIMENTS[name]
-        drawn = [task for task in running.trials(one, quick, "digits") if task.cell.at]
+        drawn = [task for task in run_experiment.trials(one, quick, "digits") if task.cell.at]
         made = [Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run) for t in drawn for at in t.cell.at]
-        assert running.chosen(made) == {cell.name: max(cell.rates) for cell in one.cells(quick) if cell.rates}
+        assert run_experiment.chosen(made) == {cell.name: max(cell.rates) for cell in one.cells(quick) if cell.rates}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,7 +65,7 @@ def test_both_families_and_all_arms_have_as_many_rates(name):
     for quick in (True, False):
         cells = EXPERIMENTS[name].cells(quick)
         assert len({len(cell.rates) for cell in cells if cell.rates}) <= 1
-        optimisers = {t.recipe.optimiser for t in running.tasks(EXPERIMENTS[name], quick, "digits")}
+        optimisers = {t.recipe.optimiser for t in run_experiment.tasks(EXPERIMENTS[name], quick, "digits")}
         assert len(optimisers) == 1 or name == "optimiser"
 
 
@@ -211,14 +213,14 @@ def test_every_experiment_ships_its_results():
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_shipped_results_are_whole_and_of_these_recipes(file):
-    one, results = EXPERIMENTS[file.stem], rows.read(file)
-    facts = running.facts(one, True, one.drawn)
+    one, results = EXPERIMENTS[file.stem], results_csv.read(file)
+    facts = run_experiment.facts(one, True, one.drawn)
     assert [results.facts[what] for what in ("recipes", "data", "seeds")] == [
         facts[what] for what in ("recipes", "data", "seeds")
     ]
     cells = [(cell.name, at) for cell in one.cells(True) for at in cell.at]
     assert len(results.seeds()) == one.seeds >= 5
-    assert len(results.trials) == len([t for t in running.trials(one, True, one.drawn) if t.cell.at]) * len(
+    assert len(results.trials) == len([t for t in run_experiment.trials(one, True, one.drawn) if t.cell.at]) * len(
         one.measures
     )
     assert len(results.rows) == len(results.seeds()) * len(cells) * len(one.measures)
@@ -229,14 +231,14 @@ def test_shipped_results_are_whole_and_of_these_recipes(file):
 @pytest.mark.slow
 def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     """To 1e-6, on the machine and with the versions it was made with; elsewhere sums may differ in the last digit."""
-    monkeypatch.setattr(files, "RUNS", tmp_path)
-    results = rows.read(asset("experiments") / "positions.csv")
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path)
+    results = results_csv.read(asset("experiments") / "positions.csv")
     one = EXPERIMENTS["positions"]
-    here = running.facts(one, True, one.drawn)
+    here = run_experiment.facts(one, True, one.drawn)
     if any(here[what] != results.facts[what] for what in ("versions", "hardware")):
         pytest.skip("made on another machine, or with other versions")
-    task = running.tasks(one, True, one.drawn, rates=running.chosen(results.trials))[1]
+    task = run_experiment.tasks(one, True, one.drawn, rates=run_experiment.chosen(results.trials))[1]
     there = [row for row in results.rows if (row.cell, row.seed) == task.done_by]
-    found = running.train(task)
+    found = run_experiment.train(task)
     assert [row[:6] for row in found] == [row[:6] for row in there]
     assert [row.value for row in found] == pytest.approx([row.value for row in there], abs=1e-6)

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from vitcore.analysis.positions import row_and_column, similarity
-from vitcore.experiments import running
+from vitcore.analysis.position_embeddings import row_and_column, similarity
+from vitcore.experiments import run_experiment
 from vitcore.experiments.experiment import Cell, ExperimentError
 from vitcore.experiments.measures import measure
 from vitcore.grid import Grid
-from vitcore.train.runs import files
+from vitcore.train import run_folder
 
 
 @pytest.fixture
 def run(tiny):
     """A run of a ViT of one block, 12 wide, three heads, on digits of 4×4 patches of 2 px: six steps of eight."""
     one = replace(tiny, cells=lambda quick: [Cell("one", (("stem", "1-D"),))])
-    (task,) = running.tasks(replace(one, seeds=1), True, "digits")
-    running.train(task)
-    return files.find(task.run, task.root)
+    (task,) = run_experiment.tasks(replace(one, seeds=1), True, "digits")
+    run_experiment.train(task)
+    return run_folder.find(task.run, task.root)
 
 
 def test_what_a_run_cost_and_what_its_model_shows(run):

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.vitcore.experiments.conftest import SHORT
-from vitcore.experiments import running
+from vitcore.cli.commands import main
+from vitcore.experiments import run_experiment
 from vitcore.experiments.experiment import ExperimentError
-from vitcore.experiments.on_ray import OnRay, check_address, needs, together
-from vitcore.shell.cli import main
-from vitcore.train.recipes.recipe import changed
-from vitcore.train.runs import files
+from vitcore.experiments.ray_cluster import OnRay, check_address, needs, together
+from vitcore.train import run_folder
+from vitcore.train.recipe import changed
 
 LONG = changed(SHORT, {"steps": 400, "save_every_steps": 20})  # long enough to be met at work
 
@@ -25,7 +25,9 @@ LONG = changed(SHORT, {"steps": 400, "save_every_steps": 20})  # long enough to 
 def test_without_ray_one_sentence_says_how_to_get_it(tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["experiment", "tiny", "--quick", "--on", "ray"]) == 2
-    assert capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not files.RUNS.exists()
+    assert (
+        capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not run_folder.RUNS.exists()
+    )
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
@@ -72,8 +74,12 @@ def kill_one_at_work(killed: list[tuple[str, int, int]]) -> None:
     """The first process that is met training between two of its checkpoints: (its run, its id, the step)."""
     end = time.monotonic() + 120
     while not killed and time.monotonic() < end:
-        for folder in files.all_runs():
-            if (said := files.status(folder))["state"] == "running" and said["step"] > 30 and folder.has_checkpoint:
+        for folder in run_folder.all_runs():
+            if (
+                (said := run_folder.status(folder))["state"] == "running"
+                and said["step"] > 30
+                and folder.has_checkpoint
+            ):
                 os.kill(said["pid"], signal.SIGKILL)
                 killed.append((folder.id, said["pid"], said["step"]))
                 return
@@ -86,21 +92,21 @@ def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_worker
     watch = threading.Thread(target=kill_one_at_work, args=(killed,))
     watch.start()
     on_ray = OnRay()
-    spread = running.run(
+    spread = run_experiment.run(
         longer, True, tmp_path / "ray", show=lambda line: None, finish=on_ray, hardware=on_ray.hardware
     ).read_bytes()
     watch.join()
     assert killed, "no worker was met at work"
-    pids = {files.status(folder)["pid"] for folder in files.all_runs()}
+    pids = {run_folder.status(folder)["pid"] for folder in run_folder.all_runs()}
     assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
-    monkeypatch.setattr(files, "RUNS", tmp_path / "alone")
-    assert running.run(longer, True, tmp_path / "here", show=lambda line: None).read_bytes() == spread
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "alone")
+    assert run_experiment.run(longer, True, tmp_path / "here", show=lambda line: None).read_bytes() == spread
 
     # what stops a cell is said as it is by itself, and what was measured is whole
     once = replace(longer, seeds=1)
-    running.run(once, True, tmp_path / "more", show=lambda line: None)
-    monkeypatch.setattr(files, "RUNS", tmp_path / "blocked")
-    files.RUNS.mkdir()
-    (files.RUNS / "tiny-quick-first-100").write_text("no folder", encoding="utf-8")
+    run_experiment.run(once, True, tmp_path / "more", show=lambda line: None)
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "blocked")
+    run_folder.RUNS.mkdir()
+    (run_folder.RUNS / "tiny-quick-first-100").write_text("no folder", encoding="utf-8")
     with pytest.raises(ExperimentError, match=r"on Ray: .*tiny-quick-first-100"):
-        running.run(longer, True, tmp_path / "again", show=lambda line: None, finish=on_ray)
+        run_experiment.run(longer, True, tmp_path / "again", show=lambda line: None, finish=on_ray)

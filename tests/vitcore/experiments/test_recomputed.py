@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.experiments import rows
+from vitcore.experiments import results_csv
 from vitcore.experiments.catalogue import EXPERIMENTS, judged, plateau
 
 FILE = Path(__file__).parents[3] / "assets" / "experiments" / "positions.csv"
@@ -39,7 +39,7 @@ def test_the_gain_of_positions(told):
     longer = [
         table["test_top1", "stem, twice as long", "none"][s] - table["test_top1", "stem", "none"][s] for s in SEEDS
     ]
-    results = rows.read(FILE)
+    results = results_csv.read(FILE)
     said = judged(EXPERIMENTS["positions"], results)[0][1]
     assert (said.mean, said.low, said.high) == pytest.approx((np.mean(gains), low, high), rel=1e-9)
     assert plateau(EXPERIMENTS["positions"], results)["stem", "none"] == pytest.approx(np.mean(longer))

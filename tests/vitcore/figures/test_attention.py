@@ -6,7 +6,7 @@ from PIL import Image, ImageFilter
 
 from vitcore import figures
 from vitcore.figures.attention import fitted, paper_alpha, paper_drawing
-from vitcore.figures.overlay import cells, plain, scale_on_photo, scale_top
+from vitcore.figures.heat_overlay import cells, plain, scale_on_photo, scale_top
 from vitcore.figures.theme import SEQUENTIAL
 from vitcore.grid import Grid
 

@@ -12,16 +12,16 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.analysis.distance import uniform_distance_px
+from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filters import as_picture, components
 from vitcore.analysis.patches import cut
-from vitcore.analysis.positions import similarity
+from vitcore.analysis.position_embeddings import similarity
 from vitcore.figures.png_and_svg import PAPER, print_figure
 from vitcore.figures.theme import INK
-from vitcore.forward.outliers import outliers_of
+from vitcore.forward.mask_outliers import outliers_of
 from vitcore.forward.recording import embed
 from vitcore.images import sharp
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 NAMES = [
     "patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance", "distance, renormalised",
@@ -34,7 +34,7 @@ NAMES = [
 def build(shipped, rec):
     """`build(name, mode)`: the figure of that name, of the shipped model and a photo."""
     grid, pixels = rec.grid, rec.seen.pixels
-    found, cosine = components(zoo.patch_kernel(shipped)), similarity(zoo.positions(shipped))
+    found, cosine = components(load_model.patch_kernel(shipped)), similarity(load_model.positions(shipped))
     large, maps = sharp(rec.photo, rec.seen), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
     embeddings, far, high = embed(shipped, pixels), uniform_distance_px(grid), outliers_of(rec)
     makers = {

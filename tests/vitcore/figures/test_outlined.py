@@ -6,7 +6,7 @@ import pytest
 
 from vitcore import figures
 from vitcore.figures import print_figure
-from vitcore.figures.outlined import MARK, on_pixels, outlined
+from vitcore.figures.outlier_frames import MARK, on_pixels, outlined
 from vitcore.figures.theme import SEQUENTIAL, lut, rgb
 from vitcore.grid import Grid
 

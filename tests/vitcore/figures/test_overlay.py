@@ -12,13 +12,13 @@ import vitcore
 from vitcore import figures
 from vitcore.assets import asset
 from vitcore.figures.attention import fitted, tops_of
-from vitcore.figures.overlay import LEAST_TOP, cells, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.heat_overlay import LEAST_TOP, cells, fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.relevance import limit
 from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut, scale_of
 from vitcore.grid import Grid
 from vitcore.images import sharp
-from vitcore.models.untrained import untrained
+from vitcore.models.random_weights import untrained
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
 SAMPLES = sorted(asset("samples").glob("*.jpg"))
@@ -154,7 +154,7 @@ def test_it_can_be_read_in_print(recs, mode):
 
 def test_heads_and_masked_maps_can_be_read(shipped):
     """Where half of a head's weights are below a 255th of its largest, they share the darkest colour: that many ties."""
-    from vitcore.forward.outliers import without_outliers
+    from vitcore.forward.mask_outliers import without_outliers
 
     for name in ("crab", "rocket"):
         rec = vitcore.record(shipped, asset(f"samples/{name}.jpg"), maps=range(shipped.blocks))

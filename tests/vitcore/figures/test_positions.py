@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vitcore import figures
-from vitcore.analysis.positions import similarity
+from vitcore.analysis.position_embeddings import similarity
 from vitcore.figures.positions import tiles_picture
 from vitcore.figures.theme import DIVERGING, lut
 from vitcore.grid import Grid

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.overlay import cells, plain
+from vitcore.figures.heat_overlay import cells, plain
 from vitcore.figures.relevance import build_up_scale, build_up_top, limit
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL
 from vitcore.grid import Grid

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.training import FIRST, HATCH, Line
+from vitcore.figures.training_curves import FIRST, HATCH, Line
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 8, 1)

@@ -15,8 +15,8 @@ from safetensors.torch import save, save_file
 
 from tests.checkpoints import to_google
 from tests.conftest import timm_vit
-from vitcore.models import zoo
-from vitcore.models.cards import ModelError
+from vitcore.models import load_model
+from vitcore.models.model_cards import ModelError
 
 SHAPE = {"embed_dim": 64, "num_heads": 1, "depth": 2}
 
@@ -116,12 +116,12 @@ def test_what_is_no_model(kind, state, tmp_path):
     file = tmp_path / f"mine{suffix}"
     file.write_bytes(make(state))
     with pytest.raises(ModelError) as caught:
-        zoo.load(file)
+        load_model.load(file)
     said = str(caught.value)
     assert expected in said and said.isprintable() and 10 < len(said) < 420, said
     assert [f.name for f in tmp_path.iterdir()] == [file.name], "something was left behind"
     file.write_bytes(save(state))  # a second try
-    assert zoo.load(file).blocks == 2
+    assert load_model.load(file).blocks == 2
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -131,14 +131,14 @@ def test_code_in_a_pickle_is_not_run(old, state, tmp_path):
     (tmp_path / "b.pth").write_bytes(pickle.dumps(Payload(trace), protocol=2))
     for name in ("a.pth", "b.pth"):
         with pytest.raises(ModelError, match=r"without running code in it .*getattr.*torch.save"):
-            zoo.load(tmp_path / name)
+            load_model.load(tmp_path / name)
     assert not trace.exists()
 
 
 def test_a_whole_module_is_code_too(tmp_path):
     torch.save(timm_vit(**SHAPE), tmp_path / "a.pth")
     with pytest.raises(ModelError, match="VisionTransformer"):
-        zoo.load(tmp_path / "a.pth")
+        load_model.load(tmp_path / "a.pth")
 
 
 def test_settings_beside_the_weights_are_no_code(state, tmp_path):
@@ -146,7 +146,7 @@ def test_settings_beside_the_weights_are_no_code(state, tmp_path):
 
     held = {"model": state, "args": argparse.Namespace(lr=0.1, output_dir=Path("x")), "best": np.float64(0.5)}
     torch.save(held, tmp_path / "a.pth")
-    assert zoo.load(tmp_path / "a.pth").blocks == 2
+    assert load_model.load(tmp_path / "a.pth").blocks == 2
 
 
 def test_links(state, tmp_path):
@@ -154,26 +154,26 @@ def test_links(state, tmp_path):
     links = {"good": "real.safetensors", "nowhere": "gone.safetensors", "round": "round.safetensors"}
     for name, to in links.items():
         (tmp_path / f"{name}.safetensors").symlink_to(tmp_path / to)
-    assert zoo.load(tmp_path / "good.safetensors").name == "good"
+    assert load_model.load(tmp_path / "good.safetensors").name == "good"
     for name in ("nowhere", "round"):
         with pytest.raises(ModelError, match=f"{name}.safetensors"):
-            zoo.load(tmp_path / f"{name}.safetensors")
+            load_model.load(tmp_path / f"{name}.safetensors")
 
 
 def test_two_files_in_one_folder(state, tmp_path):
     for name in ("a.pth", "b.pth"):
         torch.save(state, tmp_path / name)
     with pytest.raises(ModelError, match=r"a\.pth, b\.pth"):
-        zoo.load(tmp_path)
+        load_model.load(tmp_path)
     save_file(state, tmp_path / "model.safetensors")  # the name that such folders give it
-    assert zoo.load(tmp_path).name == tmp_path.name
+    assert load_model.load(tmp_path).name == tmp_path.name
 
 
 def test_a_head_that_does_not_fit_is_left_out(state, tmp_path):
     save_file({k: v for k, v in state.items() if k != "head.bias"}, tmp_path / "a.safetensors")
-    found = zoo.inspect(tmp_path / "a.safetensors")
+    found = load_model.inspect(tmp_path / "a.safetensors")
     assert found.problems == () and "head.bias" in found.notes[0]
-    vit = zoo.open_inspected(found)
+    vit = load_model.open_inspected(found)
     assert vit.labels == () and vit.module.num_classes == 0
 
 
@@ -188,31 +188,31 @@ def test_configurations_that_are_wrong(config, state, tmp_path):
     save_file(state, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ModelError):
-        zoo.load(tmp_path)
+        load_model.load(tmp_path)
 
 
 @pytest.mark.parametrize("shard", ["../../etc/passwd", 3, "gone.safetensors"])
 def test_shards_lie_beside_their_index(shard, tmp_path):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
     with pytest.raises(ModelError):
-        zoo.load(tmp_path)
+        load_model.load(tmp_path)
 
 
 def test_tensors_that_claim_more_than_the_file_holds(state, tmp_path):
     torch.save(state | {"pos_embed": torch.zeros(1).expand(1, 10**9, 64)}, tmp_path / "a.pth")
     assert (tmp_path / "a.pth").stat().st_size < 10**6
     with pytest.raises(ModelError, match="pos_embed"):
-        zoo.load(tmp_path / "a.pth")
+        load_model.load(tmp_path / "a.pth")
 
 
 def test_a_tar_and_an_archive_of_google_that_is_short(tmp_path):
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(__file__, "x.py")
     with pytest.raises(ModelError, match="no model's file"):
-        zoo.load(tmp_path / "a.tar")
+        load_model.load(tmp_path / "a.tar")
     module = timm_vit(**SHAPE)
     to_google(module, tmp_path / "b.npz")
     with np.load(tmp_path / "b.npz") as held:
         np.savez(tmp_path / "c.npz", **{n: held[n] for n in held if "encoderblock_1/LayerNorm_2/bias" not in n})
     with pytest.raises(ModelError, match=r"missing: blocks.1.norm2.bias"):
-        zoo.load(tmp_path / "c.npz")
+        load_model.load(tmp_path / "c.npz")

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from tests.checkpoints import smooth, to_google, transformers_model
 from tests.conftest import lively, timm_vit
-from vitcore.models import own_files, zoo
+from vitcore.models import load_model, local_files
 
 CLASSIC = {"embed_dim": 128, "num_heads": 2, "depth": 2}
 SIZES = [(8, (32, 32)), (14, (28, 42)), (16, (64, 32)), (32, (64, 128))]  # patch and input, px
@@ -21,9 +21,9 @@ def photos(high: int, wide: int) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def same(path: Path, x: torch.Tensor, theirs: torch.Tensor, **answers) -> zoo.Vit:
+def same(path: Path, x: torch.Tensor, theirs: torch.Tensor, **answers) -> load_model.Vit:
     """Load, and compare the answers; gives what was loaded."""
-    vit = zoo.load(path, answers=answers)
+    vit = load_model.load(path, answers=answers)
     assert theirs.std() > 1e-3, "every answer is the same: nothing is compared"
     assert torch.allclose(vit.module(x), theirs, rtol=0, atol=1e-5), (vit.module(x) - theirs).abs().max()
     return vit
@@ -60,7 +60,7 @@ KINDS = {
 @torch.inference_mode()
 def test_timms_names_without_a_card(kind, tmp_path):
     shape = {"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}
-    module = placed(lively(own_files.build(shape, (32, 48))))
+    module = placed(lively(local_files.build(shape, (32, 48))))
     save_file(module.state_dict(), tmp_path / "a.safetensors")
     x = photos(32, 48)
     vit = same(tmp_path / "a.safetensors", x, module(x))
@@ -110,9 +110,9 @@ def test_the_other_models_of_a_checkpoint(tmp_path):
     module = timm_vit(**CLASSIC)
     state = module.state_dict()
     torch.save({"model_ema": {k: v + 1 for k, v in state.items()}, "model": state}, tmp_path / "a.pth")
-    found = zoo.inspect(tmp_path / "a.pth", part="model")
+    found = load_model.inspect(tmp_path / "a.pth", part="model")
     assert found.parts == ("model_ema", "model") and any("model_ema" in note for note in found.notes)
-    assert torch.equal(zoo.open_inspected(found).module(photos(32, 32)), module(photos(32, 32)))
+    assert torch.equal(load_model.open_inspected(found).module(photos(32, 32)), module(photos(32, 32)))
 
 
 def test_what_came_before_timms_names(tmp_path):
@@ -132,8 +132,8 @@ def test_what_came_before_timms_names(tmp_path):
 @torch.inference_mode()
 def test_dinov2s_own_names(tmp_path):
     """Registers, a mask token, and SwiGLU by its names there."""
-    module = lively(own_files.build({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True, "init_values": 1,
-                                     "mlp": "swiglu packed", "mlp_ratio": 5.34375, **CLASSIC}, 56))  # fmt: skip
+    module = lively(local_files.build({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True,
+                                       "init_values": 1, "mlp": "swiglu packed", "mlp_ratio": 5.34375, **CLASSIC}, 56))  # fmt: skip
     state = module.state_dict()
     state["register_tokens"] = state.pop("reg_token")
     cls = torch.full((1, 1, 128), 0.5)
@@ -158,7 +158,9 @@ GOOGLE = {"plain": {}, "pooled": {"class_token": False, "global_pool": "avg", "f
 @pytest.mark.parametrize("kind", GOOGLE)
 @torch.inference_mode()
 def test_googles_archives(kind, scan, tmp_path):
-    module = placed(lively(own_files.build({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64))))
+    module = placed(
+        lively(local_files.build({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64)))
+    )
     to_google(module, tmp_path / "a.npz", scan)
     x = photos(32, 64)
     vit = same(tmp_path / "a.npz", x, module(x))
@@ -169,7 +171,7 @@ def test_googles_archives(kind, scan, tmp_path):
 @torch.inference_mode()
 def test_hybrids(layers, tmp_path):
     shape = {"num_classes": 7, "patch_size": 1 if layers else 8, "backbone": layers, **CLASSIC}
-    module = lively(own_files.build(shape, 64))
+    module = lively(local_files.build(shape, 64))
     x = photos(64, 64)
     to_google(module, tmp_path / "a.npz")
     save_file(module.state_dict(), tmp_path / "b.safetensors")
@@ -248,16 +250,16 @@ def test_labels_and_colours_of_a_directory(tmp_path):
         "size": {"height": 32, "width": 32},
     }
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
-    found = zoo.inspect(tmp_path)
+    found = load_model.inspect(tmp_path)
     assert found.questions == () and found.problems == ()
-    vit = zoo.open_inspected(found)
+    vit = load_model.open_inspected(found)
     assert vit.labels == ("cat", "dog", "owl") and (vit.mean, vit.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     x = photos(32, 32)
     with torch.inference_mode():
         assert torch.allclose(vit.module(x), module(x).logits, rtol=0, atol=1e-5)
     next(iter(tmp_path.glob("*.safetensors"))).unlink()
-    with pytest.raises(zoo.ModelError, match="missing"):
-        zoo.load(tmp_path)
+    with pytest.raises(load_model.ModelError, match="missing"):
+        load_model.load(tmp_path)
 
 
 # torchvision, OpenCLIP, timm's directories
@@ -319,14 +321,14 @@ def test_timms_own_directories(tmp_path):
 @pytest.mark.parametrize("kind", ["class token", "DeiT distilled", "positions of patches only"])
 def test_positions_are_resampled_to_another_size(kind, tmp_path):
     """A grid that is not square, to another that is not: by timm, as its `set_input_size` does."""
-    module = placed(lively(own_files.build({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48))))
+    module = placed(lively(local_files.build({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48))))
     save_file(module.state_dict(), tmp_path / "a.safetensors")
-    vit = zoo.load(tmp_path / "a.safetensors", image_px=(64, 40))
+    vit = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40))
     assert (vit.grid.rows, vit.grid.cols) == (8, 5)
-    native = zoo.load(tmp_path / "a.safetensors")
-    assert np.allclose(zoo.positions(vit), zoo.resample_positions(native, 8, 5, "timm"), atol=1e-6)
-    papers = zoo.load(tmp_path / "a.safetensors", image_px=(64, 40), positions_by="paper")
-    assert np.allclose(zoo.positions(papers), zoo.resample_positions(native, 8, 5, "paper"), atol=1e-6)
+    native = load_model.load(tmp_path / "a.safetensors")
+    assert np.allclose(load_model.positions(vit), load_model.resample_positions(native, 8, 5, "timm"), atol=1e-6)
+    papers = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40), positions_by="paper")
+    assert np.allclose(load_model.positions(papers), load_model.resample_positions(native, 8, 5, "paper"), atol=1e-6)
     assert papers.module.pos_embed.shape == vit.module.pos_embed.shape
     with torch.inference_mode():
         assert vit.module(photos(64, 40)).isfinite().all()

@@ -3,7 +3,7 @@
 import torch
 
 from tests.conftest import timm_vit
-from vitcore.architectures.build import mlp_head
+from vitcore.architectures.build_model import mlp_head
 
 
 def test_it_is_one_hidden_tanh_layer():

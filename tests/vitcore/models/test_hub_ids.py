@@ -5,8 +5,8 @@ import torch
 
 from tests.checkpoints import transformers_model
 from tests.hub import a_hub, point_at
-from vitcore.models import hub_ids, zoo
-from vitcore.models.cards import ModelError
+from vitcore.models import hub_ids, load_model
+from vitcore.models.model_cards import ModelError
 
 ID = "hf-hub:some/vit"
 
@@ -30,19 +30,19 @@ def test_a_repository_is_fetched_once(hub, repository, tmp_path, monkeypatch):
     module, files = repository
     hub.files["some/vit"] = files
     seen = []
-    vit = zoo.load(ID, progress=lambda done, total: seen.append((done, total)))
+    vit = load_model.load(ID, progress=lambda done, total: seen.append((done, total)))
     x = torch.randn(1, 3, 32, 32)
     with torch.inference_mode():
         assert torch.allclose(vit.module(x), module(x).logits, rtol=0, atol=1e-5)
     assert vit.name == ID and seen[-1] == (len(files["model.safetensors"]),) * 2
     point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
-    assert zoo.load(ID).name == ID, "it is here already"
+    assert load_model.load(ID).name == ID, "it is here already"
 
 
 def test_weights_of_another_kind_of_model_are_not_fetched(hub, repository):
     hub.files["some/vit"] = repository[1] | {"config.json": b'{"model_type": "llama", "num_attention_heads": 4}'}
     with pytest.raises(ModelError, match="llama"):
-        zoo.load(ID)
+        load_model.load(ID)
     assert not any("model.safetensors" in line for line in hub.asked)
 
 
@@ -59,27 +59,27 @@ def test_a_hub_that_refuses(hub, repository, status):
     code, said = REFUSALS[status]
     hub.files["some/vit"], hub.says, hub.code = repository[1], status, code
     with pytest.raises(ModelError, match=said):
-        zoo.load(ID)
+        load_model.load(ID)
     hub.says = 0
-    assert zoo.load(ID).name == ID, "a second try works"
+    assert load_model.load(ID).name == ID, "a second try works"
 
 
 def test_a_hub_that_is_slow(hub, repository, monkeypatch):
     monkeypatch.setattr(hub_ids, "ANSWER_SECONDS", 0.1)
     hub.files["some/vit"], hub.waits = repository[1], 0.5
     with pytest.raises(ModelError, match="can't be reached"):
-        zoo.load(ID)
+        load_model.load(ID)
 
 
 def test_half_a_file(hub, repository, tmp_path):
     hub.files["some/vit"], hub.cut = {"model.safetensors": repository[1]["model.safetensors"]}, 50_000
     with pytest.raises(ModelError, match="some/vit"):
-        zoo.load(ID)
+        load_model.load(ID)
     hub.files["some/vit"], hub.cut = repository[1], None
-    assert zoo.load(ID).name == ID, "a second try works"
+    assert load_model.load(ID).name == ID, "a second try works"
 
 
 def test_a_repository_without_weights(hub):
     hub.files["some/vit"] = {"config.json": b'{"num_attention_heads": 2, "patch_size": 8}'}
     with pytest.raises(ModelError, match="holds no weights"):
-        zoo.load(ID)
+        load_model.load(ID)

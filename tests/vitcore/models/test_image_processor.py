@@ -12,7 +12,7 @@ from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPI
 
 import vitcore
 from vitcore.images import crop_box, geometry, photo_of
-from vitcore.models import zoo
+from vitcore.models import load_model
 from vitcore.models.formats import image_processor
 
 STEP = 2 / 255
@@ -79,7 +79,7 @@ FIELDS = {
 def test_pixels_are_those_of_transformers(fields, backend, tmp_path, photo):
     here = folder(tmp_path, fields)
     theirs = T.AutoImageProcessor.from_pretrained(here, backend=backend)(photo, return_tensors="pt").pixel_values[0]
-    vit = zoo.load(here)
+    vit = load_model.load(here)
     assert vit.grid.image_px == tuple(theirs.shape[1:])
     ours = normalised(vit, photo)
     if fields.get("resample") == 0:  # a pixel further where a centre falls between two
@@ -92,7 +92,7 @@ def test_pixels_are_those_of_transformers(fields, backend, tmp_path, photo):
 def test_defaults_are_those_of_the_models_own_processor(kind, tmp_path, photo):
     here = folder(tmp_path, {"image_mean": [0.4] * 3}, kind)
     theirs = T.AutoImageProcessor.from_pretrained(here)(photo, return_tensors="pt").pixel_values[0]
-    assert (normalised(zoo.load(here), photo) - theirs).abs().max() <= STEP / 0.2
+    assert (normalised(load_model.load(here), photo) - theirs).abs().max() <= STEP / 0.2
 
 
 def test_the_classes_and_their_defaults_are_transformers_own():
@@ -112,11 +112,11 @@ def test_the_classes_and_their_defaults_are_transformers_own():
 def test_a_model_shown_photos_of_another_size_than_it_was_made_for(tmp_path, photo):
     """DINOv2's is made for 518 px and shown 224; its positions are resampled as transformers does."""
     here = folder(tmp_path, {"size": {"shortest_edge": 256}, "crop_size": 224}, "dinov2", image_px=256)
-    vit, module = zoo.load(here), T.Dinov2Model.from_pretrained(here).eval()
+    vit, module = load_model.load(here), T.Dinov2Model.from_pretrained(here).eval()
     assert vit.grid.image_px == (224, 224)
     x = T.AutoImageProcessor.from_pretrained(here)(photo, return_tensors="pt").pixel_values
     assert (vit.module(x) - module(x).pooler_output).abs().max() < 1e-4
-    assert zoo.load(here, image_px=256).grid.image_px == (256, 256)
+    assert load_model.load(here, image_px=256).grid.image_px == (256, 256)
 
 
 @pytest.mark.parametrize(
@@ -133,21 +133,21 @@ def test_a_model_shown_photos_of_another_size_than_it_was_made_for(tmp_path, pho
 )
 def test_what_cannot_be_followed_is_said(fields, named, tmp_path):
     here = folder(tmp_path, fields)
-    assert any(named in note for note in zoo.inspect(here).notes)
+    assert any(named in note for note in load_model.inspect(here).notes)
     with pytest.warns(UserWarning, match=named):
-        zoo.load(here)
+        load_model.load(here)
 
 
 @pytest.mark.parametrize(
     "fields", [{"size": 224, "do_reduce_labels": True}, {"size": 224, "do_pad": False, "auto_map": {"a": 1}}]
 )
 def test_what_does_not_matter_is_not_said(fields, tmp_path, recwarn):
-    assert not zoo.inspect(folder(tmp_path, fields)).notes
+    assert not load_model.inspect(folder(tmp_path, fields)).notes
 
 
 def test_the_outline_is_what_is_cut(tmp_path, photo):
     """A crop without a resize: the box in the photo holds the very pixels that are shown."""
-    vit = zoo.load(folder(tmp_path, FIELDS["a crop alone"]))
+    vit = load_model.load(folder(tmp_path, FIELDS["a crop alone"]))
     left, top, right, bottom = crop_box(photo.size, vit.transform, vit.grid)
     assert (right - left, bottom - top) == (224, 224)
     cut = np.asarray(photo.crop((int(left), int(top), int(left) + 224, int(top) + 224)))
@@ -162,5 +162,5 @@ NO_FIELDS = [
 
 @pytest.mark.parametrize("fields", NO_FIELDS, ids=str)
 def test_what_no_processor_says_is_one_sentence(fields, tmp_path):
-    with pytest.raises(zoo.ModelError, match=r"\w"):
-        zoo.load(folder(tmp_path, fields))
+    with pytest.raises(load_model.ModelError, match=r"\w"):
+        load_model.load(folder(tmp_path, fields))

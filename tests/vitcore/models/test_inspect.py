@@ -8,11 +8,11 @@ from safetensors.torch import save_file
 
 from tests.checkpoints import smooth
 from tests.conftest import SAMPLES, timm_vit
-from vitcore.models import zoo
-from vitcore.models.cards import ModelError
-from vitcore.models.inference.checkpoint import likely_answers
-from vitcore.models.inference.labels import class_names
-from vitcore.shell.cli import main
+from vitcore.cli.commands import main
+from vitcore.models import load_model
+from vitcore.models.checkpoint_inspection.class_names_file import class_names
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import likely_answers
+from vitcore.models.model_cards import ModelError
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def file(tmp_path):
 
 
 def test_what_is_asked(file):
-    found = zoo.inspect(file[1])
+    found = load_model.inspect(file[1])
     asked = {q.key: q for q in found.questions}
     assert list(asked) == ["heads", "activation", "eps", "pool", "normalise", "grid"]
     assert asked["grid"].likely == (4, 6) and (6, 4) in asked["grid"].choices
@@ -42,7 +42,7 @@ def test_the_card_settles_everything(file, capsys):
     assert main(["inspect", str(path), *told, "--write-card"]) == 0
     said = capsys.readouterr().out
     assert "mine.json" in said and "--heads 6\n" in said and "--eps 1e-06 (likely)" in said and f"{3:>3}" in said
-    vit, x = zoo.load(path), torch.randn(1, 3, 32, 48)
+    vit, x = load_model.load(path), torch.randn(1, 3, 32, 48)
     with torch.inference_mode():
         assert torch.equal(vit.module(x), module(x))
     assert vit.labels == ("cat", "dog", "owl") and vit.mean == (0.1, 0.2, 0.3) and vit.heads == 6
@@ -76,7 +76,7 @@ WRONG = [("heads", "many"), ("eps", "2"), ("eps", "x"), ("grid", "3x7"), ("grid"
 @pytest.mark.parametrize("key, answer", WRONG, ids=str)
 def test_answers_that_are_impossible(key, answer, file):
     with pytest.raises(ModelError):
-        zoo.load(file[1], answers={key: answer})
+        load_model.load(file[1], answers={key: answer})
 
 
 NAMES = {
@@ -108,19 +108,19 @@ def test_files_without_names(text, tmp_path):
 )  # fmt: skip
 def test_a_shape_that_the_positions_tell(rows, cols, tmp_path):
     """Of the shipped model at another size: whatever else so many tokens could be, its neighbours are alike in one shape only."""
-    resized = zoo.load(image_px=(8 * rows, 8 * cols))
+    resized = load_model.load(image_px=(8 * rows, 8 * cols))
     save_file(resized.module.state_dict(), tmp_path / "resized.safetensors")
-    vit = zoo.load(tmp_path / "resized.safetensors")
+    vit = load_model.load(tmp_path / "resized.safetensors")
     assert (vit.grid.rows, vit.grid.cols, vit.grid.prefix) == (rows, cols, 1)
 
 
 def test_a_shape_that_positions_do_not_tell_may_be_told(tmp_path):
     wide = timm_vit(img_size=(32, 72))  # 4×9 patches of random positions are as many as 6×6
     save_file(wide.state_dict(), tmp_path / "wide.safetensors")
-    found = zoo.inspect(tmp_path / "wide.safetensors")
+    found = load_model.inspect(tmp_path / "wide.safetensors")
     assert "grid" not in [question.key for question in found.questions]
-    assert zoo.load(tmp_path / "wide.safetensors").grid.rows == 6
-    told = zoo.load(tmp_path / "wide.safetensors", answers={"grid": "4x9"})
+    assert load_model.load(tmp_path / "wide.safetensors").grid.rows == 6
+    told = load_model.load(tmp_path / "wide.safetensors", answers={"grid": "4x9"})
     assert (told.grid.rows, told.grid.cols) == (4, 9)
     with pytest.raises(ModelError, match=r"possible are.*6x6"):
-        zoo.load(tmp_path / "wide.safetensors", answers={"grid": "5x7"})
+        load_model.load(tmp_path / "wide.safetensors", answers={"grid": "5x7"})

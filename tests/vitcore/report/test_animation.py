@@ -9,11 +9,11 @@ from PIL import Image
 
 import vitcore
 from vitcore.figures.relevance import build_up_top
-from vitcore.models import zoo
+from vitcore.models import load_model
 from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, animation, still
-from vitcore.report.contents import layers
-from vitcore.report.pictures import span
-from vitcore.report.settings import Settings
+from vitcore.report.report_numbers import layers
+from vitcore.report.report_pictures import span
+from vitcore.report.report_settings import Settings
 from vitcore.translation import speaking
 
 
@@ -70,7 +70,7 @@ def test_it_shrinks_until_it_is_small_enough(shipped, rec):
 def test_a_large_model_s_animation_fits(noise):
     from tests.conftest import timm_vit
 
-    vit = zoo.wrap(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
+    vit = load_model.wrap(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
     rec = vitcore.record(vit, noise(0, (1600, 1200)))
     data = animation(vit, rec, Settings(), "gif")
     assert len(data) <= MOST_BYTES and len(frames(data)) == 24

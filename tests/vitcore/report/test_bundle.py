@@ -13,15 +13,15 @@ from PIL import Image
 
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
+from vitcore.cli.commands import main
+from vitcore.file_names import file_name, slug
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_of
-from vitcore.models import zoo
-from vitcore.names import file_name, slug
+from vitcore.models import load_model
 from vitcore.report.bundle import Bundle
-from vitcore.report.contents import Made
-from vitcore.report.settings import Origin, Settings
-from vitcore.report.shelf import Folder, FullError, Zip
-from vitcore.shell.cli import main
+from vitcore.report.output_folder import Folder, FullError, Zip
+from vitcore.report.report_numbers import Made
+from vitcore.report.report_settings import Origin, Settings
 
 OF_A_PHOTO = {"handout.html", "patches.png", "rollout.png", "heads.png", "distance.png", "answer.png", "numbers.npz",
               "numbers.csv", "numbers.json", "animation.webp"}  # fmt: skip
@@ -31,7 +31,7 @@ SETTINGS = Settings(fusion="max", discard=0.25)
 
 @pytest.fixture(scope="module")
 def vit():
-    return zoo.wrap(timm_vit(), "tiny")
+    return load_model.wrap(timm_vit(), "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 
 
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
-    vit = zoo.wrap(timm_vit(pos_embed="none", num_classes=0), "bare")
+    vit = load_model.wrap(timm_vit(pos_embed="none", num_classes=0), "bare")
     bundle = Bundle(vit, Folder(tmp_path))
     bundle.add(bundle.make(photo_of(noise(), "x.png"), Origin()))
     bundle.close()
@@ -162,8 +162,8 @@ def test_models_for_which_something_is_not_defined(noise, tmp_path):
 @pytest.fixture
 def mine(vit, monkeypatch):
     """The shell finds a small model under the name "mine"."""
-    load = zoo.load
-    monkeypatch.setattr(zoo, "load", lambda name, *a, **k: vit if name == "mine" else load(name, *a, **k))
+    load = load_model.load
+    monkeypatch.setattr(load_model, "load", lambda name, *a, **k: vit if name == "mine" else load(name, *a, **k))
     return ["--model", "mine"]
 
 
@@ -230,7 +230,7 @@ def test_what_cannot_be_done_is_said(flags, said, zipped, mine, photos, tmp_path
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"id": 3}', '[{"title": "x"}]', "null"])
 def test_credits_that_are_none_are_left_alone(text, tmp_path):
-    from vitcore.shell.report import credit_of
+    from vitcore.cli.report import credit_of
 
     (tmp_path / "credits.json").write_text(text)
     assert credit_of(tmp_path / "red.jpg") == {}

@@ -11,19 +11,19 @@ import pytest
 from PIL import Image
 
 import vitcore
-from vitcore.analysis.outliers import standing_out
+from vitcore.analysis.outlier_tokens import standing_out
 from vitcore.analysis.rollout import rollout
-from vitcore.figures.outlined import MARK
+from vitcore.figures.outlier_frames import MARK
 from vitcore.figures.theme import rgb
-from vitcore.forward.outliers import outliers_of, without_outliers
-from vitcore.models import zoo
-from vitcore.outlier_words import told
-from vitcore.report import html
-from vitcore.report.contents import last_heads, layers, versions
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.models import load_model
+from vitcore.outlier_sentences import told
+from vitcore.report import html_page
 from vitcore.report.handout import handout
-from vitcore.report.model import look_at, weights_digest
-from vitcore.report.pictures import of_photo
-from vitcore.report.settings import Origin, Settings, command
+from vitcore.report.model_facts import look_at, weights_digest
+from vitcore.report.report_numbers import last_heads, layers, versions
+from vitcore.report.report_pictures import of_photo
+from vitcore.report.report_settings import Origin, Settings, command
 from vitcore.translation import speaking
 
 MOST_BYTES = 6 * 2**20
@@ -256,7 +256,7 @@ def test_a_large_model_fits(noise):
     from tests.conftest import timm_vit
 
     module = timm_vit(img_size=384, patch_size=16, embed_dim=32, depth=24, num_heads=16, num_classes=1000)
-    vit = zoo.wrap(module, "large")
+    vit = load_model.wrap(module, "large")
     rec = vitcore.record(vit, noise(0, (1600, 1200)), maps=[23])
     data = handout(vit, rec)
     assert len(data) <= MOST_BYTES
@@ -286,14 +286,14 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
 def test_an_address_of_this_machine_only_is_called_so(address, only_here):
     origin = Origin(address=address)
     assert origin.only_here is only_here
-    piece = html.templates().get_template("pieces.html").module.where(origin)
+    piece = html_page.templates().get_template("pieces.html").module.where(origin)
     assert ("opens only on the machine that this file was made on" in piece) is only_here
 
 
 def test_no_template_lets_words_through_unescaped():
     """The style sheet, which is ours, is the one exception."""
-    sources = [file.read_text(encoding="utf-8") for file in (html.HERE / "templates").iterdir()]
-    assert len(sources) == 6 and html.templates().autoescape is True
+    sources = [file.read_text(encoding="utf-8") for file in (html_page.HERE / "templates").iterdir()]
+    assert len(sources) == 6 and html_page.templates().autoescape is True
     assert re.findall(r"\|\s*safe|autoescape|Markup", "".join(sources)) == ["| safe"]
 
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import vitcore
-from tests.vitcore.train.conducting.test_conduct import quiet
-from vitcore.architectures import families
-from vitcore.models.cards import ModelError
-from vitcore.train.conducting.conduct import conduct
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
-from vitcore.train.runs.frames import of_run
+from tests.vitcore.train.trainer.test_conduct import quiet
+from vitcore.architectures import paper_models
+from vitcore.models.model_cards import ModelError
+from vitcore.train.film_files import of_run
+from vitcore.train.recipe import Recipe, RecipeError, changed
 from vitcore.train.shipping.export import export
+from vitcore.train.trainer.run_training import conduct
 
 QUICK = {"steps": 2, "batch": 4, "snapshots": 1, "evaluate_every_steps": 0, "save_every_steps": 2}
 FAMILIES = {
@@ -54,5 +54,5 @@ def test_what_does_not_go_together_is_said(changes, said):
 
 
 def test_every_name_of_the_paper_is_a_recipe():
-    for family in families.FAMILIES.values():
+    for family in paper_models.FAMILIES.values():
         assert changed(Recipe(image_px=224), family.fields).patch_px == family.fields["patch_px"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from vitcore.train.judging.few_shot import L2, TooFewPhotos, whiten
-from vitcore.train.judging.few_shot_draws import over_draws
+from vitcore.train.evaluation.few_shot import L2, TooFewPhotos, whiten
+from vitcore.train.evaluation.few_shot_draws import over_draws
 
 
 def blobs(spread):

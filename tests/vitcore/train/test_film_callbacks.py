@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from vitcore.train.runs import files, frames
+from vitcore.train import film_files, run_folder
 
 STEPS = 6
 
@@ -23,20 +23,20 @@ def left(module: nn.Module) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
-def is_a_film(folder, names=("picture",)) -> frames.Film:
+def is_a_film(folder, names=("picture",)) -> film_files.Film:
     """What every finished film must be; returns it."""
-    film = frames.of_run(folder)
+    film = film_files.of_run(folder)
     assert film.steps[0] == 0 and film.steps[-1] == STEPS and film.names == names
     assert (film.arrays["kernel"][0] != film.arrays["kernel"][-1]).any()
     assert np.isfinite(film.arrays["distance_px"]).all()
-    said = files.status(files.RunFolder(folder))
+    said = run_folder.status(run_folder.RunFolder(folder))
     assert (said["state"], said["step"]) == ("finished", STEPS)
     return film
 
 
 def test_lightning(make_module, images, tmp_path, noise):
     lightning = pytest.importorskip("lightning", reason="the package lightning is not installed (requirements-dev.txt)")
-    from vitcore.train.filming.lightning import FilmCallback
+    from vitcore.train.film.lightning_callback import FilmCallback
 
     class Classifier(lightning.LightningModule):
         def __init__(self):
@@ -76,14 +76,14 @@ def test_lightning(make_module, images, tmp_path, noise):
 
     with pytest.raises(ValueError, match="luck"):
         train(FilmCallback(tmp_path / "runs" / "broken", noise()), Fails())
-    said = files.status(files.RunFolder(tmp_path / "runs" / "broken"))
+    said = run_folder.status(run_folder.RunFolder(tmp_path / "runs" / "broken"))
     assert (said["state"], said["message"]) == ("failed", "out of luck")
 
 
 def test_transformers(images, tmp_path, noise):
     transformers = pytest.importorskip("transformers", reason="the package transformers is not installed")
     pytest.importorskip("accelerate", reason="transformers' Trainer needs the package accelerate")
-    from vitcore.train.filming.transformers import FilmCallback
+    from vitcore.train.film.transformers_callback import FilmCallback
 
     shape = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "proj_drop_rate": 0.1}
     config = transformers.TimmWrapperConfig(architecture="vit_tiny_patch16_224", model_args=shape, num_labels=10)

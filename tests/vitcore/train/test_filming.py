@@ -12,14 +12,14 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 import vitcore
-from vitcore.train.conducting.conduct import conduct
-from vitcore.train.filming.film import FilmWriter
-from vitcore.train.filming.frame import frame_of
-from vitcore.train.filming.spacing import Spacing
-from vitcore.train.filming.stand_in import stand_in
-from vitcore.train.recipes.recipe import FILMED
-from vitcore.train.runs import files, frames
-from vitcore.train.runs.files import RunError
+from vitcore.train import film_files, run_folder
+from vitcore.train.film.compute_frame import frame_of
+from vitcore.train.film.cpu_copy import stand_in
+from vitcore.train.film.film_writer import FilmWriter
+from vitcore.train.film.frame_spacing import Spacing
+from vitcore.train.recipe import FILMED
+from vitcore.train.run_folder import RunError
+from vitcore.train.trainer.run_training import conduct
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_training_ends_as_it_does_without_a_film(make_module, film):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         beside = trained(vit, writer)
-    assert len(frames.of_run(writer.folder.path).steps) == 6
+    assert len(film_files.of_run(writer.folder.path).steps) == 6
     for name, state in alone.pop("states").items():
         assert torch.equal(state, beside["states"][name]), name
     assert torch.equal(alone.pop("random"), beside.pop("random"))
@@ -100,20 +100,20 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     writer = film(steps=100, labels=[f"kind {i}" for i in range(10)])
     assert writer.frame(nn.Sequential(vit).train(), 0, loss=2.0)
     assert not writer.frame(vit, 0), "a step has one frame"
-    while_it_goes_on = frames.of_run(writer.folder.path)
-    assert while_it_goes_on.steps.tolist() == [0] and files.status(writer.folder)["state"] == "running"
+    while_it_goes_on = film_files.of_run(writer.folder.path)
+    assert while_it_goes_on.steps.tolist() == [0] and run_folder.status(writer.folder)["state"] == "running"
     with torch.no_grad():
         vit.pos_embed.mul_(2)
     writer.frame(vit, 100, val_loss=1.5, top1=40)
     writer.frame(vit, 100, lr=torch.tensor(0.5))
     writer.close()
-    assert files.status(writer.folder)["state"] == "finished" and not files.held(writer.folder)
-    found = frames.of_run(writer.folder.path)
+    assert run_folder.status(writer.folder)["state"] == "finished" and not run_folder.held(writer.folder)
+    found = film_files.of_run(writer.folder.path)
     assert (found.task, found.steps.tolist(), found.names) == (FILMED, [0, 100], ("picture", "picture 2"))
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in frame_of(vitcore.models.zoo.wrap(vit.eval(), "same"), writer.photos).items():
+        for name, array in frame_of(vitcore.models.load_model.wrap(vit.eval(), "same"), writer.photos).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"
@@ -126,7 +126,7 @@ def test_its_normalisation_can_be_told(make_module, film):
     for run, settings in (("a", {}), ("b", {"mean": (0, 0, 0), "std": (1, 1, 1)})):
         writer = film(run, **settings)
         writer.frame(module, 0)
-        tops.append(frames.of_run(writer.folder.path).arrays["top_p"])
+        tops.append(film_files.of_run(writer.folder.path).arrays["top_p"])
     assert (tops[0] != tops[1]).any()
 
 
@@ -151,8 +151,8 @@ def test_a_disk_that_is_full_and_warnings_that_are_errors_end_nothing(make_modul
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "replace", full)
-    monkeypatch.setattr("vitcore.train.filming.film.save_frame", full)
+    monkeypatch.setattr(run_folder, "replace", full)
+    monkeypatch.setattr("vitcore.train.film.film_writer.save_frame", full)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not writer.frame(make_module(), 1, last=True)
@@ -180,7 +180,7 @@ def test_a_film_goes_on_where_a_training_was_resumed(make_module, film):
     again = film(resume=True)
     for step in (2, 3):  # from a checkpoint of step 1
         again.frame(make_module(9), step, last=True, val_loss=9)
-    found = frames.of_run(again.folder.path)
+    found = film_files.of_run(again.folder.path)
     assert found.steps.tolist() == [0, 1, 2, 3] and [r["val_loss"] for r in found.log] == [0, 1, 9, 9]
     np.testing.assert_array_equal(found.arrays["positions"][2], found.arrays["positions"][3])
     assert (found.arrays["positions"][1] != found.arrays["positions"][2]).any()
@@ -192,7 +192,7 @@ def test_a_film_tells_how_it_ended(make_module, film):
         1 / 0  # noqa: B018
     with pytest.raises(KeyboardInterrupt), film("b") as stopped:
         raise KeyboardInterrupt
-    said = [files.status(one.folder) for one in (failed, stopped)]
+    said = [run_folder.status(one.folder) for one in (failed, stopped)]
     assert [(s["state"], s["message"]) for s in said] == [("failed", "division by zero"), ("stopped", "")]
 
 
@@ -253,7 +253,7 @@ def test_frames_are_few_and_far_between_and_take_two_percent(known, length, step
     assert kept[0] == 0 and kept[-1] == length and share <= 0.02
     cheap = 24 * frame_s < 0.02 * length * step_s
     if known and cheap:
-        assert set(kept) == frames.spaced_steps(length, 24)
+        assert set(kept) == film_files.spaced_steps(length, 24)
     elif cheap:
         assert 10 <= len(kept) <= 30
     else:

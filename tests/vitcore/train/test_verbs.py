@@ -8,10 +8,10 @@ import timm
 import torch
 
 import vitcore
-from vitcore.shell import train
-from vitcore.shell.cli import main
-from vitcore.train.recipes.recipe import knobs
-from vitcore.train.runs import files
+from vitcore.cli import train
+from vitcore.cli.commands import main
+from vitcore.train import run_folder
+from vitcore.train.recipe import knobs
 
 QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1", "--steps", "4", "--batch", "8",
          "--warmup-steps", "1", "--snapshots", "2", "--evaluate-every-steps", "2", "--save-every-steps", "4"]  # fmt: skip
@@ -21,7 +21,7 @@ QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1"
 def home(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
     return tmp_path
 
 
@@ -59,7 +59,7 @@ def test_flags_become_the_recipe():
 def test_from_training_to_timm(home, digits, capsys):
     assert main(["train", "image_folder_tiny", "--data", str(digits), "--id", "mine", *QUICK, "--few-shot-every-steps", "4",
                  "--few-shots", "2", "--log-with", "tensorboard" if has_tensorboard() else ""]) == 0  # fmt: skip
-    last = files.records(files.find("mine"))[-1]
+    last = run_folder.records(run_folder.find("mine"))[-1]
     assert last["step"] == 4 and 0 <= last["few_shot"] <= 100 and 0 <= last["top1"] <= 100
     capsys.readouterr()
     assert main(["runs", "--json"]) == 0

@@ -1,6 +1,6 @@
 """The drawing of a model: its parts from the pixels down to the answer, as they ran; beside them what a repeated block holds.
 
-Parts come from `architectures.anatomy.parts`; what is drawn is read from them, nothing is known of any architecture here.
+Parts come from `architectures.model_summary.parts`; what is drawn is read from them, nothing is known of any architecture here.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ GAP = 0.8  # between the column and what a block holds
 
 
 class Drawn(Protocol):
-    """What is drawn of a part: see `architectures.anatomy.Part`."""
+    """What is drawn of a part: see `architectures.model_summary.Part`."""
 
     @property
     def name(self) -> str: ...

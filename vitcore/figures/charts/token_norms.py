@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import MOST_CELLS, fitted, label
-from vitcore.figures.outlined import MARK
-from vitcore.figures.overlay import cells, fine_detail, on_photo
+from vitcore.figures.heat_overlay import cells, fine_detail, on_photo
+from vitcore.figures.outlier_frames import MARK
 from vitcore.figures.theme import (
     CATEGORICAL,
     HEAT,
@@ -42,7 +42,7 @@ OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patch
 
 
 class Norms(Protocol):
-    """What is drawn: see `analysis.outliers.Outliers`."""
+    """What is drawn: see `analysis.outlier_tokens.Outliers`."""
 
     @property
     def norms(self) -> NDArray: ...
@@ -186,7 +186,7 @@ def _together(norms: NDArray, patches: list[int]) -> Part:
 
 
 def norm_frames(outliers: Norms, grid: Grid) -> NDArray[np.uint8]:
-    """The same maps as `overlay.cells` of one scale, (L, rows, cols, 3), to be laid on the photo one after the other."""
+    """The same maps as `heat_overlay.cells` of one scale, (L, rows, cols, 3), to be laid on the photo one after the other."""
     return cells(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), strip_top(outliers))
 
 
@@ -246,7 +246,7 @@ def _kind(name: str) -> str:
 
 
 def _called(name: str) -> str:
-    """A token that is no patch, by its name in `forward.block_numbers.prefix_names`, in the reader's language."""
+    """A token that is no patch, by its name in `forward.block_activations.prefix_names`, in the reader's language."""
     if _kind(name) == "register":
         return say("register {number}", number=name.partition(" ")[2])
     return say("distillation token") if name == "distillation" else say("class token")

@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from vitcore.models.formats.reading import json_object
+from vitcore.models.formats.read_weights import json_object
 from vitcore.translation import say
 
 RESAMPLED = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers

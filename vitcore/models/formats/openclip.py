@@ -5,7 +5,7 @@ timm converts it; what is added are layer scale, and towers that are timm models
 
 import torch
 
-from vitcore.models.formats.state import NO_MODEL, Format, State, drop, rename
+from vitcore.models.formats.state_dict import NO_MODEL, Format, State, drop, rename
 
 
 def convert(state: State) -> State:

@@ -5,7 +5,7 @@ DINOv2's differ (arXiv 2304.07193, github.com/facebookresearch/dinov2): timm con
 
 import re
 
-from vitcore.models.formats.state import NO_MODEL, Format, State, drop, rename
+from vitcore.models.formats.state_dict import NO_MODEL, Format, State, drop, rename
 
 CHUNKED = re.compile(r"blocks\.\d+\.(\d+)\.")  # DINOv2's training keeps its blocks in chunks
 

@@ -1,6 +1,6 @@
 """torchvision's ViT: `conv_proj`, `encoder.layers.encoder_layer_N.self_attention`, `heads`."""
 
-from vitcore.models.formats.state import Format, Rules, State, rename
+from vitcore.models.formats.state_dict import Format, Rules, State, rename
 
 BLOCK = r"^encoder\.layers\.encoder_layer_(\d+)\."
 RULES: Rules = (

@@ -2,7 +2,7 @@
 
 import torch
 
-from vitcore.models.formats.state import Format, Rules, State, drop, join, rename
+from vitcore.models.formats.state_dict import Format, Rules, State, drop, join, rename
 
 RULES: Rules = (
     (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),

@@ -1,9 +1,9 @@
 """Hugging Face transformers' ViT, DeiT, and DINOv2 with and without registers: `embeddings.…`, `encoder.layer.N.…`.
 
-Its files keep the names of its first versions; `layers.N.` and `q_proj` are those of its classes since version 5.
+Its files keep the names of its first versions; `layer_distillation.N.` and `q_proj` are those of its classes since version 5.
 """
 
-from vitcore.models.formats.state import NO_MODEL, Format, Rules, State, drop, join, rename
+from vitcore.models.formats.state_dict import NO_MODEL, Format, Rules, State, drop, join, rename
 
 RULES: Rules = (
     (r"^embeddings\.patch_embeddings\.projection\.", "patch_embed.proj."),

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.train.recipes.recipe import Recipe, RecipeError, needs_labels
+from vitcore.train.recipe import Recipe, RecipeError, needs_labels
 from vitcore.translation import say
 
 ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers

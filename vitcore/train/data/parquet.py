@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.errors import first_line
-from vitcore.train.data.encoded import encoded
+from vitcore.train.data.encoded_photos import encoded
 from vitcore.train.data.photos import DataError, Photos, data_home, parted
 from vitcore.translation import say
 

@@ -62,7 +62,7 @@ class Photos:
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
         """The photos at `indices`, in that order, with the same classes."""
         which = np.asarray(indices, np.int64)
-        if hasattr(self.items, "at"):  # `encoded.Encoded`, `drawn.Pictures`
+        if hasattr(self.items, "at"):  # `encoded_photos.Encoded`, `synthetic_pictures.Pictures`
             items = self.items.at(which)
         else:
             items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]

@@ -6,12 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.models import zoo
-from vitcore.train.learning import model
-from vitcore.train.learning.layers import LayerByLayer
-from vitcore.train.learning.masked import MaskedPatches
+from vitcore.models import load_model
+from vitcore.train.learning import model_from_recipe
+from vitcore.train.learning.layer_distillation import LayerByLayer
+from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.teachers import Teacher, divergence
-from vitcore.train.recipes.recipe import Recipe, RecipeError
+from vitcore.train.recipe import Recipe, RecipeError
 from vitcore.translation import say
 
 
@@ -33,7 +33,7 @@ class Distil(nn.Module):
     def __init__(self, vit: Any, recipe: Recipe, classes: tuple[str, ...]) -> None:
         super().__init__()
         self.vit, self.recipe = vit, recipe
-        self.teacher = Teacher(zoo.load(recipe.teacher), vit.pretrained_cfg)
+        self.teacher = Teacher(load_model.load(recipe.teacher), vit.pretrained_cfg)
         self.columns = matching(self.teacher.vit.labels, classes)
 
     def ask(self, pixels: Tensor) -> Tensor:
@@ -75,13 +75,13 @@ def classes_of(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:
     if recipe.task == "masked":
         return ()
     if recipe.task == "layers" or (recipe.task == "distil" and recipe.distil_share == 1):
-        return zoo.load(recipe.teacher).labels
+        return load_model.load(recipe.teacher).labels
     return classes
 
 
 def objective(recipe: Recipe, classes: tuple[str, ...]) -> Any:
     """The recipe's objective, on CPU, seeded; its `vit` is what is shipped."""
-    vit = model.build(recipe, len(classes))
+    vit = model_from_recipe.build(recipe, len(classes))
     if recipe.task == "masked":
         return MaskedPatches(vit, recipe)
     if recipe.task == "distil":

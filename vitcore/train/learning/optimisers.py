@@ -11,8 +11,8 @@ from timm.optim import Muon, muon, param_groups_weight_decay
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
-from vitcore.train.recipes.recipe import Recipe
-from vitcore.train.runs.files import RunError
+from vitcore.train.recipe import Recipe
+from vitcore.train.run_folder import RunError
 
 PLACES = ("pos_embed", "cls_token", "rows_embed", "cols_embed", "prefix_embed", "offsets_embed")
 UNDECAYED = (*PLACES, "mask")

@@ -6,13 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vitcore.models import zoo
+from vitcore.models import load_model
 
 
 class Teacher:
     """A frozen model in a box: not a part that is trained, averaged or saved with the student, nor copied with it."""
 
-    def __init__(self, vit: zoo.Vit, student_config: dict[str, Any]) -> None:
+    def __init__(self, vit: load_model.Vit, student_config: dict[str, Any]) -> None:
         self.vit, self._student = vit, student_config
 
     @property

@@ -6,10 +6,10 @@ from typing import Any
 import timm
 from timm.models import save_for_hf
 
-from vitcore.architectures.build import OURS
-from vitcore.models import own_files
-from vitcore.models.cards import ModelError
-from vitcore.models.zoo import Vit, inspect, load, wordnet_ids
+from vitcore.architectures.build_model import OURS
+from vitcore.models import local_files
+from vitcore.models.load_model import Vit, inspect, load, wordnet_ids
+from vitcore.models.model_cards import ModelError
 
 NEAREST = {  # width -> timm's architecture of that name; every argument of a model's own is written beside it
     384: "vit_small_patch16_224", 768: "vit_base_patch16_224", 1024: "vit_large_patch16_224",
@@ -24,7 +24,7 @@ def export(model: str | Path, to: str | Path) -> Path:
     timm's own functions write them, with the architecture's arguments, the preprocessing and the names of the classes.
     Raises: ModelError, for models timm can't build (the paper's pre-training head) and folders that can't be written.
     """
-    vit, file = load(model), own_files.find(model)
+    vit, file = load(model), local_files.find(model)
     module = vit.module if file is None else _as_timm(vit, _facts(file))
     try:
         save_for_hf(module, str(to), model_config=_names(vit), safe_serialization=True)
@@ -35,7 +35,7 @@ def export(model: str | Path, to: str | Path) -> Path:
 
 def _facts(file: Path) -> dict[str, Any]:
     """The card beside the file, else the one that it would get."""
-    return own_files.facts(file) if own_files.has_card(file) or not file.exists() else inspect(file).card()
+    return local_files.facts(file) if local_files.has_card(file) or not file.exists() else inspect(file).card()
 
 
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:

@@ -16,11 +16,11 @@ from PIL import Image
 from timm.data import create_transform
 from tqdm import tqdm
 
-from vitcore.forward.outliers import without_outliers
+from vitcore.forward.mask_outliers import without_outliers
 from vitcore.forward.recording import Recording, record
 from vitcore.images import open_photo
-from vitcore.models.zoo import Vit
-from vitcore.train.shipping.pets import Pet
+from vitcore.models.load_model import Vit
+from vitcore.train.shipping.pet_photos import Pet
 
 MASK_PX = 224
 

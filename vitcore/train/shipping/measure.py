@@ -16,18 +16,18 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vitcore.analysis.positions import correlation_with_distance, similarity
+from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
 from vitcore.assets import SAMPLES
 from vitcore.forward.recording import record, to_input
 from vitcore.images import open_photo, see
-from vitcore.models.zoo import Vit, load, positions, wordnet_ids
+from vitcore.models.load_model import Vit, load, positions, wordnet_ids
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
-from vitcore.train.judging.evaluate import answers, matched
-from vitcore.train.learning.layers import LayerByLayer, hidden_errors
-from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.evaluation.accuracy import answers, matched
+from vitcore.train.learning.layer_distillation import LayerByLayer, hidden_errors
+from vitcore.train.recipe import Recipe
 from vitcore.train.shipping.localisation import localisation, of_manifest, of_pets
-from vitcore.train.shipping.pets import Pet, listed
+from vitcore.train.shipping.pet_photos import Pet, listed
 
 SOME = 128  # photos of the first file on which distance and hidden states are measured
 KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index

@@ -16,10 +16,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from vitcore.models.zoo import load, wordnet_ids
+from vitcore.models.load_model import load, wordnet_ids
+from vitcore.train import run_folder
 from vitcore.train.data.parquet import rows
-from vitcore.train.runs import files
-from vitcore.train.shipping.lessons import Lessons, lessons
+from vitcore.train.shipping.distillation_features import Lessons, lessons
 from vitcore.train.shipping.measure import KINDS
 
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
@@ -111,8 +111,8 @@ def main() -> None:
     source = Path(args.model) if args.model.endswith(".safetensors") else args.to.with_suffix(".safetensors")
     weights = load_file(source) | {"head.weight": layer.weight.half(), "head.bias": layer.bias.half()}
     card = source.with_suffix(".json").read_text(encoding="utf-8")
-    files.replace(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    files.write(args.to.with_suffix(".json"), card)
+    run_folder.replace(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write(args.to.with_suffix(".json"), card)
     counts = {"crops": len(given.names), "photos": len(given.photos.unique()), f"of {args.kind}": int(special.sum())}
     print(json.dumps(counts | {"cross-entropy of photos it was not fitted to": told}))
 

@@ -10,26 +10,26 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from vitcore.train.runs import files, frames
+from vitcore.train import film_files, run_folder
 
 
-def ship(folder: files.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int,
-         mixed: files.RunFolder | None = None, share: float = 1.0) -> None:  # fmt: skip
+def ship(folder: run_folder.RunFolder, to: Path, card: dict[str, Any], trained: dict[str, Any], version: int,
+         mixed: run_folder.RunFolder | None = None, share: float = 1.0) -> None:  # fmt: skip
     """Write `to`.safetensors in float16 and `to`.json: the run's card with `card`, its recipe, and what was measured.
 
     With `mixed`, the run it started from, the weights are `share` of the way from that run's to this one's.
     """
     facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
-    facts |= {"version": version, "recipe": asdict(files.recipe_of(folder)), "trained": trained}
+    facts |= {"version": version, "recipe": asdict(run_folder.recipe_of(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
     weights = {
         k: v.half() for k, v in between(load_file(folder.model), load_file((mixed or folder).model), share).items()
     }
-    files.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    files.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    run_folder.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 def between(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
@@ -58,16 +58,16 @@ def main() -> None:
     parser.add_argument("--licence", default="Apache-2.0")
     parser.add_argument("--trained", type=Path, help="JSON of what it was trained on and what was measured")
     args = parser.parse_args()
-    folder = files.find(args.run)
+    folder = run_folder.find(args.run)
     if args.to:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         card |= {"teacher": args.teacher, "looker": args.looker}
-        mixed = files.find(args.mixed_with) if args.mixed_with else None
+        mixed = run_folder.find(args.mixed_with) if args.mixed_with else None
         ship(folder, args.to, card, trained, args.version, mixed, args.share)
     if args.film:
-        film = replace(frames.of_run(folder.path, args.title), command=args.command, data=args.data)
-        frames.save_film(film, args.film)
+        film = replace(film_files.of_run(folder.path, args.title), command=args.command, data=args.data)
+        film_files.save_film(film, args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")
 
 

@@ -11,13 +11,13 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from tests.files import oriented, saved
-from vitcore.train.data import tensors
+from vitcore.train.data import photo_tensors
 from vitcore.train.data.batches import all_seeded, plan, positions
 from vitcore.train.data.crops import NUMBERS, boxes, crop, cut, middles, random_box
+from vitcore.train.data.photo_sources import open_photos
+from vitcore.train.data.photo_tensors import Resident, Streamed, evaluation, open_data
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.train.data.sources import open_photos
-from vitcore.train.data.tensors import Resident, Streamed, evaluation, open_data
-from vitcore.train.recipes.recipe import Recipe, RecipeError
+from vitcore.train.recipe import Recipe, RecipeError
 
 HALF = (0.5,) * 3
 QUICK = {"image_px": 16, "patch_px": 4, "batch": 8, "workers": 0}
@@ -347,7 +347,9 @@ def test_which_way_is_chosen():
     assert isinstance(kept, Resident) and seen[-1] == (40, 40)
     for changes in ({"rand_augment": "rand-m9-n2"}, {"resident_gb": 1e-6}):
         assert isinstance(open_data(dataclasses.replace(recipe, **changes), digits(), "cpu", HALF, HALF), Streamed)
-    assert tensors.kept_px(recipe, open_photos("samples")[0]) == 20 and tensors.kept_px(recipe, digits()) == 8
+    assert (
+        photo_tensors.kept_px(recipe, open_photos("samples")[0]) == 20 and photo_tensors.kept_px(recipe, digits()) == 8
+    )
 
 
 # Validation
@@ -377,7 +379,7 @@ def test_evaluation_is_timms_transform():
 def test_evaluation_skips_the_broken(mixed, monkeypatch):
     photos, _ = open_photos(str(mixed), holdout=0)
     for kept in (2**30, 0):
-        monkeypatch.setattr(tensors, "KEPT_BYTES", kept)
+        monkeypatch.setattr(photo_tensors, "KEPT_BYTES", kept)
         rounds = evaluation(photos, 16, HALF, HALF, "cpu", batch=3)
         for _ in range(2):
             assert sum(len(pixels) for pixels, _ in rounds) == 6 and len(rounds.problems) == 3

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.drawn import told
-from vitcore.train.data import drawn
-from vitcore.train.data.drawn import Drawing, pictures
-from vitcore.train.data.sources import DataError, open_photos, require_classes
-from vitcore.train.data.tensors import evaluation, kept_px, open_data
-from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.data import synthetic_dataset
+from vitcore.train.data.photo_sources import DataError, open_photos, require_classes
+from vitcore.train.data.photo_tensors import evaluation, kept_px, open_data
+from vitcore.train.data.synthetic_dataset import Drawing, pictures
+from vitcore.train.recipe import Recipe
 
 
 def of(where, seed=0, part=0):
@@ -86,9 +86,9 @@ def test_the_classes_are_as_many_in_any_beginning_of_a_set():
 
 def test_only_what_is_looked_at_is_drawn(monkeypatch):
     drawn_so_far = []
-    real = drawn.pictures
-    monkeypatch.setattr(drawn, "pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args))
-    drawn._block.cache_clear()
+    real = synthetic_dataset.pictures
+    monkeypatch.setattr(synthetic_dataset, "pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args))
+    synthetic_dataset._block.cache_clear()
     train, _ = open_photos("drawn:photos=50000,px=24", seed=5)
     assert kept_px(Recipe(image_px=48, patch_px=4), train) == 24 and not drawn_so_far
     part = train.subset([3, 4, 2])
@@ -99,7 +99,7 @@ def test_only_what_is_looked_at_is_drawn(monkeypatch):
 def test_more_than_is_kept_is_drawn_one_at_a_time(monkeypatch):
     where = "drawn:photos=600,px=16"
     whole = of(where)[0]
-    monkeypatch.setattr(drawn, "BLOCKS", 0)
+    monkeypatch.setattr(synthetic_dataset, "BLOCKS", 0)
     assert np.array_equal(of(where)[0], whole)
 
 

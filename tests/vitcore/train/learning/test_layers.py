@@ -11,13 +11,13 @@ from tests.models import model_file
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.recording import record
 from vitcore.images import photo_of
-from vitcore.models import zoo
-from vitcore.train.conducting.conduct import conduct
-from vitcore.train.learning import layers as room
-from vitcore.train.learning.layers import kept_share, scattered, spans, sublayers
+from vitcore.models import load_model
+from vitcore.train.learning import layer_distillation as room
+from vitcore.train.learning.layer_distillation import kept_share, scattered, spans, sublayers
 from vitcore.train.learning.objectives import classes_of, objective
 from vitcore.train.learning.optimisers import learning_rate, optimiser
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
+from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.trainer.run_training import conduct
 
 SHAPE = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 4, "num_heads": 3, "num_classes": 7}
 STUDENT = Recipe(
@@ -73,7 +73,7 @@ def test_scattered_patches_are_distinct_and_counted():
 
 
 def test_the_two_halves_are_the_block_and_its_attention_the_recording(teacher):
-    vit = zoo.load(teacher)
+    vit = load_model.load(teacher)
     rng = np.random.default_rng(0)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)), maps=[3])
     with torch.no_grad():
@@ -243,11 +243,11 @@ def test_a_run_goes_on_exactly_where_it_stopped(new_run, teacher):
     pieces = new_run("pieces", **settings)
     for stop in (2, 4, 6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("vitcore.train.conducting.conduct.stop_together", lambda *a, stop=stop: Steps.now >= stop)
+            patch.setattr("vitcore.train.trainer.run_training.stop_together", lambda *a, stop=stop: Steps.now >= stop)
             conduct(pieces, Steps.count)
-    first, second = (zoo.load(folder.path).module.state_dict() for folder in (whole, pieces))
+    first, second = (load_model.load(folder.path).module.state_dict() for folder in (whole, pieces))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    assert zoo.load(whole.path).labels == zoo.load(teacher).labels
+    assert load_model.load(whole.path).labels == load_model.load(teacher).labels
 
 
 class Steps:
@@ -269,7 +269,7 @@ def test_going_on_from_a_trained_student_keeps_its_head(teacher, tmp_path):
 
 def test_rollout_of_a_copy_is_the_teachers(teacher):
     """The pictures follow from attention: a student that attends like its teacher has its rollout."""
-    vit, rng = zoo.load(teacher), np.random.default_rng(3)
+    vit, rng = load_model.load(teacher), np.random.default_rng(3)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)))
     with torch.no_grad():
         x = room.begin(vit.module, torch.tensor(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]

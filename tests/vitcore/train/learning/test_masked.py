@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.stats import binomtest
 
-from vitcore.train.learning import masked
-from vitcore.train.learning.masked import (
+from vitcore.train.learning import masked_patches
+from vitcore.train.learning.masked_patches import (
     KEPT,
     MASKED,
     REPLACED,
@@ -17,8 +17,8 @@ from vitcore.train.learning.masked import (
     colour_class,
     corrupt,
 )
-from vitcore.train.learning.model import build
-from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.learning.model_from_recipe import build
+from vitcore.train.recipe import Recipe
 
 SMALL = Recipe(task="masked", image_px=16, patch_px=4, width=24, blocks=2, heads=3)
 
@@ -76,10 +76,10 @@ def test_cells_are_means_in_reading_order():
 def test_the_mask_embedding_stands_where_a_patch_is_masked():
     module = MaskedPatches(build(SMALL, 0), SMALL).eval()
     pixels = torch.rand(1, 3, 16, 16)
-    fate = masked.Corruption(torch.tensor([[MASKED] * 16]), torch.arange(16)[None])
+    fate = masked_patches.Corruption(torch.tensor([[MASKED] * 16]), torch.arange(16)[None])
     same = module.tokens(pixels, fate), module.tokens(torch.rand(1, 3, 16, 16), fate)
     torch.testing.assert_close(*same)  # nothing of the photo is left
-    kept = masked.Corruption(torch.tensor([[KEPT] * 16]), torch.arange(16)[None])
+    kept = masked_patches.Corruption(torch.tensor([[KEPT] * 16]), torch.arange(16)[None])
     plain = module.vit.forward_features(pixels)[:, 1:]
     torch.testing.assert_close(module.tokens(pixels, kept), plain)
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from tests.models import model_file
-from vitcore.models import zoo
-from vitcore.train.learning.cost import cost, shape
-from vitcore.train.learning.model import build
-from vitcore.train.recipes.presets import PRESETS, preset
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
-from vitcore.train.runs.files import readable_time
+from vitcore.models import load_model
+from vitcore.train.learning.model_from_recipe import build
+from vitcore.train.learning.training_cost import cost, shape
+from vitcore.train.presets import PRESETS, preset
+from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.run_folder import readable_time
 
 SMALL = Recipe(image_px=16, patch_px=4, width=24, blocks=2, heads=3)
 
@@ -35,7 +35,7 @@ def test_a_zero_head_finds_every_class_alike(trained):
 
 def test_fine_tuning_starts_from_the_same_features(trained):
     """At the same resolution nothing is interpolated: features, and predictions under the old head, are the same."""
-    old, new = zoo.load(trained).module, starting(trained)
+    old, new = load_model.load(trained).module, starting(trained)
     x = torch.randn(2, 3, 16, 16)
     assert torch.equal(new.forward_features(x), old.forward_features(x))
     new.head = old.head
@@ -44,8 +44,8 @@ def test_fine_tuning_starts_from_the_same_features(trained):
 
 @pytest.mark.parametrize("px", [24, 32])
 def test_positions_are_interpolated_as_in_the_paper(trained, px):
-    vit, new = zoo.load(trained), starting(trained, image_px=px)
-    wanted = zoo.resample_positions(vit, px // 4, px // 4, "paper")
+    vit, new = load_model.load(trained), starting(trained, image_px=px)
+    wanted = load_model.resample_positions(vit, px // 4, px // 4, "paper")
     np.testing.assert_allclose(new.pos_embed[0, 1:].detach().numpy(), wanted, atol=1e-6)
     assert torch.equal(new.pos_embed[:, :1], vit.module.pos_embed[:, :1])
 

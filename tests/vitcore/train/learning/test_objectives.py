@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from tests.models import model_file
-from vitcore.models import zoo
+from vitcore.models import load_model
 from vitcore.train.learning.objectives import Distil, classes_of, matching, objective
-from vitcore.train.recipes.recipe import Recipe, RecipeError, changed
+from vitcore.train.recipe import Recipe, RecipeError, changed
 
 NAMES = tuple(f"class {i}" for i in range(7))
 
@@ -54,7 +54,7 @@ def test_hard_distillation_is_the_teachers_answer(teacher):
 
 def test_the_teacher_sees_the_photo_at_its_own_size_and_scale(teacher):
     module = objective(recipe(teacher), NAMES)
-    vit = zoo.load(teacher)
+    vit = load_model.load(teacher)
     flat = torch.full((1, 3, 16, 16), 0.2)  # 0.6 of white, in the student's scale
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (vit.mean, vit.std))
     wanted = vit.module((torch.full((1, 3, 24, 24), 0.6) - mean) / std)
@@ -76,7 +76,7 @@ def test_the_teacher_is_neither_trained_nor_saved(teacher):
 
 
 def test_a_teacher_alone_lends_its_classes(teacher):
-    assert classes_of(recipe(teacher, distil_share=1.0), ("cat", "dog")) == zoo.load(teacher).labels
+    assert classes_of(recipe(teacher, distil_share=1.0), ("cat", "dog")) == load_model.load(teacher).labels
     assert classes_of(recipe(teacher), NAMES) == NAMES
     assert classes_of(Recipe(task="masked"), NAMES) == ()
 

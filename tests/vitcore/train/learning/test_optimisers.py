@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from vitcore.train.learning.model import build
+from vitcore.train.learning.model_from_recipe import build
 from vitcore.train.learning.objectives import Classify
 from vitcore.train.learning.optimisers import averaged, learning_rate, optimiser
-from vitcore.train.recipes.recipe import Recipe
+from vitcore.train.recipe import Recipe
 
 SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, warmup_steps=10, lr_peak=0.5)
 

@@ -8,9 +8,9 @@ import torch
 from timm.data import resolve_model_data_config
 
 from tests.models import model_file, run_folder
-from vitcore.models import zoo
-from vitcore.models.cards import DEFAULT, ModelError
-from vitcore.models.zoo import load
+from vitcore.models import load_model
+from vitcore.models.load_model import load
+from vitcore.models.model_cards import DEFAULT, ModelError
 from vitcore.train.shipping.export import export
 
 NAMES = [f"kind {i}" for i in range(10)]
@@ -39,7 +39,7 @@ def test_the_shipped_model(tmp_path, shipped):
     said = json.loads((tmp_path / "new/hub/config.json").read_text())
     assert said["architecture"] == "vit_tiny_patch16_224" and said["num_classes"] == 1000
     assert said["model_args"]["patch_size"] == 8 and said["model_args"]["img_size"] == [128, 128]
-    assert tuple(said["label_names"]) == zoo.wordnet_ids(shipped)
+    assert tuple(said["label_names"]) == load_model.wordnet_ids(shipped)
     assert said["label_descriptions"]["n01440764"] == "tench"
     assert said["pretrained_cfg"]["license"] == "Apache-2.0"
     assert "augreg" not in json.dumps(said), "timm's own weights are not these"

@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 
 from tests.models import model_file
 from vitcore.assets import asset
-from vitcore.models import zoo
-from vitcore.models.cards import DEFAULT
+from vitcore.models import load_model
+from vitcore.models.model_cards import DEFAULT
 from vitcore.train.shipping import measure
 from vitcore.train.shipping.localisation import (
     centre_prior,
@@ -29,7 +29,7 @@ from vitcore.train.shipping.localisation import (
     squashing,
 )
 from vitcore.train.shipping.measure import followed, gallery, kinds, labelled, named, species
-from vitcore.train.shipping.pets import listed
+from vitcore.train.shipping.pet_photos import listed
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ CAT, PERSIAN, SHEPHERD, WRECK = "n02123045", "n02123394", "n02106662", "n0460625
 def test_cats_are_called_cats_and_what_is_no_cat_may_be_called_one(imagenet, noise):
     """Everything is called a tabby: both cats are right, the dog is not, and of what is no cat all is called one."""
     photos = [(encoded(noise(i)), name) for i, name in enumerate([CAT, PERSIAN, SHEPHERD, WRECK, "t-shirt"])]
-    found = named(zoo.load(imagenet), photos, 10, "some")
+    found = named(load_model.load(imagenet), photos, 10, "some")
     assert found["kinds"] == {"cats": {"photos": 2, "called_so": 100.0}, "dogs": {"photos": 1, "called_so": 0.0},
                               "false_cats": {"photos": 3, "called_so": 100.0}}  # fmt: skip
     assert found["accuracy"] == {"photos": 4, "top1": 25.0, "top5": 50.0}, "a t-shirt is no class of ImageNet"
@@ -109,7 +109,7 @@ def test_cats_are_called_cats_and_what_is_no_cat_may_be_called_one(imagenet, noi
 
 def test_every_cat_is_asked_about_however_few_photos_are(imagenet, noise):
     photos = [(encoded(noise(i)), name) for i, name in enumerate([WRECK, CAT, SHEPHERD, CAT])]
-    found = named(zoo.load(imagenet), photos, 2, "some")
+    found = named(load_model.load(imagenet), photos, 2, "some")
     assert found["kinds"]["cats"]["photos"] == 2 and found["kinds"]["false_cats"]["photos"] == 2
     assert found["accuracy"]["photos"] == 2, "the other photos are evenly spaced"
 
@@ -136,7 +136,7 @@ def pets_folder(folder, noise) -> None:
 
 def test_species_of_pets(imagenet, noise, tmp_path):
     pets_folder(tmp_path / "pets", noise)
-    found = species(zoo.load(imagenet), listed(tmp_path / "pets"))
+    found = species(load_model.load(imagenet), listed(tmp_path / "pets"))
     assert found["cats"] == {"photos": 2, "called_so": 100.0} and found["dogs"] == {"photos": 1, "called_so": 0.0}
     assert found["false_cats"] == {"photos": 1, "called_so": 100.0} and found["breeds"] == {"cats": 2, "dogs": 1}
     assert found["localisation"]["photos"] == 3
@@ -179,7 +179,7 @@ def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkey
     shipped = asset("models") / DEFAULT
     for ending in (".safetensors", ".json"):
         shutil.copy(shipped.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
-    monkeypatch.setattr(measure, "load", lambda name: zoo.load())  # in place of the teacher, which the hub has
+    monkeypatch.setattr(measure, "load", lambda name: load_model.load())  # in place of the teacher, which the hub has
     monkeypatch.chdir(tmp_path)
     commands = [one["command"] for one in card["trained"]["commands"] if "shipping.measure" in one["command"]]
     for command, part in zip(commands, ("measured", "teacher_measured_alike"), strict=True):
@@ -197,7 +197,7 @@ def test_the_gallery_counts_first_and_fifth(imagenet, noise, tmp_path):
     (tmp_path / "credits.json").write_text(json.dumps(rows), encoding="utf-8")
     for i, row in enumerate(rows):
         noise(i).save(tmp_path / f"{row['id']}.jpg")
-    found = gallery(zoo.load(imagenet), tmp_path)
+    found = gallery(load_model.load(imagenet), tmp_path)
     assert (found["photos"], found["first"], found["among_five"], found["missed"]) == (3, 1, 2, ["c"])
     assert 1 / 16 < found["largest_patch"] < 1
 
@@ -205,7 +205,7 @@ def test_the_gallery_counts_first_and_fifth(imagenet, noise, tmp_path):
 def test_a_model_follows_itself_and_nobody_else(imagenet, noise, tmp_path):
     photos, other = [encoded(noise(i)) for i in range(2)], tmp_path / "other.safetensors"
     model_file(other, seed=4, num_classes=1000)
-    vit = zoo.load(imagenet)
+    vit = load_model.load(imagenet)
     itself, another = (followed(vit, str(file), photos) for file in (imagenet, other))
     assert itself["photos"] == 2 and len(itself["blocks"]) == vit.blocks
     assert itself["mean"] < 1e-6 < 0.1 < another["mean"]

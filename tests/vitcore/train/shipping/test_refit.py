@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from torch import nn
 
 from vitcore.assets import asset
-from vitcore.models.cards import DEFAULT
-from vitcore.models.zoo import load, wordnet_ids
+from vitcore.models.load_model import load, wordnet_ids
+from vitcore.models.model_cards import DEFAULT
 from vitcore.train.shipping import refit
-from vitcore.train.shipping.lessons import Lessons, lessons
+from vitcore.train.shipping.distillation_features import Lessons, lessons
 from vitcore.train.shipping.refit import HELD_OUT, fit, parted, targets
 
 

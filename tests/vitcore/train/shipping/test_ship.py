@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import vitcore
-from vitcore.train.conducting.conduct import conduct
-from vitcore.train.runs import frames
+from vitcore.train import film_files
 from vitcore.train.shipping import ship
+from vitcore.train.trainer.run_training import conduct
 
 
 def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
@@ -29,7 +29,7 @@ def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
     np.testing.assert_allclose(small.module.pos_embed.numpy(), large.module.pos_embed.numpy(), atol=1e-3)
     size = (tmp_path / "out" / "mine.safetensors").stat().st_size
     assert size < 0.6 * folder.model.stat().st_size
-    assert frames.open_film(tmp_path / "film.safetensors").command == "python -m vitcore train x"
+    assert film_files.open_film(tmp_path / "film.safetensors").command == "python -m vitcore train x"
 
 
 @pytest.mark.parametrize(("share", "wanted"), [(0.0, [1.0, 2.0]), (1.0, [3.0, 6.0]), (0.25, [1.5, 3.0])])

@@ -1,0 +1,71 @@
+"""Recipes: values out of range are refused in a sentence, and JSON of another version is not guessed at."""
+
+import dataclasses
+import inspect
+import json
+
+import pytest
+
+from vitcore.train.presets import PRESETS, preset
+from vitcore.train.recipe import Recipe, RecipeError, changed, from_json, knobs, to_json
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_survive_json_and_say_what_they_promise(name):
+    recipe = preset(name)
+    assert from_json(to_json(recipe)) == recipe
+    said = inspect.getdoc(PRESETS[name])
+    assert "Command: " in said and ("Expected" in said or "measured" in said) and ("Cost" in said or "cost" in said)
+
+
+def test_every_field_says_what_it_is():
+    for field in knobs():
+        assert len(field.metadata["help"]) > 8, field.name
+        assert field.metadata["group"]
+        assert type(field.default) in (int, float, bool, str)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"image_px": 30}, "whole number of patches"),
+        ({"width": 100}, "evenly"),
+        ({"steps": 0}, "at least 1"),
+        ({"lr_peak": float("nan")}, "at least"),
+        ({"dropout": 1.5}, "share"),
+        ({"task": "sing"}, "one of"),
+        ({"micro_batch": 48}, "passes of 48"),
+        ({"task": "distil"}, "teacher"),
+        ({"colour": 1}, "no field 'colour'"),
+        ({"steps": "many"}, "int"),
+        ({"steps": True}, "int"),
+        ({"flip": 1}, "bool"),
+    ],
+)
+def test_bad_values_are_refused_in_a_sentence(change, words):
+    with pytest.raises(RecipeError, match=words) as caught:
+        changed(Recipe(), change)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"steps": 3}'])
+def test_what_is_not_a_recipe_is_refused(text):
+    with pytest.raises(RecipeError, match="not a recipe"):
+        from_json(text)
+
+
+def test_another_version_is_refused():
+    facts = json.loads(to_json(Recipe())) | {"version": 99}
+    with pytest.raises(RecipeError, match="version 99; this vitcore reads version 2"):
+        from_json(json.dumps(facts))
+
+
+def test_a_recipe_of_the_future_with_an_unknown_field_is_refused():
+    facts = json.loads(to_json(Recipe())) | {"telepathy": 1}
+    with pytest.raises(RecipeError, match="telepathy"):
+        from_json(json.dumps(facts))
+
+
+def test_recipes_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Recipe().steps = 3  # type: ignore[misc]

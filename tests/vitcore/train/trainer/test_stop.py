@@ -1,0 +1,23 @@
+"""Stopping where there are no signals, and names of runs that every system can have as a folder."""
+
+import pytest
+
+from vitcore.train import run_folder
+from vitcore.train.trainer.run_training import conduct
+
+
+def test_a_file_asks_a_run_to_save_and_stop(new_run):
+    folder = new_run("a")
+    assert conduct(folder, lambda record: record["step"] == 2 and folder.stop.touch()) == "stopped"
+    assert (run_folder.status(folder)["state"], run_folder.records(folder)[-1]["step"]) == ("stopped", 2)
+    assert conduct(folder, lambda record: None) == "finished", "the wish was of that time only"
+
+
+@pytest.mark.parametrize("name", ["a", "mine-2.b_c", "console", "com10", "1", "x" * 64])
+def test_a_name(name):
+    assert run_folder.NAME.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["", "con", "NUL", "aux.txt", "com1", "a.", ".a", "a/b", "a b", "..", "x" * 65, "ä"])
+def test_no_name(name):
+    assert not run_folder.NAME.fullmatch(name)

@@ -1,0 +1,347 @@
+"""The shell: `python -m vitcore VERB`, one verb a picture, writing PNG and NPZ into a folder, or JSON to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from vitcore.cli import compare as comparing
+from vitcore.cli import experiment as experimenting
+from vitcore.cli import inspect as inspecting
+from vitcore.cli import models
+from vitcore.cli import profile as profiling
+from vitcore.cli import quiz as quizzing
+from vitcore.cli import report as taking_away
+from vitcore.cli import rollout as rolling
+from vitcore.cli import train as training
+from vitcore.errors import first_line
+from vitcore.models.model_cards import DEFAULT
+from vitcore.train.run_folder import RunError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import plotly.graph_objects as go
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+MOST_GUTTER_PX = 64
+MOST_WORDS = 2000  # characters of an error: paths may be long
+
+
+class UsageError(ValueError):
+    """Something in the command that can't be done; the message is one sentence."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
+    _speak_utf8()
+    given = list(sys.argv[1:] if argv is None else argv)
+    args = _parser().parse_args([word for word in given if word != "--debug"])  # before the verb or after it
+    try:
+        args.run(args)
+    except KeyboardInterrupt:
+        print("vitcore: stopped.", file=sys.stderr)
+        return 130
+    except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
+        if "--debug" in given:
+            raise
+        print(
+            " ".join([f"vitcore: {first_line(error, MOST_WORDS)}", *getattr(error, "__notes__", [])]), file=sys.stderr
+        )
+        return 2
+    return 0
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 where output is piped, too: the code page that Windows would choose lacks half the words."""
+    for stream in (sys.stdout, sys.stderr) if os.name == "nt" else ():
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that says what is wrong in one line, as everything else here does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"vitcore: {message} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
+    parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
+        "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
+    )
+    _verb(verbs, "filters", filters, "principal components of the embedding filters").add_argument(
+        "--components", type=int, help="how many (default 28, as the paper, or all there are)"
+    )
+    _verb(verbs, "positions", positions, "similarity of the position embeddings")
+    far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
+    far.add_argument("--images", type=Path, help="a folder of photos to average over")
+    far.add_argument(
+        "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
+    )
+    one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
+    rolling.flags(one).add_argument(
+        "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
+    )
+    all_of_it = _verb(
+        verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
+    )
+    taking_away.add(rolling.flags(all_of_it), _load, _folder)
+    comparing.add(verbs, _load_named)
+    quizzing.add(verbs, _load)
+    listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
+    listing.add_argument(
+        "name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file"
+    )
+    listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
+    listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
+    listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    listing.set_defaults(run=models.models)
+    inspecting.add(verbs)
+    profiling.add(verbs)
+    training.add(verbs)
+    experimenting.add(verbs)
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = False) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = verbs.add_parser(name, help=about, description=about)
+    if photo:
+        verb.add_argument("photo", nargs="*" if photo == "*" else None, type=Path)
+    verb.add_argument(
+        "--model",
+        default=DEFAULT,
+        help=f"a name of `models`, any ViT of timm's, an hf-hub: id, a file or a directory (default {DEFAULT})",
+    )
+    verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
+    verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    inspecting.flags(verb)
+    verb.set_defaults(run=run)
+    return verb
+
+
+def _load(args: argparse.Namespace) -> Vit:
+    return _load_named(args.model, inspecting.given(args))
+
+
+def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
+    from vitcore.models.load_model import load
+
+    inspecting.tell_what_is_assumed(name, answers or {})
+    with _bar("Downloading") as progress:
+        return load(name, progress=progress, answers=answers)
+
+
+def _attending(vit: Vit, what: str) -> Vit:
+    """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
+    if not vit.is_global:
+        raise UsageError(vit.why_not(what))
+    return vit
+
+
+class _bar:
+    """A download bar on standard error that appears only when something is downloaded."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.bar: Any = None
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        return self.show
+
+    def show(self, done: int, total: int) -> None:
+        from tqdm import tqdm
+
+        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
+        self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
+    from vitcore.forward.recording import record
+
+    rec = record(vit, photo, **kwargs)
+    for note in rec.photo.notes:
+        print(f"{rec.photo.name}: {note}", file=sys.stderr)
+    return rec
+
+
+def _give(
+    args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any
+) -> None:
+    """Print the JSON object, or write NAME.png and NAME.npz."""
+    if args.json:
+        grid = vit.grid
+        facts = {
+            "model": vit.name,
+            "grid": [grid.rows, grid.cols],
+            "patch_px": grid.patch_px,
+            "prefix_tokens": grid.prefix,
+        }
+        print(json.dumps(facts | answer, ensure_ascii=False))
+        return
+    from vitcore.csv_and_npz import npz_of
+    from vitcore.figures import print_figure
+
+    drawn = print_figure(fig(), "png")
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / f"{name}.png").write_bytes(drawn)
+    (args.out / f"{name}.npz").write_bytes(npz_of(arrays))
+    print(f"{args.out / name}.png  {args.out / name}.npz")
+
+
+def patches(args: argparse.Namespace) -> None:
+    """The photo cut into its grid."""
+    from vitcore import figures
+    from vitcore.analysis.patches import cut
+    from vitcore.forward.recording import embed
+
+    vit = _load(args)
+    if vit.patches is None:
+        raise UsageError(f"{vit.name} does not cut the picture into patches: its first filters overlap.")
+    rec = _record(vit, args.photo, fusions=())
+    if not 0 <= args.gutter <= MOST_GUTTER_PX:
+        raise UsageError(f"--gutter is from 0 to {MOST_GUTTER_PX}.")
+    blocks, grid = cut(rec.seen.pixels, vit.patches), vit.patches
+    fig = lambda: figures.patches(rec.seen.pixels, grid, args.gutter)  # noqa: E731
+    _give(
+        args, vit, "patches", fig, {"patches": blocks, "embeddings": embed(vit, rec.seen.pixels)}, patches=len(blocks)
+    )
+
+
+def filters(args: argparse.Namespace) -> None:
+    """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
+    from vitcore import figures
+    from vitcore.analysis.filters import as_picture, components
+    from vitcore.models import load_model
+
+    vit = _load(args)
+    kernel = load_model.first_kernel(vit)
+    if kernel is None:
+        raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
+    rooted = vit.hybrid or vit.patches is None
+    if rooted:
+        kind = "is a hybrid" if vit.hybrid else "cuts no patches"
+        print(f"{vit.name} {kind}: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr)
+    basis = components(kernel)
+    most = len(basis.variance)
+    count = min(28, most) if args.components is None else args.components
+    if not 1 <= count <= most:
+        raise UsageError(f"--components is from 1 to {most}.")
+    shown = as_picture(basis.vectors[:count])
+    subject = "Root convolution" if rooted else "RGB embedding filters"
+    fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
+    arrays = {"components": basis.vectors, "variance": basis.variance}
+    _give(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
+
+
+def positions(args: argparse.Namespace) -> None:
+    """Cosine similarity of all position embeddings."""
+    from vitcore import figures
+    from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+    from vitcore.models import load_model
+
+    vit = _load(args)
+    table = load_model.positions(vit)
+    if table is None:
+        raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
+    cosine = similarity(table)
+    fig = lambda: figures.positions(cosine, vit.grid)  # noqa: E731
+    near = correlation_with_distance(cosine, vit.grid)
+    _give(
+        args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near
+    )
+
+
+def distance(args: argparse.Namespace) -> None:
+    """Mean attention distance over one photo or many; damaged photos are named and left out."""
+    from vitcore import distributed, figures
+    from vitcore.analysis.attention_distance import uniform_distance_px
+
+    files = list(args.photo) + list(_folder(args.images))
+    if not files:
+        raise UsageError("name a photo, or a folder with --images.")
+    vit = _attending(_load(args), "mean attention distance")
+    reaches = [
+        px
+        for px in distributed.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
+        if px is not None
+    ]
+    if not reaches:
+        raise UsageError("none of the photos could be read.")
+    if not distributed.speaks():
+        return
+    px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
+    fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
+    answer = {
+        "distance_px": px.tolist(),
+        "images": images,
+        "cls": args.cls,
+        "uniform_px": uniform_distance_px(vit.grid),
+    }
+    _give(args, vit, "distance", fig, {"distance_px": px}, **answer)
+
+
+def _folder(folder: Path | None) -> list[Path]:
+    from vitcore.images import SUFFIXES
+
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder.")
+    photos = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
+    if not photos:
+        raise UsageError(f"{folder} holds no photos.")
+    return photos
+
+
+def _reach(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
+    """Distances (L, H) of one photo; None, saying so, for a damaged one among others."""
+    from vitcore.images import PhotoError
+
+    try:
+        rec = _record(vit, file, fusions=())
+    except PhotoError as error:
+        if alone:
+            raise
+        print(error, file=sys.stderr)
+        return None
+    return rec.distance_px if cls == "drop" else rec.distance_renormalised_px
+
+
+def rollout(args: argparse.Namespace) -> None:
+    """Rollout of the class token, or of a patch."""
+    from vitcore import figures
+    from vitcore.images import sharp
+
+    vit = _attending(_load(args), "rollout")
+    grid = vit.grid
+    if args.patch is not None and not 0 <= args.patch < grid.patches:
+        raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
+    rec, left_out = rolling.masked(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
+    start = None if args.patch is None else grid.prefix + args.patch
+    mask = rec.rollout(
+        start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
+    )
+    who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
+    marks, said = rolling.standing_out(rec, mask)
+    about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
+    drawn = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
+    fig = lambda: figures.outlined(drawn(), marks, grid, told=said)  # noqa: E731
+    arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
+    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],
+          masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

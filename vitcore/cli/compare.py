@@ -1,0 +1,128 @@
+"""The shell's verb `compare`: two models on one photo, as a table, as JSON, or as figures with shared scales."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.cli import rollout as rolling
+
+if TYPE_CHECKING:
+    from vitcore.forward.compare_models import Comparison
+    from vitcore.models.load_model import Vit
+
+TOP = 5
+
+
+def add(verbs: Any, load: Callable[[str], Vit]) -> None:
+    """Add the verb to the shell's; `load` is the command line's way to a model."""
+    about = "two models on one photo: rollouts, tokens and answers beside each other"
+    verb = verbs.add_parser("compare", help=about, description=about)
+    verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
+    verb.add_argument("second", metavar="B", help="another")
+    verb.add_argument("photo", type=Path)
+    verb.add_argument(
+        "--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ"
+    )
+    rolling.mask_flag(verb)
+    verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    verb.set_defaults(run=lambda args: compare(args, load))
+
+
+def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
+    """Print how alike two models are on a photo, and draw them."""
+    from vitcore.forward import compare_models as beside
+    from vitcore.forward.recording import as_photo
+    from vitcore.report.comparison_handout import facts
+
+    photo = as_photo(args.photo)
+    vits = load(args.first), load(args.second)
+    comparison = beside.compare(
+        beside.look(vits[0], photo), beside.look(vits[1], photo), mask_outliers=args.mask_outliers
+    )
+    if args.json:
+        print(json.dumps(facts(comparison), ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join(table(comparison)))
+    if args.out:
+        write(comparison, vits, args.out, quiet=args.json)
+
+
+def table(comparison: Comparison) -> list[str]:
+    """The comparison as lines for a terminal."""
+    from vitcore.report.comparison_handout import of_outliers
+
+    a, b = (side.rec for side in comparison.looks)
+    wide = max(len(a.model), 34)
+    row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
+    sizes = [
+        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks"
+        for r, s in zip((a, b), comparison.looks, strict=True)
+    ]
+    lines = [row("model", a.model, b.model), row("shape", *sizes)]
+    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top(TOP)] for r in (a, b)]
+    for i in range(max(map(len, tops))):
+        lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
+    lines += [
+        "",
+        f"rollouts       {_on(comparison.grid)}",
+        f"               rank correlation {comparison.rank_correlation:.3f}",
+    ]
+    lines += [f"               {one}" for one in of_outliers(comparison) if one]
+    if apart := _farthest(comparison):
+        lines.append(f"               {apart}")
+    lines += ["", f"tokens         {_on(comparison.cka_grid)}", "               linear CKA, block by block"]
+    lines += [f"               {i:>3} · {j:<3} {value:.3f}  {'▇' * round(20 * value) if value == value else ''}"
+              for i, j, value in comparison.block_by_block]  # fmt: skip
+    return [*lines, "", *_answers(comparison)]
+
+
+def _farthest(comparison: Comparison) -> str:
+    """Where one rollout exceeds the other most; nothing where they are equal."""
+    place = int(abs(comparison.difference).argmax())
+    most, (row, col) = float(comparison.difference.flat[place]), divmod(place, comparison.grid.cols)
+    who = comparison.looks[0 if most > 0 else 1].rec.model
+    return f"farthest apart in row {row}, column {col}: {who} has {abs(most):.2f} points more there" if most else ""
+
+
+def _on(grid: Any) -> str:
+    told = "averaged over the cells of a grid common to both" if grid.resampled else "patch by patch: the grids agree"
+    return f"{grid.rows}×{grid.cols} positions, {told}"
+
+
+def _answers(comparison: Comparison) -> list[str]:
+    answers = comparison.answers
+    if answers is None:
+        return ["answers        can't be compared: the models don't tell the same classes apart"]
+    same = "the same" if answers.same_top1 else "another"
+    return [
+        f"answers        the likeliest class is {same}; {answers.shared_top5} of the likeliest {answers.of} are shared",
+        f"               Jensen-Shannon divergence {answers.divergence_bits:.3f} bits",
+    ]  # fmt: skip
+
+
+def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
+    """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
+    import numpy as np
+
+    from vitcore.figures import print_figure
+    from vitcore.report.comparison_handout import command_of, figures_of, handout
+
+    out.mkdir(parents=True, exist_ok=True)
+    for name, fig in figures_of(comparison, vits).items():
+        (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
+        if not quiet:
+            print(out / f"{name}.png")
+    np.savez_compressed(
+        out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1], difference=comparison.difference,
+        cka=comparison.cka, distance_px_a=comparison.looks[0].rec.distance_px, distance_px_b=comparison.looks[1].rec.distance_px,
+    )  # fmt: skip
+    photo = comparison.looks[0].rec.photo.name
+    (out / "compare.html").write_bytes(
+        handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo, comparison.masked))
+    )
+    if not quiet:
+        print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -1,0 +1,84 @@
+"""The shell's verb for the paper's experiments: list them, run one, and say what its results tell of the paper's finding."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.experiments.results_csv import OUT
+
+if TYPE_CHECKING:
+    from vitcore.experiments.experiment import Experiment
+    from vitcore.experiments.results_csv import Results
+
+
+def add(verbs: Any) -> None:
+    """Add the verb to the shell's."""
+    about = "run one of the paper's experiments over several seeds, or list them"
+    verb = verbs.add_parser(
+        "experiment", help=about, description=f"{about}. Ctrl-C stops it; the same command goes on."
+    )
+    verb.add_argument("name", nargs="?", help="which one (default: list them)")
+    verb.add_argument("--quick", action="store_true", help="the small form: drawn pictures, minutes on two CPU cores")
+    verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
+    verb.add_argument(
+        "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
+    )
+    verb.add_argument(
+        "--on",
+        choices=("ray",),
+        help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too",
+    )
+    verb.set_defaults(run=experiment)
+
+
+def experiment(args: argparse.Namespace) -> None:
+    """Run an experiment, or list all."""
+    from vitcore.experiments import run_experiment
+    from vitcore.experiments.catalogue import EXPERIMENTS, find
+    from vitcore.experiments.experiment import ExperimentError
+    from vitcore.experiments.results_csv import read
+
+    if not args.name:
+        for one in EXPERIMENTS.values():
+            print(f"{one.name:<11} {one.where[0].format(number=one.where[1])}: {one.finding}")
+        return
+    if args.quick and args.data:
+        raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
+    chosen = find(args.name)
+    tell = partial(print, file=sys.stderr, flush=True)
+    file = run_experiment.run(chosen, args.quick, args.out, args.data, tell, **_placed(args.on))
+    tell_verdict(chosen, read(file))
+    print(file)
+
+
+def _placed(on: str | None) -> dict[str, Any]:
+    """Where cells run: what `run_experiment.run` is told of it."""
+    if on is None:
+        return {}
+    from vitcore.experiments.ray_cluster import OnRay
+
+    on_ray = OnRay()
+    return {"finish": on_ray, "hardware": on_ray.hardware}
+
+
+def tell_verdict(chosen: Experiment, results: Results) -> None:
+    """Each sentence that was tested, its verdict and effect, then the paper's finding and what was not tested."""
+    from vitcore.experiments import verdict_sentences
+    from vitcore.experiments.catalogue import judged
+
+    for claim, told in judged(chosen, results):
+        print(f"{claim.words} {verdict_sentences.verdict(told).upper()}.")
+        for line in (
+            verdict_sentences.effect(claim, told),
+            verdict_sentences.size(claim),
+            verdict_sentences.reason(claim, told, results),
+        ):
+            if line:
+                print(f"  {line}")
+    print(verdict_sentences.protocol(chosen, results))
+    print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
+    print(f"Not tested: {chosen.untested}")

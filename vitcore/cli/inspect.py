@@ -1,0 +1,107 @@
+"""`vitcore inspect FILE`: what a model's file is, what it leaves to ask, and the flags by which every verb is told the answers."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FLAGS = {  # of `Question.key`
+    "heads": ("--heads", "attention heads of a block"),
+    "normalise": ("--normalise", "colours: imagenet, half, clip, none, or r,g,b/r,g,b (mean/standard deviation)"),
+    "activation": ("--activation", "function of the MLPs: gelu, gelu_tanh, quick_gelu, relu, silu"),
+    "eps": ("--eps", "what LayerNorm adds to the variance, such as 1e-6"),
+    "grid": ("--grid", "rows and columns of patches, such as 14x14"),
+    "pool": ("--pool", "where the head reads: token, avg, max, avgmax"),
+}
+
+
+def add(verbs: Any) -> None:
+    """The verb."""
+    about = "what a model's file holds: architecture, questions, what does not fit, and the card it would get"
+    verb = verbs.add_parser("inspect", help=about, description=about)
+    verb.add_argument(
+        "model", help="a weights file, a directory of timm's, transformers' or OpenCLIP's, or an hf-hub: id"
+    )
+    verb.add_argument("--part", help="which model, where the file holds several")
+    verb.add_argument("--labels", type=Path, help="names of the classes: a text file, one a line, or JSON")
+    verb.add_argument("--write-card", action="store_true", help="write the card beside the file, as NAME.json")
+    verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    flags(verb)
+    verb.set_defaults(run=run)
+
+
+def flags(verb: argparse.ArgumentParser) -> None:
+    """One flag a question, for files without a card."""
+    group = verb.add_argument_group("what a file without a card does not say (see `vitcore inspect`)")
+    for key, (flag, about) in FLAGS.items():
+        group.add_argument(flag, dest=f"answer_{key}", metavar=key.upper(), help=about)
+
+
+def given(args: argparse.Namespace) -> dict[str, str]:
+    """The answers among the flags."""
+    told = {key: getattr(args, f"answer_{key}", None) for key in FLAGS}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def tell_what_is_assumed(model: str, answers: dict[str, str]) -> None:
+    """On standard error: the likely answers that are taken for a file without a card."""
+    from vitcore.models import local_files
+    from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect, likely_answers
+
+    file = local_files.find(model)
+    if file is None or local_files.has_card(file):
+        return
+    if assumed := likely_answers(inspect(file), answers):
+        print(f"{file.name} does not say: {assumed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the table or the JSON object; write the card where asked."""
+    from vitcore.models.checkpoint_inspection.class_names_file import class_names
+    from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
+    from vitcore.models.hub import HUB_ID
+    from vitcore.models.hub_ids import fetch_id
+
+    inspection = inspect(fetch_id(args.model) if args.model.startswith(HUB_ID) else args.model, args.part)
+    labels = class_names(args.labels) if args.labels else None
+    card = inspection.card(given(args), labels)
+    if args.json:
+        asked = [{"key": q.key, "asks": q.asks, "likely": q.likely, "choices": q.choices, "consequence": q.consequence}
+                 for q in inspection.questions]  # fmt: skip
+        told = {"facts": dict(inspection.facts), "params": inspection.params, "questions": asked,
+                "problems": inspection.problems, "notes": inspection.notes, "parts": inspection.parts,
+                "left_out": inspection.part.left_out, "card": card}  # fmt: skip
+        print(json.dumps(told, ensure_ascii=False))
+    else:
+        print("\n".join(_table(inspection, card, given(args))))
+    if args.write_card:
+        inspection.write_card(card)
+
+
+def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> list[str]:
+    from vitcore.models.checkpoint_inspection.open_questions import written
+
+    rows = [("file", str(inspection.file)), *inspection.facts, ("parameters", f"{inspection.params:,}")]
+    wide = max(len(term) for term, _ in rows)
+    lines = [f"{term:<{wide}}  {value}" for term, value in rows]
+    for q in inspection.questions:
+        told = answers.get(q.key)
+        lines += [
+            "",
+            f"{q.asks}  {FLAGS[q.key][0]} {told or written(q.likely)}{'' if told else ' (likely)'}",
+            f"  {q.consequence}",
+        ]
+    lines += [""] * bool(inspection.notes) + [*inspection.notes]
+    if inspection.problems:
+        lines += [
+            "",
+            f"It can't be opened: {len(inspection.problems)} tensors do not fit.",
+            *(f"  {line}" for line in inspection.problems),
+        ]
+    return [
+        *lines,
+        "",
+        f"The card it would get ({inspection.card_file.name}):",
+        json.dumps(card, ensure_ascii=False, indent=1),
+    ]

@@ -1,0 +1,104 @@
+"""The shell's verb `report`: everything of one photo or many into a folder, or one ZIP file, as the app's page gives it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.report_settings import Settings
+
+Load = Callable[[argparse.Namespace], "Vit"]
+Files = Callable[[Path | None], Iterable[Path]]
+
+
+def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
+    """Give the parser of the verb its flags; `load` and `folder` are the command line's ways to a model and to photos."""
+    verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
+    verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the last layer")
+    verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
+    verb.set_defaults(run=lambda args: report(args, load, folder))
+
+
+def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
+    """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.output_folder import Folder, Zip
+    from vitcore.report.report_settings import Settings
+
+    files = [*args.photo, *folder(args.images)]
+    if not files:
+        raise ValueError("name a photo, or a folder with --images.")
+    asked = {
+        name: getattr(args, name)
+        for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
+    }
+    settings = Settings(**asked)
+    vit = load(args)
+    if not vit.is_global:
+        raise ValueError(vit.why_not("the handout"))
+    settings.check(vit.grid, vit.blocks)
+    if args.json:
+        print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
+        return
+    if not args.zip:
+        _fill(Bundle(vit, Folder(args.out), settings), files)
+        print(args.out / "index.html")
+        return
+    args.out.mkdir(parents=True, exist_ok=True)
+    target, growing = args.out / "report.zip", args.out / "report.zip.part"
+    try:
+        with growing.open("w+b") as file:
+            _fill(Bundle(vit, Zip(file), settings), files)
+        growing.replace(target)
+    finally:
+        growing.unlink(missing_ok=True)
+    print(target)
+
+
+def _numbers(vit: Vit, files: list[Path], settings: Settings) -> list[dict[str, Any]]:
+    from vitcore.forward.recording import record
+    from vitcore.report.model_facts import look_at
+    from vitcore.report.report_numbers import numbers
+
+    side = look_at(vit)
+    return [numbers(vit, record(vit, file, fusions=(settings.fusion,)), settings, side) for file in files]
+
+
+def _fill(bundle: Bundle, files: list[Path]) -> None:
+    from tqdm import tqdm
+
+    from vitcore.images import PhotoError, open_photo
+    from vitcore.report.report_settings import Origin
+
+    for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
+        try:
+            photo = open_photo(file)
+        except PhotoError as error:
+            if len(files) == 1:
+                raise
+            bundle.fail(str(error))
+            print(error, file=sys.stderr)
+            continue
+        for note in photo.notes:
+            print(f"{photo.name}: {note}", file=sys.stderr)
+        bundle.add(bundle.make(photo, Origin(credit=credit_of(file), file=str(file))))
+    if not bundle.photos:
+        raise ValueError("none of the photos could be read.")
+    bundle.close()
+
+
+def credit_of(file: Path) -> dict[str, str]:
+    """What a `credits.json` beside a photo says of it: a list of rows with an `id`, the photo's name; else nothing."""
+    try:
+        rows: Any = json.loads(file.with_name("credits.json").read_text(encoding="utf-8"))
+        row: dict[Any, Any] = next((row for row in rows if row["id"] == file.stem), {})
+        return {str(key): str(value) for key, value in row.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}

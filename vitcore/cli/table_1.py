@@ -1,0 +1,32 @@
+"""`vitcore models NAME`: the columns of the paper's Table 1 for any model, and its drawing; nothing is downloaded."""
+
+import argparse
+import dataclasses
+import json
+
+from vitcore import figures
+from vitcore.architectures.model_summary import Table1, parts, table1
+from vitcore.models.meta_models import shape_of
+
+
+def table_1(args: argparse.Namespace) -> None:
+    """A line, or one JSON object; with `--out` also architecture.svg."""
+    name, module, image_px = shape_of(args.name, args.px)
+    table = table1(module, image_px)
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        drawing = figures.architecture(parts(module, image_px), name, subtitle=line(table, short=True))
+        (args.out / "architecture.svg").write_bytes(figures.print_figure(drawing, "svg"))
+    print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {line(table)}")
+
+
+def line(table: Table1, short: bool = False) -> str:
+    """Table 1's columns; a range where stages differ. A `short` one has no image and fewer words."""
+    spans = {"width": table.width, "MLP": table.mlp, "heads": table.heads}
+    said = [f"{table.blocks} blocks"]
+    said += [f"{name} {ends[0]}" + (f"–{ends[-1]}" if len(ends) > 1 else "") for name, ends in spans.items() if ends]
+    said += [f"{table.params / 1e6:.2f} M parameters", f"{table.gmacs:.2f} GMACs"]
+    said += [f"{table.tokens} tokens"] if table.tokens else []
+    if short:
+        return " · ".join(word.replace(" parameters", "").replace("width", "D") for word in said)
+    return ", ".join(said) + f" at {table.image_px[0]} × {table.image_px[1]} px"

@@ -1,0 +1,180 @@
+"""The training verbs of the shell: train, evaluate, few-shot, export and runs; a recipe's fields are the flags."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from vitcore.architectures import paper_models
+from vitcore.models.model_cards import DEFAULT
+from vitcore.train import run_folder
+from vitcore.train.presets import PRESETS, preset
+from vitcore.train.recipe import Recipe, RecipeError, changed, knobs
+
+
+def add(verbs: Any) -> None:
+    """Add the verbs to the shell's."""
+    _add_train(verbs)
+    judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
+    judge.set_defaults(run=evaluate)
+    shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
+    shots.add_argument(
+        "--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)"
+    )
+    shots.set_defaults(run=few_shot)
+    for verb in (judge, shots):
+        verb.add_argument("--model", default=DEFAULT, help=f"a name, a file or a run (default {DEFAULT})")
+        verb.add_argument("--data", required=True, help=DATA)
+        verb.add_argument("--json", action="store_true", help="one JSON object")
+    share = verbs.add_parser("export", help="write a model as a timm hub directory, which timm.create_model opens")
+    share.add_argument("model", help="a run, a shipped model's name or a .safetensors file")
+    share.add_argument("--out", type=Path, required=True, help="the new directory")
+    share.set_defaults(run=export)
+    listing = verbs.add_parser("runs", help="the trainings in ./runs")
+    listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    listing.set_defaults(run=list_runs)
+
+
+DATA = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
+
+
+def _add_train(verbs: Any) -> None:
+    about = "\n\n".join(f"{name}: {inspect.getdoc(make)}" for name, make in PRESETS.items())
+    verb = verbs.add_parser(
+        "train", help="train a model, or go on with a run", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=f"Train a model. Presets:\n\n{about}",
+    )  # fmt: skip
+    verb.add_argument("preset", nargs="?", choices=sorted(PRESETS), help="a recipe to start from")
+    verb.add_argument("--data", help=DATA)
+    verb.add_argument("--model", metavar="NAME", help="a model of the paper, which sets the fields of its shape: ViT-S/16, "
+                      "R50+B/16, BiT R50x1, Axial-ViT-B/16, …")  # fmt: skip
+    verb.add_argument("--id", help="the run's name (default: preset and time)")
+    verb.add_argument("--resume", metavar="ID", help="go on with this run; preset, data and recipe are its own")
+    verb.add_argument("--log-with", default="", help="also log to a tracker accelerate knows, such as tensorboard")
+    groups: dict[str, Any] = {}
+    for field in knobs():
+        about, unit = field.metadata["help"], field.metadata["unit"]
+        group = groups.setdefault(field.metadata["group"], verb.add_argument_group(field.metadata["group"]))
+        _flag(group, field, f"{about}{f' ({unit})' if unit else ''}")
+    verb.set_defaults(run=train)
+
+
+def _flag(group: Any, field: dataclasses.Field, about: str) -> None:
+    options: dict[str, Any] = {"default": None, "help": about, "dest": f"recipe_{field.name}"}
+    if isinstance(field.default, bool):
+        options["action"] = argparse.BooleanOptionalAction
+    else:
+        options |= {"type": type(field.default), "choices": field.metadata["choices"] or None}
+        options |= {} if field.metadata["choices"] else {"metavar": type(field.default).__name__.upper()}
+    group.add_argument(f"--{field.name.replace('_', '-')}", **options)
+
+
+def train(args: argparse.Namespace) -> None:
+    """Start a run or go on with one, a line a record on standard error."""
+    from accelerate import PartialState
+
+    from vitcore.train.learning.training_loop import several_on_cpu
+    from vitcore.train.trainer.run_training import conduct
+
+    state = PartialState(cpu=several_on_cpu())
+    with state.main_process_first():  # under torchrun the first process makes the folder, the others find it
+        folder = (
+            run_folder.find(args.resume) if args.resume else _new_run(args, state.is_main_process, state.num_processes)
+        )
+    ending = conduct(folder, _show, args.log_with)
+    if state.is_main_process:
+        print(f"{folder.path}: {ending}", flush=True)
+
+
+def _new_run(args: argparse.Namespace, main: bool, processes: int) -> run_folder.RunFolder:
+    recipe = _recipe(args)
+    if not args.data:
+        raise RecipeError(f"--data is missing: {DATA}.")
+    if processes > 1 and not args.id:
+        raise RecipeError("name the run with --id: several processes must agree on it.")
+    run_id = args.id or f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}"
+    return run_folder.create(run_id, recipe, args.data) if main else run_folder.find(run_id)
+
+
+def _recipe(args: argparse.Namespace) -> Recipe:
+    if not args.preset:
+        raise RecipeError(f"name a preset ({', '.join(PRESETS)}), or --resume a run.")
+    given = {field.name: getattr(args, f"recipe_{field.name}") for field in knobs()}
+    of_model: dict[str, Any] = {}
+    if args.model:
+        family = paper_models.find(args.model)
+        if family is None:
+            raise RecipeError(f"{args.model} is no model of the paper: {', '.join(paper_models.FAMILIES)}.")
+        of_model = family.fields
+    return changed(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
+
+
+def _show(record: dict[str, Any]) -> None:
+    said = " ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items())
+    print(said, file=sys.stderr, flush=True)
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Top-1 and top-5 on the held-out photos of a data set."""
+    from vitcore.train.evaluation.accuracy import accuracy
+
+    vit, held_out = _model_and_photos(args)[0::2]
+    right = accuracy(vit, held_out)
+    _print(args, {"model": vit.name, "data": args.data, **right})
+
+
+def few_shot(args: argparse.Namespace) -> None:
+    """Closed-form linear accuracy from a few training photos a class."""
+    from vitcore.train.evaluation.accuracy import features
+    from vitcore.train.evaluation.few_shot import few_shot as measure
+
+    vit, train_photos, held_out = _model_and_photos(args)
+    accuracies = measure(
+        features(vit, train_photos), train_photos.labels, features(vit, held_out), held_out.labels, tuple(args.shots)
+    )
+    _print(
+        args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()}
+    )
+
+
+def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
+    from vitcore.models.load_model import load
+    from vitcore.train.data.photo_sources import open_photos, require_classes
+
+    train_photos, held_out = open_photos(args.data)
+    require_classes(train_photos)
+    return load(args.model), train_photos, held_out
+
+
+def _print(args: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(facts, ensure_ascii=False))
+    else:
+        print("\n".join(f"{name:<10} {value}" for name, value in facts.items()))
+
+
+def export(args: argparse.Namespace) -> None:
+    """A directory for timm.create_model("local-dir:…", pretrained=True)."""
+    from vitcore.train.shipping.export import export as write
+
+    write(args.model, args.out)
+    print(f'timm.create_model("local-dir:{args.out}", pretrained=True)')
+
+
+def list_runs(args: argparse.Namespace) -> None:
+    """Every run with its state and last record."""
+    rows = []
+    for folder in run_folder.all_runs():
+        log = run_folder.records(folder)
+        rows.append({"id": folder.id, **run_folder.status(folder), "last": log[-1] if log else {}})
+    if args.json:
+        print(json.dumps({"runs": rows}, ensure_ascii=False))
+        return
+    for row in rows:
+        print(f"{row['id']:<32} {row['state']:<10} step {row['step']:<8} {row['message']}")

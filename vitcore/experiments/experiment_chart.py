@@ -1,0 +1,56 @@
+"""From the rows of an experiment to its chart: means over seeds, their intervals, and each run as a dot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vitcore.analysis.experiment_verdicts import SHOWN, interval
+from vitcore.experiments.experiment import LONGER, MEASURES, Experiment
+from vitcore.experiments.results_csv import Results, Row
+from vitcore.figures.charts.experiment import Curve, Dot, experiment
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from vitcore.figures.theme import Mode
+
+
+def called(curve: str) -> str:
+    """A curve's name; of what checks another, that one's."""
+    plain = curve.removesuffix(LONGER)
+    return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
+
+
+def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> go.Figure:
+    """A measure of an experiment (default: its own) over its places, a curve each."""
+    measure = measure or of.measure
+    rows = [row for row in results.rows if row.measure == measure]
+    places = [] if of.numbers or of.x_measure else list(dict.fromkeys(row.x for row in rows))
+    across = {(row.run, row.curve): row.value for row in results.rows if row.measure == of.x_measure}
+
+    def where(row: Row) -> float:
+        if of.x_measure:
+            return across[row.run, row.curve]
+        return float(places.index(row.x)) if places else float(row.x)
+
+    curves = []
+    for name in dict.fromkeys(row.curve for row in rows):
+        mine = [row for row in rows if row.curve == name]
+        by_place = {x: [row for row in mine if row.x == x] for x in dict.fromkeys(row.x for row in mine)}
+        ends = {
+            x: interval([row.value for row in some], SHOWN, results.facts["overlap"]) for x, some in by_place.items()
+        }
+        at = {x: where(some[0]) for x, some in by_place.items()}
+        order = sorted(by_place, key=at.__getitem__)
+        curves.append(Curve(
+            called(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
+            [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
+            [Dot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
+        ))  # fmt: skip
+    return experiment(
+        curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), SHOWN,
+        [say(place) for place in places], of.numbers or bool(of.x_measure), mode,
+    )  # fmt: skip

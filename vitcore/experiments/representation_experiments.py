@@ -1,0 +1,66 @@
+"""Experiments about what trained models show inside: which positions are alike, and how far the first layer's heads look."""
+
+from __future__ import annotations
+
+from vitcore.experiments.architecture_experiments import FULL, QUICK, RATES
+from vitcore.experiments.experiment import Cell, Claim, Experiment, twice
+from vitcore.train.recipe import Recipe, changed
+
+# Similarity of positions
+
+
+def _fine(quick: bool) -> Recipe:
+    """25 patches of the pictures, enlarged, or 64: enough for near and far, rows and columns."""
+    return changed(QUICK, {"image_px": 20, "steps": 1200}) if quick else FULL
+
+
+def _similarity(quick: bool) -> list[Cell]:
+    vit = Cell("vit", (("positions", "ViT"),))
+    return [vit, twice(vit, _fine(quick))]
+
+
+SIMILARITY = Experiment(
+    name="similarity", first=30, title="Similarity of positions", where=("Figure {number}", "7, 10"),
+    finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern "
+            "depends on how the model was trained.",
+    measured="Correlation of the cosine of two learned positions with their nearness: 0 before training, 1 where nearer is always "
+             "more alike. And by how much the cosine within a row or column is above that of others as far apart.",
+    untested="That the pattern depends on the training: any difference would show it. One number says less than the paper's maps.",
+    x_title="model", measure="nearness", others=("row_column", "test_top1", "top1"), base=_fine, cells=_similarity,
+    claims=(
+        Claim("Nearer positions are more alike.", lambda s: s["positions", "ViT"], unit="correlation"),
+        Claim("Positions of one row or column are more alike than others as far apart.",
+              lambda s, along: along["positions", "ViT"], unit="of the cosine", along="row_column"),
+    ),
+)  # fmt: skip
+
+
+# Attention distance
+
+
+def _distance_base(quick: bool) -> Recipe:
+    return changed(_fine(quick), {"readout": "mean"} | ({} if quick else {"image_px": 128, "patch_px": 16}))
+
+
+def _distance(quick: bool) -> list[Cell]:
+    vit = Cell("vit", (("layer 0", "ViT"),), rates=() if quick else RATES[quick])
+    hybrid = Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, rates=RATES[quick])
+    return [vit, *([] if quick else [hybrid]), twice(vit, _distance_base(quick))]
+
+
+DISTANCE = Experiment(
+    name="distance", first=30, title="Attention distance of ViT and hybrid", where=("Figure {number}", "7, 11"),
+    finding="In the lowest layers of a ViT some heads look only near; in a hybrid, behind convolutions, that is less pronounced.",
+    measured="Distance at which the nearest head of layer 0 looks, in % of what attending to all patches alike would read, over 32 "
+             "test pictures, without the class token; before the first step and after the last.",
+    untested="That other heads already look far, and all layers above. The answer is read from the mean of the patches.",
+    x_title="model", measure="nearest_head", others=("untrained_head", "test_top1", "top1"), base=_distance_base, cells=_distance,
+    claims=(
+        Claim("Training makes the nearest head of a ViT's layer 0 look nearer.",
+              lambda s, before: before["layer 0", "ViT"] - s["layer 0", "ViT"], along="untrained_head",
+              unit="points of the uniform distance, untrained less trained"),
+        Claim("The nearest head of a hybrid looks farther than that of a ViT.",
+              lambda s: s["layer 0", "hybrid"] - s["layer 0", "ViT"], unit="points of the uniform distance",
+              quick="A hybrid with enough patches for near and far needs large pictures and a GPU: the full form has it."),
+    ),
+)  # fmt: skip

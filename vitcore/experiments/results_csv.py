@@ -1,0 +1,171 @@
+"""The tidy CSV of an experiment: a row a run and evaluation, below one line that says how it came about; no torch here.
+
+The first line is `# ` and a JSON object: version of the format, experiment, quick or full, data, seeds, the command, a mark of
+the recipes, versions of the packages, hardware, and `overlap`, test/train pictures where seeds share theirs
+(`experiment_verdicts.interval`). Values are written with all their digits. Rows of `CHOICE_SEED` are the trainings that chose the
+learning rates.
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vitcore.assets import asset
+from vitcore.errors import first_line
+from vitcore.experiments.experiment import CHOICE_SEED, ExperimentError, Values
+from vitcore.train import run_folder
+from vitcore.translation import say
+
+OUT = Path("experiments")  # where results are written, unless named otherwise
+VERSION = 2
+SAME = (
+    "experiment",
+    "quick",
+    "data",
+    "seeds",
+    "recipes",
+    "versions",
+)  # what a file must share with a run that adds rows to it
+
+
+class Row(NamedTuple):
+    """One measurement of one run: which cell, where it is drawn, its seed, at what step, what, how much, and the run's name."""
+
+    cell: str
+    curve: str
+    x: str
+    seed: int
+    step: int
+    measure: str
+    value: float
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What a CSV holds: the facts of its first line, its rows, and those of the trainings that chose the rates."""
+
+    facts: dict[str, Any]
+    rows: tuple[Row, ...]
+    trials: tuple[Row, ...] = ()
+
+    def seeds(self) -> list[int]:
+        """The seeds that there are rows of."""
+        return sorted({row.seed for row in self.rows})
+
+    def values(self, measure: str) -> dict[int, Values]:
+        """What each seed measured, by curve and place."""
+        return {
+            seed: {(row.curve, row.x): row.value for row in self.rows if (row.seed, row.measure) == (seed, measure)}
+            for seed in self.seeds()
+        }
+
+
+def text_of(facts: Mapping[str, Any], rows: Iterable[Row]) -> str:
+    """The file: the line of facts, the names of the columns, the rows."""
+    out = io.StringIO()
+    out.write(f"# {json.dumps({'version': VERSION, **facts}, ensure_ascii=False)}\n")
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(Row._fields)
+    table.writerows((*row[:6], repr(float(row.value)), row.run) for row in rows)
+    return out.getvalue()
+
+
+def write(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
+    """Write the file in one step. Raises: ExperimentError, when that fails; the file is then what it was before."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        run_folder.write(file, text_of(facts, rows))
+    except OSError as error:
+        raise ExperimentError(
+            say(
+                "{file} could not be written ({reason}); what was measured before is whole, and the same command goes on.",
+                file=file,
+                reason=error.strerror or first_line(error),
+            )
+        ) from error
+
+
+def read(file: Path) -> Results:
+    """The file's facts and rows. Raises: ExperimentError, for another version, or what is no such file."""
+    try:
+        first, _, rest = file.read_text(encoding="utf-8").partition("\n")
+        facts = json.loads(first.removeprefix("# "))
+        version = facts["version"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = first_line(error, 120)
+        raise ExperimentError(
+            say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
+        ) from None
+    if version != VERSION:
+        raise ExperimentError(
+            say(
+                "{file} is of version {version}, and this vitcore reads version {ours}: move it away, or name another --out.",
+                file=file,
+                version=version,
+                ours=VERSION,
+            )
+        )
+    try:
+        table = csv.DictReader(io.StringIO(rest))
+        parsed = tuple(
+            Row(
+                r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"]
+            )
+            for r in table
+        )
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        reason = first_line(error, 120)
+        raise ExperimentError(
+            say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
+        ) from None
+    reported = tuple(row for row in parsed if row.seed < CHOICE_SEED)
+    return Results(facts, reported, tuple(row for row in parsed if row.seed >= CHOICE_SEED))
+
+
+def results(name: str) -> dict[str, Results | str]:
+    """Results of the experiment by where they come from, "own" or "shipped", or the sentence why they can't be read."""
+    by_kind: dict[str, Results | str] = {}
+    for kind, home in (("own", OUT), ("shipped", asset("experiments"))):
+        file = home / f"{name}.csv"
+        if file.is_file():
+            try:
+                by_kind[kind] = read(file)
+            except ExperimentError as error:
+                by_kind[kind] = str(error)
+    return by_kind
+
+
+def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
+    """The rows there are already. Raises: ExperimentError, when they were made by something else than `facts` say."""
+    if not file.exists():
+        return ()
+    before = read(file)
+    differ = [name for name in SAME if before.facts.get(name) != facts[name]]
+    if differ:
+        raise ExperimentError(
+            say(
+                "{file} was made with other {what}: move it away, or name another --out.",
+                file=file,
+                what=", ".join(differ),
+            )
+        )
+    return before.rows + before.trials
+
+
+def hardware() -> dict[str, Any]:
+    """The processor, its cores and the device that trains."""
+    import torch
+
+    cpu = ""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        named = [line for line in info.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
+        cpu = named[0].partition(":")[2].strip() if named else ""
+    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+    return {"cpu": cpu, "cores": os.cpu_count(), "device": device}

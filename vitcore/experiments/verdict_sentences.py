@@ -1,0 +1,93 @@
+"""What is said of a verdict, on the page and in the shell: its name, the effect and its interval, the paper's size, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vitcore.analysis.experiment_verdicts import FACTOR, PLATEAU, SURE, Judgement, at_plateau
+from vitcore.experiments.experiment import CHOICE_SEED, Claim, Experiment
+from vitcore.translation import decimal, say
+
+if TYPE_CHECKING:
+    from vitcore.experiments.results_csv import Results
+
+VERDICTS = {
+    "as large": "same direction, and as large", "other size": "same direction, other size", "same": "same direction",
+    "opposite": "opposite", "open": "can't tell", "untestable": "not testable here",
+}  # fmt: skip
+
+
+def verdict(told: Judgement) -> str:
+    """The name of a verdict."""
+    return say(VERDICTS[told.verdict])
+
+
+def effect(claim: Claim, told: Judgement) -> str:
+    """The mean effect with its interval and unit; "" where there is none."""
+    if not told.low < told.high < float("inf"):
+        return ""
+    digits = 2 if max(abs(told.low), abs(told.high)) >= 1 else 3  # so that what is not 0 does not look so
+    mean, low, high = (decimal(number, digits, plus=not claim.times) for number in (told.mean, told.low, told.high))
+    return say(
+        "{mean} {unit}; {sure} % interval {low} to {high}.",
+        mean=mean,
+        unit=say(claim.unit),
+        sure=SURE,
+        low=low,
+        high=high,
+    )
+
+
+def size(claim: Claim) -> str:
+    """How large the paper prints the effect."""
+    if claim.kind == "near":
+        return ""
+    if not claim.paper:
+        return say("The paper prints no size of this.")
+    least, most = (f"{number:.3g}" for number in claim.paper)
+    range_ = least if least == most else say("{least} to {most}", least=least, most=most)
+    return say("The paper: {range} {unit} ({source}). As large: the interval lies within {factor} times of that.",
+               range=range_, unit=say(claim.unit), source=say(claim.source), factor=FACTOR)  # fmt: skip
+
+
+def reason(claim: Claim, told: Judgement, results: Results) -> str:
+    """Why there is no verdict, or none on the size; "" where nothing is to be said."""
+    if told.verdict == "untestable":
+        return say(claim.quick)
+    if told.verdict == "same" and claim.paper:
+        return say("Whether it is as large can't be told: the interval is too wide.")
+    return {
+        "seeds": say("Not all of the {count} {count:seed|seeds} are finished: no verdict before.", count=results.facts["seeds"]),
+        "plateau": say("Not trained to its plateau: twice the steps change it by more than {most:g} points.", most=PLATEAU),
+        "noise": say("The seeds differ too much for the size of the effect."),
+        "undefined": say("No accuracy is reached by both: there is nothing to compare."), "": "",
+    }[told.why]  # fmt: skip
+
+
+def protocol(experiment: Experiment, results: Results) -> str:
+    """How many seeds, which interval, how rates were chosen, and what the check of the plateau found."""
+    from vitcore.experiments.catalogue import plateau
+
+    overlap, seeds = results.facts["overlap"], results.facts["seeds"]
+    said = [say("{count} {count:seed|seeds}, fixed beforehand.", count=seeds)]
+    if overlap:
+        said += [say("Seeds share their pictures: the interval is Student's, corrected for that (Nadeau and Bengio 2003; "
+                     "{overlap:.2f} test pictures a picture to learn from).", overlap=overlap)]  # fmt: skip
+    else:
+        said += [say("Each seed has pictures of its own: the interval is Student's.")]
+    if results.trials:
+        said += [say("Learning rates were chosen on the validation pictures of seed {seed}, the rest reported on test pictures.",
+                     seed=CHOICE_SEED)]  # fmt: skip
+    gains = plateau(experiment, results)
+    for (curve, place), gain in gains.items():
+        said += [
+            say(
+                "Twice the steps change {name} by {gain} points.",
+                name=f"{say(curve)}, {say(place)}",
+                gain=decimal(gain, 1, plus=True),
+            )
+        ]
+    if gains:
+        said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU) if at_plateau(list(gains.values()))
+                 else say("That is no plateau, which is at most {most:g} points.", most=PLATEAU)]  # fmt: skip
+    return " ".join(said)

@@ -1,0 +1,288 @@
+"""A Vision Transformer's architecture, inferred from its tensors' names and shapes (timm's names).
+
+What shapes say: width, depth, patch, MLP or SwiGLU, layer scale, registers, class and distillation token, pooling, head, biases,
+norms, and the grid where it is square. What they cannot say comes back as questions (`open_questions.py`), each with a likely
+answer; where a configuration beside the weights says it, nothing is asked.
+Shapes are letters: D width, M hidden width of the MLP, N patches, P patch, d width of a head.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISED, POOLS, Question
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+HEADS = {
+    1280: 16,
+    1408: 16,
+    1664: 16,
+    1152: 16,
+}  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
+MOST_CLASSES = 100_000
+MOST_ASPECT = 8
+CLEARLY = 0.8  # of what neighbours differ by: a true shape has half to three quarters of a wrong one's, chance 0.9
+BLOCK = re.compile(r"blocks\.(\d+)\.(.+)")
+HYBRID = "patch_embed.backbone."
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What shapes say: arguments for `local_files.build`, the input where it is known, and the questions that are left."""
+
+    architecture: dict[str, Any]
+    step_px: tuple[int, int]  # pixels from one patch to the next, down and across
+    grid: tuple[int, int] | None
+    questions: tuple[Question, ...]
+    tellable: tuple[Question, ...] = ()  # may be told and is not asked: a grid read off the positions
+    positions: int = 0  # position embeddings there are, of patches and perhaps of the tokens before them
+
+    def settled(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """The whole architecture, with the answers to all questions."""
+        grid = answers.get("grid", self.grid)
+        terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
+        told = {terms[key]: value for key, value in answers.items() if key in terms}
+        size = [grid[0] * self.step_px[0], grid[1] * self.step_px[1]]
+        inferred = self.architecture | told | {"img_size": size}
+        if self.positions == grid[0] * grid[1] and _prefix(inferred):
+            inferred["no_embed_class"] = True
+        if "pool" in answers:
+            inferred["fc_norm"] = False
+        return inferred
+
+
+def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping[str, Any], file: str) -> Inferred:
+    """The architecture of a state (shapes are enough; `pos_embed` with values lets the rows of its grid be told apart).
+
+    known: answers by `Question.key` that need no asking, and `size` (height, width in pixels); likely: answers to begin with.
+    Raises: ModelError, when this is no ViT's state, or has more classes than can be shown.
+    """
+    blocks = _blocks(state)
+    width = _width(state)
+    if not blocks or width is None:
+        raise ModelError(say("{name} has no blocks of a Vision Transformer in it.", name=file))
+    block = _typical(state)
+    inferred = {
+        "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state, width)),
+        **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
+    }  # fmt: skip
+    if any(name.startswith(HYBRID) for name in state):
+        inferred["backbone"] = _backbone(state)
+    step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
+    grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
+    asked = _questions(block, inferred, known, likely)
+    if "normalise" not in known:
+        asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
+    of_grid = (_of_grid(grid or ways[0], ways),) if ways else ()
+    asked += () if grid else of_grid
+    positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
+    return Inferred(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
+
+
+def _blocks(state: Mapping[str, Tensor]) -> int:
+    return max((int(m[1]) + 1 for name in state if (m := BLOCK.match(name))), default=0)
+
+
+def _width(state: Mapping[str, Tensor]) -> int | None:
+    widths = Counter(w.shape[-1] for name, w in state.items() if name.endswith(".norm1.weight") and w.ndim == 1)
+    return int(widths.most_common(1)[0][0]) if widths else None
+
+
+def _typical(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    """Shapes of most blocks by their names inside the block: one that differs is a damage, not the architecture."""
+    shapes: dict[str, Counter[tuple[int, ...]]] = {}
+    for name, w in state.items():
+        if m := BLOCK.match(name):
+            shapes.setdefault(m[2], Counter())[tuple(w.shape)] += 1
+    most = max(sum(counts.values()) for counts in shapes.values())
+    return {name: counts.most_common(1)[0][0] for name, counts in shapes.items() if 2 * sum(counts.values()) > most}
+
+
+def _patch(state: Mapping[str, Tensor], width: int) -> tuple[int, int]:
+    w = state.get("patch_embed.proj.weight")
+    if w is not None and w.ndim == 4:
+        return int(w.shape[2]), int(w.shape[3])
+    side = math.isqrt(w.shape[1] // 3) if w is not None and w.ndim == 2 else 0  # a layer over flattened pixels
+    if w is None or 3 * side * side != w.shape[-1]:
+        raise ModelError(say("its patch embedding is no convolution over patches of three colours."))
+    return side, side
+
+
+def _tokens(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    inferred: dict[str, Any] = {"class_token": "cls_token" in state}
+    if "reg_token" in state:
+        inferred["reg_tokens"] = int(state["reg_token"].shape[1])
+    if "dist_token" in state:
+        inferred["distilled"] = True
+    if "pos_embed" not in state:
+        inferred["pos_embed"] = "none"
+    if "norm_pre.weight" in state:
+        inferred["pre_norm"] = True
+    return inferred
+
+
+def _attention(block: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    inferred = {"qkv_bias": "attn.qkv.bias" in block}
+    if "attn.proj.bias" not in block:
+        inferred["proj_bias"] = False
+    for name, term in (
+        ("attn.q_norm.weight", "qk_norm"),
+        ("attn.norm.weight", "scale_attn_norm"),
+        ("mlp.norm.weight", "scale_mlp_norm"),
+    ):
+        if name in block:
+            inferred[term] = True
+    if "norm1.bias" not in block:
+        return inferred | {"norm": "rms"}
+    return inferred
+
+
+def _mlp(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
+    inferred: dict[str, Any] = {"init_values": 1.0} if "ls1.gamma" in block else {}
+    split = "mlp.fc1_g.weight" in block
+    hidden = block.get("mlp.fc1_g.weight" if split else "mlp.fc1.weight", (4 * width, width))[0]
+    inner = block.get("mlp.fc2.weight", (width, hidden))[-1]
+    if split or inner * 2 == hidden:
+        inferred["mlp"] = "swiglu" if split else "swiglu packed"
+    ratio = hidden / width
+    return inferred | {"mlp_ratio": ratio if int(width * ratio) == hidden else (hidden + 0.5) / width}
+
+
+def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
+    """Where the answer is read and how many classes there are."""
+    last = state.get("head.2.weight", state.get("head.weight"))
+    classes = int(last.shape[0]) if last is not None and last.ndim == 2 else 0
+    if classes > MOST_CLASSES:
+        raise ModelError(say("{name} tells {classes} classes apart; up to {most} can be shown.",
+                             name=file, classes=f"{classes:,}", most=f"{MOST_CLASSES:,}"))  # fmt: skip
+    inferred: dict[str, Any] = {"num_classes": classes}
+    if "head.2.weight" in state:
+        inferred["mlp_head"] = True
+    if "attn_pool.latent" in state:
+        return inferred | {"global_pool": "map"}
+    if last is not None and last.shape[-1] == 2 * width and "cls_token" in state and "head.2.weight" not in state:
+        return inferred | {"reads_class_and_mean": True}
+    normed = "norm.weight" in state, "fc_norm.weight" in state
+    pool = "avg" if "cls_token" not in state or normed[1] else "token"
+    inferred |= {"global_pool": pool, "fc_norm": normed[1]}
+    return inferred if any(normed) else inferred | {"final_norm": False}
+
+
+def _backbone(state: Mapping[str, Tensor]) -> list[int]:
+    """Blocks of each stage of a ResNet under the patches; none for the root convolution alone."""
+    stages: dict[int, int] = {}
+    for name in state:
+        if m := re.match(re.escape(HYBRID) + r"stages\.(\d+)\.blocks\.(\d+)\.", name):
+            stages[int(m[1])] = max(stages.get(int(m[1]), 0), int(m[2]) + 1)
+    return [stages.get(i, 0) for i in range(len(stages))]
+
+
+def _reduction(inferred: Mapping[str, Any]) -> int:
+    """How much smaller a backbone makes the photo: 4 after the root and its pooling, half of it after each stage but one."""
+    return 4 * 2 ** max(0, len(inferred["backbone"]) - 1) if "backbone" in inferred else 1
+
+
+def _prefix(inferred: Mapping[str, Any]) -> int:
+    """How many tokens are before the patches."""
+    return int(inferred["class_token"]) + int(inferred.get("reg_tokens", 0)) + bool(inferred.get("distilled"))
+
+
+Way = tuple[int, int]
+
+
+def _grid(
+    state: Mapping[str, Tensor], prefix: int, registers: bool, step: tuple[int, ...], size: tuple[int, int] | None
+) -> tuple[Way | None, list[Way]]:
+    """The grid, or None where it must be asked; and the ways it may be, the likeliest first, none where a size was told.
+
+    Positions belong to patches, and mostly to the tokens before them, too: a square is taken, unless the values say clearly that
+    they are a grid of another shape. 24 patches and a class token are as many as 5×5, 18×32 as many as 24×24.
+    """
+    told = (size[0] // step[0], size[1] // step[1]) if size else None
+    if "pos_embed" not in state:
+        near = max(1, 224 // step[0]), max(1, 224 // step[1])
+        return (told, []) if told else (None, [near, *(s for s in ((7, 7), (14, 14), (16, 16), (24, 24)) if s != near)])
+    table = state["pos_embed"]
+    counts = [n for n in dict.fromkeys([table.shape[1] - prefix, table.shape[1]]) if n > 0]
+    if registers:  # they came after positions (arXiv 2309.16588)
+        counts.reverse()
+    if told and told[0] * told[1] in counts:
+        return told, []
+    ways = [way for n in counts for way in _ways(n)] or [(1, counts[0])]
+    squares = [way for way in ways if way[0] == way[1]]
+    if table.is_meta:
+        first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
+        return (squares[0] if squares else None), first
+    unlike = {way: _unlike(table, way) for way in ways}
+    ways.sort(key=lambda way: unlike[way])
+    return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
+
+
+def _of_grid(likely: Way, ways: list[Way]) -> Question:
+    return Question("grid", likely, tuple(ways), (("patches", math.prod(likely)),))
+
+
+def _ways(patches: int) -> list[Way]:
+    """Rows and columns that give so many patches, none many times longer than the other."""
+    sides = [(rows, patches // rows) for rows in range(1, patches + 1) if patches % rows == 0]
+    return [way for way in sides if max(way) <= MOST_ASPECT * min(way)]
+
+
+def _unlike(table: Tensor, way: Way) -> float:
+    """1 − the mean cosine of the positions of neighbours, those beside and those below each other, if patches lay like this."""
+    places = table[0, -way[0] * way[1] :].double()
+    grid = torch.nn.functional.normalize(places - places.mean(0), dim=-1).reshape(*way, -1)
+    near = [(grid[1:] * grid[:-1]).sum(-1), (grid[:, 1:] * grid[:, :-1]).sum(-1)]
+    return 1 - float(sum(cosines.mean() if cosines.numel() else 0 for cosines in near)) / 2
+
+
+def _questions(
+    block: Mapping[str, tuple[int, ...]], inferred: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any]
+) -> list[Question]:
+    """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
+    width = inferred["embed_dim"]
+    if "attn.q_norm.weight" in block:
+        inferred["num_heads"] = width // block["attn.q_norm.weight"][0]
+    elif "heads" in known:
+        inferred["num_heads"] = known["heads"]
+    asked = []
+    if "num_heads" not in inferred:
+        can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
+        asked.append(Question("heads", HEADS.get(width) or _nearest(can, width / 64), can, (("width", width),)))
+    if "activation" in known:
+        inferred["act_layer"] = known["activation"]
+    elif "mlp" not in inferred:
+        asked.append(Question("activation", likely.get("activation", "gelu"), ACTIVATIONS))
+    if "eps" in known:
+        inferred["norm_eps"] = known["eps"]
+    else:
+        clip = inferred.get("pre_norm", False)
+        common = likely.get("eps", 1e-5 if clip else 1e-6)
+        asked.append(Question("eps", 1e-6 if "init_values" in inferred and not clip else common))
+    unclear = inferred.get("global_pool") == "token" and inferred["num_classes"] and not inferred.get("distilled")
+    if unclear and "pool" in known:
+        inferred |= {"global_pool": known["pool"], "fc_norm": False}
+    elif unclear:
+        asked.append(Question("pool", likely.get("pool", "token"), POOLS))
+    return asked
+
+
+def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:
+    """How models built like this one were mostly trained: CLIP in its own way, DINOv2 and DeiT as ImageNet, Google's with ½."""
+    if inferred.get("pre_norm"):
+        return "clip"
+    if "init_values" in inferred or inferred.get("distilled"):
+        return "imagenet"
+    half = inferred.get("global_pool") == "map" or inferred["num_classes"] > 21_000
+    return str("half" if half else likely.get("normalise", "imagenet"))
+
+
+def _nearest(choices: tuple[int, ...], to: float) -> int:
+    return min(choices, key=lambda n: abs(math.log(n / to)))

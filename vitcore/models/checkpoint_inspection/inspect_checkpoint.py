@@ -1,0 +1,324 @@
+"""A model's file that nobody has described: `inspect` says what is in it, `Inspection.module` makes a timm model of it.
+
+    inspection = inspect("dino_deitsmall16_pretrain.pth")
+    inspection.facts, inspection.questions, inspection.problems
+    vit = load_model.open_inspected(inspection, {"heads": 6})
+
+Nothing is loaded before `module`: names and shapes are enough for all the rest.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vitcore.architectures.meta_device import meta_device
+from vitcore.errors import first_line
+from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection.infer_architecture import Inferred, infer
+from vitcore.models.checkpoint_inspection.open_questions import NORMALISED, Question, answered, written
+from vitcore.models.formats import checkpoint_layout, config_json, google_npz, weight_files
+from vitcore.models.formats.config_json import Configuration
+from vitcore.models.formats.state_dict import State, shapes
+from vitcore.models.model_cards import OWN_FILE, ModelError
+from vitcore.translation import say
+
+HEAD = re.compile(r"(head|head_dist)\.")
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Tensors of the file against those of the model that was inferred, by timm's names."""
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    misshapen: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]  # name, shape in the file, shape in the model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.missing, *self.unexpected, *(name for name, _, _ in self.misshapen))
+
+    @property
+    def only_the_head(self) -> bool:
+        """Whether the model is whole without its head, and only that does not fit."""
+        return bool(self.names) and all(HEAD.match(name) for name in self.names)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One sentence each, in the reader's language."""
+        said = [say("missing: {tensor}", tensor=name) for name in self.missing]
+        said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=by(shape), wanted=by(wanted))
+                 for name, shape, wanted in self.misshapen]  # fmt: skip
+        return tuple(said)
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What was found in a file: the model that it must be, what is left to ask, and what does not fit."""
+
+    file: Path
+    name: str
+    part: checkpoint_layout.Part
+    parts: tuple[str, ...]  # all models in the file, this one among them
+    inferred: Inferred
+    configured: Configuration
+    differences: Differences
+    params: int
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What the file does not say, each with the likely answer."""
+        return self.inferred.questions
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it can't be opened, one sentence a tensor; empty where it can, with its head or without."""
+        return () if self.differences.only_the_head else self.differences.lines
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing though it can be opened."""
+        said = []
+        if self.differences.only_the_head:
+            said.append(say("Its head does not fit, so it gives features and names no classes ({tensors}).",
+                            tensors=", ".join(self.differences.names[:4])))  # fmt: skip
+        if others := ", ".join(_called(name) for name in self.parts if name != self.part.name):
+            said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
+                            part=_called(self.part.name), others=others))  # fmt: skip
+        said += self.configured.notes
+        if self.part.left_out:
+            said.append(say("{count} tensors beside the model were left out, the first is {first}.",
+                            count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip
+        return tuple(said)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What was inferred: a term and its value, in the reader's language."""
+        a = self.inferred.architecture
+        if "timm" in a:
+            return ((say("format"), self.part.format.title), (say("architecture"), str(a["timm"])))
+        grid, step = self.inferred.grid, self.inferred.step_px
+        tokens = [say("class token")] * a["class_token"] + [say("distillation token")] * bool(a.get("distilled"))
+        tokens += [say("{count} registers", count=a.get("reg_tokens"))] * bool(a.get("reg_tokens"))
+        table = [
+            (say("format"), self.part.format.title),
+            (say("width"), str(a["embed_dim"])),
+            (say("blocks"), str(a["depth"])),
+            (say("patch"), f"{by(step)} px"),
+            (say("grid"), f"{by(grid)}, {by((grid[0] * step[0], grid[1] * step[1]))} px" if grid else "?"),
+            (say("heads"), str(a.get("num_heads", "?"))),
+            (say("MLP"), f"{round(a['embed_dim'] * a['mlp_ratio'])}" + (f", {a['mlp']}" if "mlp" in a else "")),
+            (say("tokens before the patches"), ", ".join(tokens) or say("none")),
+            (say("positions"), say("none") if a.get("pos_embed") == "none" else
+             say("learned, of patches only") if a.get("no_embed_class") else say("learned")),
+            (say("classes"), str(a["num_classes"]) if a["num_classes"] else say("none: it gives features")),
+        ]  # fmt: skip
+        also = {
+            "init_values": "LayerScale",
+            "pre_norm": "pre-norm",
+            "qk_norm": "QK norm",
+            "mlp_head": "tanh head",
+            "norm": "RMSNorm",
+        }
+        extra = [also[term] for term in also if a.get(term)]
+        if "backbone" in a:
+            extra.append("ResNet " + "-".join(map(str, a["backbone"] or ["root"])))
+        return (*table, *([(say("also"), ", ".join(extra))] if extra else []))
+
+    def settled(self, answers: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Architecture and input as a card has them, with these answers and the likely ones.
+
+        Raises: ModelError, for an impossible answer.
+        """
+        told = answered((*self.questions, *self.inferred.tellable), answers)
+        mean, std = told.pop("normalise", None) or self.configured.known["normalise"]
+        shape = self.inferred.architecture if "timm" in self.inferred.architecture else self.inferred.settled(told)
+        if self.differences.only_the_head:
+            shape = {term: value for term, value in shape.items() if term != "mlp_head"} | {"num_classes": 0}
+        preprocessing = {"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"} | dict(
+            self.configured.input
+        )
+        return shape, {"mean": list(mean), "std": list(std), **preprocessing}
+
+    def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
+        """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
+        shape, input_ = self.settled(answers)
+        row = {
+            "title": self.name,
+            "params_m": round(self.params / 1e6, 2),
+            "download_mb": 0,
+            "licence": "",
+            "note": OWN_FILE,
+        }
+        named = labels or (self.configured.labels if shape.get("num_classes") else None)
+        return {"card": row, "architecture": shape, "input": input_} | ({"labels": list(named)} if named else {})
+
+    @property
+    def card_file(self) -> Path:
+        """Where `own_files` looks for the card of this file."""
+        return self.file.with_suffix(".json")
+
+    def write_card(self, card: dict[str, Any]) -> None:
+        """Put a card beside the file. Raises: ModelError, where it would replace a file or can't be written."""
+        try:
+            with self.card_file.open("x", encoding="utf-8") as out:
+                json.dump(card, out, ensure_ascii=False, indent=1)
+        except FileExistsError:
+            raise ModelError(say("{name} is there already.", name=self.card_file.name)) from None
+        except OSError as error:
+            raise ModelError(
+                say("{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror)
+            ) from None
+
+    def module(self, answers: Mapping[str, Any] | None = None) -> Any:
+        """The timm model with the file's weights, in memory once, for the input size that it was made for.
+
+        Raises: ModelError, when tensors are missing, unexpected or misshapen, or weights are no numbers.
+        """
+        if self.problems:
+            listed = "; ".join(self.problems[:3])
+            raise ModelError(say("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
+                                 name=self.name, count=len(self.problems), listed=listed))  # fmt: skip
+        shape, _ = self.settled(answers)
+        with torch.device("cpu") if "timm" in shape else meta_device():
+            module = local_files.build(shape, shape.get("img_size"))
+        self._fill(module)
+        wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
+        if wrong:
+            raise ModelError(
+                say(
+                    "{name} holds weights that are no numbers (NaN or infinite) in {tensor}.",
+                    name=self.name,
+                    tensor=wrong,
+                )
+            )
+        return module
+
+    def _fill(self, module: Any) -> None:
+        if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
+            module.to_empty(device="cpu")
+            prefix = self.part.name.rpartition(" · ")[2]
+            module.load_pretrained(str(self.file), prefix)  # timm's own
+            return
+        state = _fitting(self.part.format.convert(checkpoint_layout.values(self.part, self.file)), module)
+        if self.differences.only_the_head:
+            state = {name: w for name, w in state.items() if not HEAD.match(name)}
+        module.load_state_dict(state, assign=True)
+
+
+def inspect(path: str | Path, part: str | None = None) -> Inspection:
+    """What is in a weights file, or in a directory with a configuration: names and shapes are read, no weights.
+
+    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others.
+    Raises: ModelError, one sentence, where no Vision Transformer is in it.
+    """
+    path = Path(path)
+    file = weight_files.weights_in(path) if path.is_dir() else path
+    if file is None:
+        raise ModelError(say("{folder} holds no weights.", folder=path.name or str(path)))
+    if not file.is_file():
+        raise ModelError(say("{name} does not exist.", name=path.name))
+    configured = config_json.beside(file.parent)
+    return _inspection(
+        path, file, _chosen(checkpoint_layout.parts(weight_files.tree(file), file.name), part, file), configured
+    )
+
+
+def _chosen(
+    parts: list[checkpoint_layout.Part], asked: str | None, file: Path
+) -> tuple[checkpoint_layout.Part, tuple[str, ...]]:
+    names = tuple(part.name for part in parts)
+    part = parts[0] if asked is None else next((part for part in parts if _called(part.name) == asked), None)
+    if part is None:
+        raise ModelError(say("{name} holds no model {part}; there is {others}.", name=file.name, part=repr(asked),
+                             others=", ".join(map(_called, names))))  # fmt: skip
+    return part, names
+
+
+def _called(part: str) -> str:
+    return part.rstrip(".") or "model"
+
+
+def _inspection(
+    path: Path, file: Path, chosen: tuple[checkpoint_layout.Part, tuple[str, ...]], configured: Configuration
+) -> Inspection:
+    part, names = chosen
+    raw = shapes(part.weights)
+    told = {"heads": google_npz.heads(raw)} if part.format is google_npz.FORMAT else {}
+    state = part.format.convert(raw)
+    known = {**configured.known, **told}
+    if configured.timm:
+        asked = (
+            () if "normalise" in known else (Question("normalise", NORMALISED["imagenet"], tuple(NORMALISED.values())),)
+        )
+        inferred = Inferred(dict(configured.timm), (1, 1), None, asked)
+    else:
+        inferred = _with_values(part, state, known, file)
+    try:
+        with meta_device():
+            shape = (
+                inferred.architecture
+                if configured.timm
+                else inferred.settled({q.key: q.likely for q in inferred.questions})
+            )
+            module = local_files.build(shape, shape.get("img_size"))
+    except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
+        raise ModelError(say("{name} can't be loaded: {reason}", name=file.name, reason=first_line(error))) from None
+    count = sum(p.numel() for p in module.parameters())
+    name = path.name if path.is_dir() else file.stem
+    return Inspection(
+        file, name, part, names, inferred, configured, _differences(_fitting(state, module), module), count
+    )
+
+
+def _with_values(part: checkpoint_layout.Part, state: State, known: Mapping[str, Any], file: Path) -> Inferred:
+    """Inferred from shapes, and from the values of the position embeddings alone: they know the rows of their grid."""
+    table = state.get("pos_embed")
+    if table is None or table.ndim != 3:
+        return infer(state, known, part.format.likely, file.name)
+    held = next((w for name, w in part.weights.items() if "pos" in name and math.prod(w.shape) == table.numel()), None)
+    if held is None:
+        return infer(state, known, part.format.likely, file.name)
+    read: dict[str, Tensor] = {**state, "pos_embed": held.values().float().reshape(table.shape)}
+    return infer(read, known, part.format.likely, file.name)
+
+
+def _fitting(state: State, module: Any) -> State:
+    """A patch embedding that was kept as a layer over flattened pixels becomes the convolution that it is."""
+    own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
+    if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
+        state["patch_embed.proj.weight"] = kernel.reshape(own.shape)
+    return state
+
+
+def _differences(state: State, module: Any) -> Differences:
+    own = module.state_dict()
+    misshapen = [
+        (name, tuple(w.shape), tuple(own[name].shape))
+        for name, w in state.items()
+        if name in own and w.shape != own[name].shape
+    ]
+    return Differences(
+        tuple(name for name in own if name not in state),
+        tuple(name for name in state if name not in own),
+        tuple(misshapen),
+    )
+
+
+def likely_answers(inspection: Inspection, answers: Mapping[str, Any] | None = None) -> str:
+    """The answers that are taken though nobody gave them: `heads=3, activation=gelu`."""
+    return ", ".join(f"{q.key}={written(q.likely)}" for q in inspection.questions if (answers or {}).get(q.key) is None)
+
+
+def by(shape: tuple[int, ...]) -> str:
+    """A shape as a person writes it: 16×16."""
+    return "×".join(map(str, shape)) or "1"

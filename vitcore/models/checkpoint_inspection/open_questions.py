@@ -1,0 +1,123 @@
+"""What the shapes of a model's tensors cannot say: the questions, the likely answers, and what a wrong answer does."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+NORMALISED = {  # mean and standard deviation of red, green and blue, after division by 255
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "half": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "clip": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
+    "none": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+}
+ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
+POOLS = ("token", "avg", "max", "avgmax")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to ask: `key` names it, `likely` is the answer that is taken unless another is given."""
+
+    key: str
+    likely: Any
+    choices: tuple[Any, ...] = ()
+    facts: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def asks(self) -> str:
+        """The question, in the reader's language."""
+        return {
+            "heads": say("How many attention heads has each block?"),
+            "normalise": say("How were the colours of its photos normalised?"),
+            "activation": say("Which activation function is in its MLPs?"),
+            "eps": say("Which ε do its LayerNorms add to the variance?"),
+            "grid": say("How many rows and columns of patches has its input?"),
+            "pool": say("Where does its head read the answer?"),
+        }[self.key]
+
+    @property
+    def consequence(self) -> str:
+        """What happens where the answer is wrong, in the reader's language."""
+        facts = dict(self.facts)
+        return {
+            "heads": say("The weights fit every number that divides the width, {width}; with a wrong one nothing breaks, but "
+                         "every map of a head and every answer is wrong.", width=facts.get("width", "")),
+            "normalise": say("With other numbers the model sees other colours: answers get worse, and maps change a little."),
+            "activation": say("gelu and gelu_tanh hardly differ, quick_gelu differs a little from both; with one of another kind "
+                              "the answers are wrong."),
+            "eps": say("It matters only where values vary very little: answers change in the last digits."),
+            "grid": say("Its {patches} patches may lie in several ways; with a wrong one every map is scrambled.",
+                        patches=facts.get("patches", "")),
+            "pool": say("Attention stays as it is, but read in a wrong place the answers are wrong."),
+        }[self.key]  # fmt: skip
+
+
+def parse(question: Question, answer: Any) -> Any:
+    """The answer as a value, from a value or from what a person typed.
+
+    Raises: ModelError, naming the answers that are possible.
+    """
+    text = str(answer).strip().lower()
+    try:
+        if question.key == "heads":
+            parsed: Any = int(text)
+        elif question.key == "eps":
+            parsed = float(text)
+        elif question.key == "grid":
+            rows, cols = answer if isinstance(answer, list | tuple) else re.split(r"\s*[x×,]\s*", text)
+            parsed = (int(rows), int(cols))
+        elif question.key == "normalise":
+            parsed = NORMALISED[text] if text in NORMALISED else _six(answer)
+        else:
+            parsed = text
+    except (ValueError, TypeError):
+        raise _cannot(question, answer) from None
+    fits = {
+        "eps": lambda: 0 < parsed < 1,
+        "normalise": lambda: True,
+    }.get(question.key, lambda: parsed in question.choices)
+    if not fits():
+        raise _cannot(question, answer)
+    return parsed
+
+
+def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"."""
+    mean, std = answer.split("/") if isinstance(answer, str) else answer
+    numbers = [tuple(map(float, part.split(",") if isinstance(part, str) else part)) for part in (mean, std)]
+    if [len(part) for part in numbers] != [3, 3] or not all(map(math.isfinite, numbers[0])) or min(numbers[1]) <= 0:
+        raise ValueError
+    return numbers[0], numbers[1]
+
+
+def _cannot(question: Question, answer: Any) -> ModelError:
+    can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISED, "r,g,b/r,g,b"])}
+    shown = can.get(question.key) or " · ".join(written(choice) for choice in question.choices)
+    return ModelError(say("“{question}” {answer} is no answer; possible are: {choices}.",
+                          answer=repr(str(answer)[:40]), question=question.asks, choices=shown))  # fmt: skip
+
+
+def written(value: Any) -> str:
+    """An answer as a person types it: 16x16, 1e-06, gelu."""
+    if value in NORMALISED.values():
+        return next(name for name, numbers in NORMALISED.items() if numbers == value)
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return "/".join(",".join(f"{x:g}" for x in part) for part in value)
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def answered(questions: tuple[Question, ...], answers: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Every question's answer: the one given, else the likely one.
+
+    Raises: ModelError, for answers that are impossible, and for answers to what was not asked.
+    """
+    given = {key: value for key, value in (answers or {}).items() if value is not None}
+    asked = {question.key: question for question in questions}
+    if unknown := sorted(set(given) - set(asked)):
+        raise ModelError(say("{what} need not be told: the file says it.", what=", ".join(unknown)))
+    return {key: parse(q, given[key]) if key in given else q.likely for key, q in asked.items()}

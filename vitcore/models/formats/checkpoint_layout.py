@@ -1,0 +1,126 @@
+"""Where in a file the model lies: under `model` or `state_dict`, behind `module.` or `backbone.`, as teacher or average.
+
+A training checkpoint holds a model more than once. The average over its steps (EMA) and the teacher come first, as in the
+evaluations of those who wrote them; the others can be asked for by name.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcore.models.formats import (
+    google_npz,
+    openclip,
+    timm_names,
+    torchvision_vit,
+    transformers_clip,
+    transformers_vit,
+    weight_files,
+)
+from vitcore.models.formats.read_weights import Weight
+from vitcore.models.formats.state_dict import Format, State
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+FORMATS = (
+    openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
+    transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
+)  # fmt: skip
+LANGUAGE = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
+MOST_MAPPED = 0.6  # of a file's bytes
+FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One model in a file: where it lies, in which format, and its weights by that library's names."""
+
+    name: str  # "", "model", "teacher · backbone."
+    format: Format
+    weights: Mapping[str, Weight]
+    left_out: tuple[str, ...]  # what lies beside it under the same roof
+
+
+def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
+    """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
+    models = [part for path, weights in _roofs(tree) for part in _models(path, weights)]
+    if models:
+        return sorted(models, key=_rank)
+    names = [name for _, weights in _roofs(tree) for name in weights]
+    if any(LANGUAGE.search(name) for name in names):
+        raise ModelError(say("{name} is a language model: it has words, and no patches of a photo.", name=file))
+    if not names:
+        raise ModelError(say("{name} holds no weights by name.", name=file))
+    raise ModelError(
+        say(
+            "{name} holds {count} tensors, but no Vision Transformer in a layout known here (timm, transformers, torchvision, "
+            "OpenCLIP, Google's .npz); the first is {first}.",
+            name=file,
+            count=len(names),
+            first=repr(names[0][:60]),
+        )
+    )
+
+
+def values(part: Part, file: Path) -> State:
+    """The part's tensors as 32-bit floats.
+
+    What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
+    """
+    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MOST_MAPPED * file.stat().st_size:
+        part = next(
+            again for again in parts(weight_files.tree(file, mapped=False), file.name) if again.name == part.name
+        )
+    return {name: weight.values().float() for name, weight in part.weights.items()}
+
+
+def _roofs(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Weight]]]:
+    """Every mapping that holds weights, with the way there."""
+    weights = {name: value for name, value in tree.items() if isinstance(value, Weight)}
+    if weights:
+        yield path, weights
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _roofs(value, (*path, name))
+
+
+def _models(path: tuple[str, ...], weights: dict[str, Weight]) -> Iterator[Part]:
+    taken: set[str] = set()
+    for format in FORMATS:
+        first = format.anchors[0]
+        for name in [name for name in weights if name.endswith(first)]:
+            prefix = name[: -len(first)]
+            if (
+                prefix in taken
+                or (prefix and prefix[-1] not in "./")
+                or not all(prefix + a in weights for a in format.anchors)
+            ):
+                continue
+            taken |= {prefix, prefix + "visual.trunk." if format is openclip.TRUNK else prefix}
+            inside = {name[len(prefix) :]: w for name, w in weights.items() if name.startswith(prefix)}
+            beside = _beside(format, prefix, weights) if prefix else {}
+            known = {prefix + n for n in inside} | set(beside.values())
+            both = {n: weights[whole] for n, whole in beside.items()} | inside
+            yield Part(
+                " · ".join((*path, prefix) if prefix else path),
+                format,
+                both,
+                tuple(n for n in weights if n not in known),
+            )
+
+
+def _beside(format: Format, prefix: str, weights: Mapping[str, Weight]) -> dict[str, str]:
+    """Names of parts that lie beside the prefix, as the format calls them -> as they are in the file."""
+    steps = prefix.rstrip("./").split(".")
+    roofs = ["".join(f"{step}." for step in steps[:n]) for n in range(len(steps))]
+    pattern = re.compile("|".join(format.beside) or r"(?!)")
+    return {name[len(roof) :]: name for roof in roofs for name in weights
+            if name.startswith(roof) and pattern.fullmatch(name[len(roof) :])}  # fmt: skip
+
+
+def _rank(part: Part) -> tuple[int, int]:
+    place = part.name.lower()
+    return (0 if FIRST.search(place) else 2 if LAST.search(place) else 1, len(part.name))

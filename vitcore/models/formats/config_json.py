@@ -1,0 +1,126 @@
+"""What the JSON files beside the weights say, of timm's, transformers' and OpenCLIP's directories: nothing of it is asked again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vitcore.models.formats.image_processor import output_px, preprocessing, unfollowed_fields
+from vitcore.models.formats.read_weights import json_object
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+ACTIVATIONS = {
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
+    "relu": "relu", "silu": "silu", "swish": "silu",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """known: answers by `Question.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising.
+
+    shown_px: (height, width) of what the model is shown, where that is not `size`; notes: what can't be done as it says.
+    """
+
+    known: Mapping[str, Any] = field(default_factory=dict)
+    input: Mapping[str, Any] = field(default_factory=dict)
+    labels: tuple[str, ...] | None = None
+    shown_px: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
+    timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
+
+
+def beside(folder: Path) -> Configuration:
+    """The configuration in a folder of weights; an empty one where there is none.
+
+    Raises: ModelError, for one that can't be read, and for a model that sees no photos.
+    """
+    for name, read in (("open_clip_config.json", _openclip), ("config.json", _config)):
+        if (folder / name).is_file():
+            file = folder / name
+            try:
+                return read(json_object(file), folder)
+            except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+                if isinstance(error, ModelError):
+                    raise
+                raise ModelError(
+                    say(
+                        "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
+                    )
+                ) from None
+    return Configuration()
+
+
+def _config(said: dict[str, Any], folder: Path) -> Configuration:
+    return _timm(said) if "architecture" in said else _transformers(said, folder)
+
+
+def _timm(said: dict[str, Any]) -> Configuration:
+    cfg = said.get("pretrained_cfg") or said
+    shape = {"timm": said["architecture"], **(said.get("model_args") or {})}
+    for term in ("num_classes", "global_pool"):
+        if term in said:
+            shape.setdefault(term, said[term])
+    size = cfg.get("input_size")
+    if size and "img_size" not in shape and cfg.get("fixed_input_size"):
+        shape["img_size"] = list(size[-2:])
+    known = _six(cfg.get("mean"), cfg.get("std")) | (
+        {"size": tuple(shape["img_size"])} if isinstance(shape.get("img_size"), list) else {}
+    )
+    kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
+    names = said.get("label_names") or cfg.get("label_names")
+    told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
+    labels = tuple(str(told.get(name, name)).split(",")[0] for name in names) if names else None
+    return Configuration(known, kept, labels, timm=shape)
+
+
+def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
+    vision = said.get("vision_config") or said
+    if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
+        kind = str(said.get("model_type", "?"))[:40]
+        raise ModelError(say("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind))
+    known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
+    if vision.get("hidden_act") in ACTIVATIONS:
+        known["activation"] = ACTIVATIONS[vision["hidden_act"]]
+    if "layer_norm_eps" in vision:
+        known["eps"] = float(vision["layer_norm_eps"])
+    if vision.get("image_size"):
+        known["size"] = _pair(vision["image_size"])
+    known["pool"] = "token"
+    shown, unfollowed = preprocessing(folder, str(said.get("model_type", "")))
+    if not shown:
+        return Configuration(known, {}, _id2label(said.get("id2label")))
+    known |= _six(shown.pop("mean"), shown.pop("std"))
+    px, notes = output_px(shown), (unfollowed_fields(unfollowed),) if unfollowed else ()
+    other = px if px != known.setdefault("size", px) else None
+    return Configuration(known, shown, _id2label(said.get("id2label")), other, notes)
+
+
+def _id2label(said: Any) -> tuple[str, ...] | None:
+    if not isinstance(said, dict) or not said:
+        return None
+    labels = tuple(str(said[key]) for key in sorted(said, key=int))
+    return None if all(label == f"LABEL_{i}" for i, label in enumerate(labels)) else labels
+
+
+def _openclip(said: dict[str, Any], _folder: Path) -> Configuration:
+    model, preprocessing = said.get("model_cfg", said), said.get("preprocess_cfg", {})
+    vision = model["vision_cfg"]
+    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _six(
+        preprocessing.get("mean"), preprocessing.get("std")
+    )
+    if "timm_model_name" not in vision:
+        known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
+                  "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
+        known["pool"] = {"avg": "avg"}.get(vision.get("pool_type", "tok"), "token")
+    return Configuration(known, {"interpolation": preprocessing.get("interpolation", "bicubic")})
+
+
+def _six(mean: Any, std: Any) -> dict[str, Any]:
+    numbers: Callable[[Any], tuple[float, ...]] = lambda given: tuple(float(x) for x in given)  # noqa: E731
+    return {"normalise": (numbers(mean), numbers(std))} if mean and std and len(mean) == len(std) == 3 else {}
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    return (int(size), int(size)) if isinstance(size, int) else (int(size[0]), int(size[1]))

@@ -1,0 +1,61 @@
+"""A model's tensors by name, and how names of one library become another's.
+
+A state maps names to tensors; those without values (torch's meta device) stand for their shapes. Converters take tensors out
+of the state they are given, so that a file's tensor and its copy under timm's name are not in memory both for long.
+Shapes are letters: D width, H heads, d width of a head.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vitcore.models.formats.read_weights import Weight
+
+State = dict[str, Tensor]
+NO_MODEL: Any = None  # for timm's converters, which look at names only
+Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One library's names: by which tensors they are known, how they become timm's, and what it would do by default."""
+
+    title: str
+    anchors: tuple[str, ...]  # the first is looked for at the end of names; what is before it is before all the others
+    convert: Callable[[State], State]
+    beside: tuple[str, ...] = ()  # parts of the model that lie beside that prefix: regular expressions
+    likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `Question.key`
+
+
+def shapes(weights: Mapping[str, Weight]) -> State:
+    """The state without values."""
+    return {name: torch.empty(weight.shape, device="meta") for name, weight in weights.items()}
+
+
+def rename(state: State, rules: Rules) -> State:
+    """Every name with every rule applied in turn (regular expression, replacement). Takes the tensors out of `state`."""
+    renamed: State = {}
+    for name in list(state):
+        new = name
+        for pattern, to in rules:
+            new = re.sub(pattern, to, new)
+        renamed[new if new not in renamed else name] = state.pop(name)
+    return renamed
+
+
+def join(state: State, parts: tuple[str, ...], whole: str) -> None:
+    """Put tensors of one block together, query over key over value: wherever all of `parts` are, `whole` takes their place."""
+    for name in [name for name in state if name.endswith(parts[0])]:
+        stem = name[: -len(parts[0])]
+        if all(stem + part in state for part in parts):
+            state[stem + whole] = torch.cat([state.pop(stem + part) for part in parts])
+
+
+def drop(state: State, *patterns: str) -> None:
+    """Leave out what is no part of the model as it answers: mask tokens, decoders, heads of a pre-training."""
+    for name in [name for name in state if any(re.match(pattern, name) for pattern in patterns)]:
+        del state[name]

@@ -1,0 +1,51 @@
+"""Which files are meant: a weights file, or a directory of timm's, transformers' or OpenCLIP's, in one piece or in shards."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vitcore.models.formats import SUFFIXES
+from vitcore.models.formats.read_weights import Weight, json_object, read
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+PREFERRED = (
+    "model.safetensors",
+    "pytorch_model.bin",
+    "open_clip_model.safetensors",
+    "open_clip_pytorch_model.bin",
+    "model.pth",
+)  # as timm
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+
+
+def weights_in(folder: Path) -> Path | None:
+    """The one weights file of a folder, or the index of its shards; None where there is none.
+
+    Raises: ModelError, where there are several and none has the name that such folders give it.
+    """
+    for name in (*PREFERRED, *INDEXES):
+        if (folder / name).is_file():
+            return folder / name
+    files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if len(files) > 1:
+        raise ModelError(say("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
+                             files=", ".join(file.name for file in files[:8])))  # fmt: skip
+    return files[0] if files else None
+
+
+def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
+    """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
+    if not file.name.endswith(".index.json"):
+        return read(file, mapped)
+    where = json_object(file).get("weight_map")
+    if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
+        raise ModelError(
+            say("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
+        )
+    weights: dict[str, Weight] = {}
+    for shard in sorted(set(where.values())):
+        if not (file.parent / shard).is_file():
+            raise ModelError(say("{name} is one of the files of this model, and it is missing.", name=shard))
+        weights |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
+    return weights

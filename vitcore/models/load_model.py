@@ -1,0 +1,287 @@
+"""The models: a table of cards, and `load`, which turns a name or a file into a `Vit` every other room can use.
+
+Weights come from this package, from a folder of the user's, or from the Hugging Face hub through timm's own loader.
+"""
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from vitcore.architectures import paper_models
+from vitcore.architectures.meta_device import meta_device
+from vitcore.errors import first_line
+from vitcore.models import local_files
+from vitcore.models.attention_structure import image_px_of, read
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection, by
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
+from vitcore.models.embeddings import by_offset as by_offset
+from vitcore.models.embeddings import can_move_positions as can_move_positions
+from vitcore.models.embeddings import can_take_place_away as can_take_place_away
+from vitcore.models.embeddings import first_kernel as first_kernel
+from vitcore.models.embeddings import patch_kernel as patch_kernel
+from vitcore.models.embeddings import positions as positions
+from vitcore.models.embeddings import resample_positions as resample_positions
+from vitcore.models.embeddings import resampling
+from vitcore.models.embeddings import root_kernel as root_kernel
+from vitcore.models.embeddings import with_one_position as with_one_position
+from vitcore.models.embeddings import with_positions_moved as with_positions_moved
+from vitcore.models.formats import image_processor
+from vitcore.models.hub import HUB_ID, Progress
+from vitcore.models.hub import fetch as fetch
+from vitcore.models.hub_ids import fetch_id
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.torchvision_ops import declare_torchvision_ops
+from vitcore.models.vit import Vit as Vit
+from vitcore.translation import say
+
+declare_torchvision_ops()
+
+SHIPPED = local_files.SHIPPED
+MOST_PX = 4096  # a side of an input: more tokens than any of these models was made for
+
+
+def load(
+    name: str | Path = DEFAULT,
+    image_px: int | tuple[int, int] | None = None,
+    progress: Progress | None = None,
+    answers: Mapping[str, Any] | None = None,
+    positions_by: str = "timm",
+) -> Vit:
+    """Load a model by name (shipped, of the paper as "ViT-B/16", any of timm's on the hub), by `hf-hub:` id, from a weights
+    file, a directory of timm's, transformers' or OpenCLIP's, or a run's folder (model.safetensors and model.json).
+
+    `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
+    "paper" (see `resample_positions`); each side is a multiple of the patch. Of a file without a card everything is inferred
+    (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
+    Raises: ModelError, with a sentence that says what to do.
+    """
+    if image_px is not None:
+        _check_size(image_px)
+    if str(name).startswith(HUB_ID):
+        return open_inspected(
+            inspect(fetch_id(str(name), progress)),
+            answers,
+            image_px=image_px,
+            called=str(name),
+            positions_by=positions_by,
+        )
+    name = trained(name)
+    file = local_files.find(name)
+    if file is None:
+        return _load_hub(str(name), image_px, progress, positions_by)
+    if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
+        return open_inspected(inspect(file), answers, image_px=image_px, positions_by=positions_by)
+    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
+
+
+def trained(name: str | Path) -> str | Path:
+    """The hub's name of weights for a name of the paper's ("ViT-B/16"); any other name as it is.
+
+    Raises: ModelError, for a model of the paper that nobody has published weights of.
+    """
+    family = paper_models.find(str(name))
+    if family is None or Path(name).exists():
+        return name
+    if not family.trained:
+        raise ModelError(
+            say(
+                "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
+                name=family.name,
+            )
+        )
+    return family.trained
+
+
+def open_inspected(
+    inspection: Inspection,
+    answers: Mapping[str, Any] | None = None,
+    labels: list[str] | None = None,
+    image_px: int | tuple[int, int] | None = None,
+    called: str = "",
+    positions_by: str = "timm",
+) -> Vit:
+    """The model that `vitcore.inspect` found in a file; what is not answered is taken as likely.
+
+    labels: one name a class; image_px: another input size (height, width), to which positions are resampled as `positions_by`
+    says, "timm" or "paper"; called: its name here, else that of the file.
+    Raises: ModelError, when it can't be opened, and for an impossible answer.
+    """
+    facts, module = inspection.card(answers, labels), inspection.module(answers)
+    for note in inspection.configured.notes:
+        warnings.warn(str(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+    if not image_px and inspection.configured.shown_px:
+        image_px, positions_by = inspection.configured.shown_px, "transformers"
+    try:
+        if image_px:
+            _resize(module, image_px, positions_by)
+        size = tuple(module.patch_embed.img_size) if getattr(module.patch_embed, "img_size", None) else (224, 224)
+        card = ModelCard(called or inspection.name, **facts["card"])
+        return _assemble(card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"))
+    except ModelError:
+        raise
+    except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
+        raise ModelError(
+            say("{name} can't be loaded: {reason}", name=inspection.name, reason=first_line(error))
+        ) from None
+
+
+def available() -> list[ModelCard]:
+    """Cards of every model offered in menus: shipped ones first."""
+    return list(CARDS)
+
+
+def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
+    facts, called = local_files.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
+    try:
+        native = facts["architecture"]["img_size"]
+        size = image_px or native
+        with meta_device():
+            module = local_files.build(facts["architecture"], native)
+        local_files.fill(module, file)
+        if image_px:
+            _resize(module, image_px, positions_by)
+        card = ModelCard(name, **facts["card"])
+        return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
+    except KeyError as error:
+        raise ModelError(
+            say(
+                "{called} can't be loaded: its card {stem}.json has no {error}.",
+                called=called,
+                stem=file.stem,
+                error=error,
+            )
+        ) from None
+    except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
+        raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=first_line(error))) from None
+
+
+def _check_size(size: Any) -> None:
+    """Raises: ModelError, for what is no input size."""
+    sides = size if isinstance(size, tuple | list) else (size, size)
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MOST_PX for side in sides):
+        raise ModelError(
+            say("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
+                most=f"{MOST_PX:,}", size=repr(size))
+        )  # fmt: skip
+
+
+def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
+    """Raises: ModelError, for an input size that the module's patches do not fill."""
+    import timm  # noqa: F401
+    from timm.layers import to_2tuple
+
+    patch = to_2tuple(getattr(getattr(module, "patch_embed", None), "patch_size", 1))
+    sides = list(zip(_pair(size), patch, strict=True))
+    if any(side % step for side, step in sides):
+        near = tuple(max(1, round(side / step)) * step for side, step in sides)
+        raise ModelError(
+            say("{size} px is no whole number of patches of {patch} px; {near} px is.",
+                size=by(_pair(size)), patch=by(patch), near=by(near))
+        )  # fmt: skip
+
+
+def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
+
+
+def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> None:
+    """Another input size for a module; its learned positions are resampled."""
+    _check_patches(module, image_px)
+    table, grid = module.pos_embed, list(module.patch_embed.grid_size)
+    way = resampling(positions_by)
+    module.set_input_size(img_size=_pair(image_px))  # as timm
+    if positions_by != "timm" and isinstance(table, Tensor):
+        import timm  # noqa: F401
+        from timm.layers import resample_abs_pos_embed
+
+        prefix, new = table.shape[1] - grid[0] * grid[1], list(module.patch_embed.grid_size)
+        module.pos_embed = nn.Parameter(resample_abs_pos_embed(table, new, grid, num_prefix_tokens=prefix, **way))
+
+
+def _load_hub(
+    name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm"
+) -> Vit:
+    import timm
+    from timm.data import resolve_model_data_config
+
+    file = fetch(name, progress)
+    size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px and positions_by == "timm" else {}
+    try:
+        module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
+        if size:
+            _check_patches(module, size["img_size"])
+        elif image_px:
+            _resize(module, image_px, positions_by)
+    except Exception as error:  # a file from elsewhere, or placed by hand
+        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=first_line(error))) from None
+    known = {card.name: card for card in CARDS}
+    count = sum(p.numel() for p in module.parameters()) / 1e6
+    card = known.get(name) or ModelCard(
+        name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub")
+    )
+    return _assemble(card, module, resolve_model_data_config(module))
+
+
+def wrap(module: nn.Module, name: str = "model") -> Vit:
+    """A Vit from a timm module of your own (its `pretrained_cfg` gives the transform).
+
+    A model that attends in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_not`).
+    Raises: ModelError, when it makes no grid of features from a picture.
+    """
+    import timm  # noqa: F401
+    from timm.data import resolve_model_data_config
+
+    count = sum(p.numel() for p in module.parameters()) / 1e6
+    config = resolve_model_data_config(module)
+    return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
+
+
+def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
+    import timm  # noqa: F401
+    from timm.data import create_transform
+
+    structure = read(card.name, module, image_px_of(module, config["input_size"][1:]))
+    config = {**config, "input_size": (3, *structure.grid.image_px)}
+    if "resize" in config:
+        transform = image_processor.transform(image_processor.fitted(config, structure.grid.image_px))
+    else:
+        transform = create_transform(**config, is_training=False)
+    module.eval().requires_grad_(False)
+    names = _labels(module, labels)
+    return Vit(card, module, structure.grid, transform, tuple(config["mean"]), tuple(config["std"]), names, structure)
+
+
+def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
+    """The names of a model's own card, else those timm carries for ImageNet-1k and -21k; none without a head."""
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    if given is not None:
+        if not isinstance(given, list) or len(given) != classes:
+            raise ModelError(
+                say("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
+            )
+        return tuple(str(label) for label in given)
+    info = _imagenet(module)
+    if info is None:
+        return tuple(f"class {i}" for i in range(classes))
+    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+
+
+def _imagenet(module: Any) -> Any:
+    """timm's ImageNetInfo for a head that has as many classes as one of ImageNet's, or None."""
+    import timm  # noqa: F401
+    from timm.data import ImageNetInfo, infer_imagenet_subset
+
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    subset = "imagenet-1k" if classes == 1000 else (infer_imagenet_subset(module) if classes > 1000 else None)
+    return ImageNetInfo(subset) if subset else None
+
+
+def wordnet_ids(vit: Vit) -> tuple[str, ...]:
+    """WordNet ids of an ImageNet model's classes in the order of its logits; none for models with classes of their own."""
+    info = _imagenet(vit.module)
+    if info is None or vit.labels != _labels(vit.module):
+        return ()
+    return tuple(info.label_names())

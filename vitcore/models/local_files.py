@@ -1,0 +1,102 @@
+"""Models in files of one's own that a JSON card beside the weights describes: what a name means, the card, and building it.
+
+The card holds `card` (the menu's row), `architecture` (a description as `vitcore.architectures.build_model` takes it), `input`
+(timm's terms for resizing and normalising) and perhaps `labels` (one name a class). A run's folder has both as `model.*`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from vitcore.assets import asset
+from vitcore.errors import first_line
+from vitcore.models.formats import SUFFIXES
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+SHIPPED = asset("models")
+
+
+def find(name: str | Path) -> Path | None:
+    """The weights file that a name, a file or a run's folder means, or None where it may be the name of a hub model.
+
+    Raises: ModelError, for a file that is not there and a run that has no model yet.
+    """
+    path = Path(name)
+    try:
+        if path.suffix in SUFFIXES or path.is_symlink():
+            if not path.exists():
+                raise ModelError(say("{name} does not exist.", name=path.name))
+            return path
+        if path.is_dir() and (path / "model.json").is_file():
+            return path / "model.safetensors"
+        if (path / "recipe.json").is_file():
+            raise ModelError(
+                say("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
+            )
+        if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
+            return path
+        shipped = SHIPPED / f"{path.name}.safetensors"
+        return shipped if path.name == str(name) and shipped.is_file() else None
+    except OSError as error:  # too long for a file's name, a folder that may not be read
+        raise ModelError(
+            say("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror)
+        ) from None
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a directory holds weights, or says that it should."""
+    return (folder / "config.json").is_file() or any(file.suffix in SUFFIXES for file in folder.iterdir())
+
+
+def has_card(file: Path) -> bool:
+    """Whether a card beside a weights file says what they are; where none does, `inspect` finds out."""
+    return file.is_file() and file.suffix != ".json" and file.with_suffix(".json").is_file()
+
+
+def facts(file: Path) -> dict[str, Any]:
+    """What the card beside a weights file says. Raises: ModelError, when it is missing or no JSON object."""
+    card = file.with_suffix(".json")
+    try:
+        said = json.loads(card.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            say("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name)
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            say("{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error))
+        ) from None
+    if not isinstance(said, dict):
+        raise ModelError(
+            say("{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name)
+        )
+    return said
+
+
+def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> Any:
+    """The module that a card describes, for images of `size` px: see `vitcore.architectures.build_model`."""
+    from vitcore.architectures.build_model import build as of
+
+    return of(architecture, size)
+
+
+def fill(module: Any, file: Path) -> None:
+    """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
+
+    Where their positions are those of another input size than the card says, timm resamples them.
+    """
+    import timm  # noqa: F401
+    from timm.models.vision_transformer import checkpoint_filter_fn
+
+    from vitcore.models.formats import checkpoint_layout, weight_files
+
+    tree = weight_files.tree(file)
+    if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
+        module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
+        return
+    part = checkpoint_layout.parts(tree, file.name)[0]
+    state = checkpoint_filter_fn(
+        part.format.convert(checkpoint_layout.values(part, file)), module, interpolation="bicubic", antialias=True
+    )
+    module.load_state_dict(state, assign=True)

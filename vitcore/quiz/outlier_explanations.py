@@ -1,0 +1,37 @@
+"""What the answers say of outlier tokens: in which maps they hold much, or that they are masked in all."""
+
+from collections.abc import Sequence
+
+from numpy.typing import NDArray
+
+from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.outlier_sentences import told, told_masked
+from vitcore.quiz.question import LETTERS
+from vitcore.quiz.quiz_data import Material, Other
+from vitcore.translation import say
+
+
+def of_choices(m: Material, maps: Sequence[NDArray], photos: Sequence[Other] = ()) -> str:
+    """Of the choices' maps, each of this photo or of one of `photos`; empty where outlier tokens hold much of none."""
+    whose = photos or [m.own] * len(maps)
+    if m.masked:
+        return told_masked(max(len(one.outliers) for one in whose))
+    found = [
+        letter
+        for letter, one, photo in zip(LETTERS, maps, whose, strict=False)
+        if len(standing_out(one, photo.outliers))
+    ]
+    if not found:
+        return ""
+    return say("In {count:map|maps} {letters} the brightest patches are outlier tokens, not what the model looks at.",
+               count=len(found), letters=", ".join(found))  # fmt: skip
+
+
+def of_map(m: Material, values: NDArray, photo: Other) -> str:
+    """Of one map; empty where outlier tokens hold little of it."""
+    return told_masked(len(photo.outliers)) if m.masked else told(standing_out(values, photo.outliers), m.rec.grid)
+
+
+def with_more(why: str, more: str) -> str:
+    """An explanation, and what else is to be said."""
+    return f"{why} {more}" if more else why

@@ -1,0 +1,139 @@
+"""What a quiz is drawn from: one recording, a few other photos' maps and answers, and what the weights say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.analysis.filters import Components, components
+from vitcore.analysis.position_embeddings import similarity
+from vitcore.assets import SAMPLES, samples
+from vitcore.figures.attention import fitted
+from vitcore.forward.logit_lens import lens, probabilities
+from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.forward.recording import Recording, as_photo, record
+from vitcore.images import Photo, sharp
+from vitcore.models import load_model
+from vitcore.models.load_model import Vit
+from vitcore.report.photo_titles import digest as digest_of
+from vitcore.report.photo_titles import title_of
+from vitcore.translation import say
+
+OTHERS = 3  # photos beside the one that is asked about
+BLOCKS = 3  # whose heads are asked about, at most
+SIDE_PX = 320  # of a photo in a question, its longer side
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """A photo through the model: its picture, where the answer is read from, (rows, cols) or None, and logits (classes,)."""
+
+    title: str
+    picture: NDArray[np.uint8]
+    read: NDArray[np.float64] | None  # attention of the token the answer is read from, last block, mean of its heads
+    logits: NDArray[np.float32]
+    outliers: tuple[int, ...] = ()  # the patches whose tokens are
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything questions are computed from; what a model lacks is None, and kinds of questions that need it are not asked."""
+
+    vit: Vit
+    rec: Recording  # with the maps of `blocks`
+    own: Other  # the photo that is asked about
+    others: tuple[Other, ...]
+    components: Components | None  # of the filters that read a patch, or of a network's first convolution
+    cosine: NDArray[np.float64] | None  # (N, N) of the position embeddings
+    by_depth: NDArray[np.float64] | None  # (L + 1, classes) of the logit lens
+    masked: bool = False  # whether outlier tokens are masked in all maps and distances
+
+    @property
+    def who(self) -> str:
+        """Where the answer is read, in words."""
+        return say("the {readout}", readout=say(self.vit.readout))
+
+
+def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False) -> Material:
+    """The material of a photo: it and three photos of the gallery go through the model once; attention is masked where asked.
+
+    Raises: PhotoError and ModelError, as `open_photo` and `record` do.
+    """
+    every = range(vit.blocks) if vit.is_global else []
+    rec = record(vit, as_photo(photo), maps=every if mask_outliers else blocks(vit, seed))
+    names = others(seed, rec.photo.digest)
+    seen = [record(vit, SAMPLES / f"{name}.jpg") for name, _ in names]
+    if mask_outliers:
+        rec, seen = masked(rec), [masked(one) for one in seen]
+    photos = [of_photo(vit, title, one) for (_, title), one in zip(names, seen, strict=True)]
+    kernel, table = load_model.first_kernel(vit), load_model.positions(vit)
+    return gathered(
+        vit, only(rec, blocks(vit, seed)), photos,
+        None if kernel is None else components(kernel), None if table is None else similarity(table),
+        probabilities(lens(vit, rec.seen.pixels)) if vit.is_global and vit.labels else None, mask_outliers,
+    )  # fmt: skip
+
+
+def only(rec: Recording, some: Sequence[int]) -> Recording:
+    """The recording with the maps of these blocks alone."""
+    return replace(rec, maps={block: rec.maps[block] for block in some})
+
+
+def masked(rec: Recording) -> Recording:
+    """The recording with its outlier tokens masked; distances of blocks whose maps are not there are NaN, so nobody asks."""
+    made = without_outliers(rec)
+    if made is rec:
+        return rec
+    there = np.isin(np.arange(len(rec.distance_px)), list(rec.maps))[:, None]
+    names = ("distance_px", "distance_renormalised_px", "prefix_share")
+    known = {name: np.where(there, getattr(made, name), np.float32(np.nan)) for name in names}
+    return replace(made, **known)  # type: ignore[arg-type]
+
+
+def gathered(
+    vit: Vit, rec: Recording, photos: Sequence[Other], parts: Components | None,
+    cosine: NDArray[np.float64] | None, by_depth: NDArray[np.float64] | None, masked: bool = False,
+) -> Material:  # fmt: skip
+    """The same from what a caller has already; `rec` holds the maps of `blocks`."""
+    return Material(vit, rec, of_photo(vit, title_of(rec.photo), rec), tuple(photos), parts, cosine, by_depth, masked)
+
+
+def of_photo(vit: Vit, title: str, rec: Recording) -> Other:
+    """What a quiz needs of a photo's recording."""
+    photo = fitted(sharp(rec.photo, rec.seen))
+    scale = SIDE_PX / max(photo.size)
+    small = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))))
+    outliers = tuple(outliers_of(rec).patches.tolist()) if vit.is_global else ()
+    return Other(title, np.asarray(small), reads(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers)
+
+
+def reads(rec: Recording, block: int) -> NDArray[np.float64]:
+    """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
+    return rec.grid.to_map(rec.readout.astype(np.float64) @ rec.of_blocks()[block].astype(np.float64))
+
+
+def generator(seed: int, *about: object) -> np.random.Generator:
+    """The randomness of a seed for one purpose: the same on every machine."""
+    return np.random.default_rng([seed, *(crc32(str(part).encode()) for part in about)])
+
+
+def blocks(vit: Vit, seed: int) -> list[int]:
+    """The blocks whose heads a quiz of this seed asks about; none where attention is not over one grid."""
+    if not vit.is_global:
+        return []
+    chosen = generator(seed, "blocks").permutation(vit.blocks)[:BLOCKS]
+    return sorted(int(block) for block in chosen)
+
+
+def others(seed: int, digest: str) -> list[tuple[str, str]]:
+    """Names and titles of the gallery's photos that a quiz of this seed compares with; `digest` is of the photo asked about."""
+    rows = samples()
+    chosen: list[tuple[str, str]] = []
+    for place in generator(seed, "others").permutation(len(rows)):
+        row = rows[place]
+        if len(chosen) < OTHERS and digest_of(row["id"]) != digest:
+            chosen.append((row["id"], say(row["title"])))
+    return chosen

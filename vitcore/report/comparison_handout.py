@@ -1,0 +1,310 @@
+"""Two models on one photo, to take along: figures with shared scales, what they say in sentences, and a handout of both.
+
+The handout is one HTML file as `quiz_handout.py` makes them: pictures embedded, words as text, no network, no script.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from vitcore import figures
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.figures.heat_overlay import scale_top
+from vitcore.figures.theme import Mode
+from vitcore.forward.compare_models import Comparison, same_depth, shown, standing_out_in
+from vitcore.forward.mask_outliers import outliers_of
+from vitcore.grid import Grid
+from vitcore.images import outlined
+from vitcore.models.load_model import Vit
+from vitcore.outlier_sentences import told, told_masked
+from vitcore.report import html_page
+from vitcore.report.handout import title_of
+from vitcore.report.report_numbers import now, versions
+from vitcore.report.report_settings import Origin
+from vitcore.translation import percent, say
+
+Names = tuple[str, str]
+A_AND_B = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
+ALIKE = 0.0005  # of the width: layers that differ by less reach equally far
+SOURCES = (
+    "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
+    "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
+    "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: App. D.7, D.8",
+)
+
+
+def figures_of(
+    comparison: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
+) -> dict[str, go.Figure]:
+    """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
+    photo, grid = shown(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
+    names = names or (comparison.looks[0].rec.model, comparison.looks[1].rec.model)
+    most = scale_top(np.stack(comparison.rollouts))
+    drawn: dict[str, go.Figure] = {}
+    for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
+        cells, patches = standing_out_in(comparison, which, mask)
+        said = told(patches, comparison.looks[which].rec.grid)
+        fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name, even=1 / mask.size)
+        drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid, told=said)
+    recs = [side.rec for side in comparison.looks]
+    px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
+    drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
+    drawn["difference"] = figures.relevance(
+        comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
+        say("percentage points"), signed=True, mode=mode, least=100 / comparison.difference.size,
+    )  # fmt: skip
+    drawn["cka"] = figures.cka(comparison.cka, names, mode)
+    return drawn
+
+
+def distances(
+    px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop",
+    shares: Sequence[NDArray | None] = (None, None),
+) -> list[go.Figure]:  # fmt: skip
+    """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees.
+
+    With `shares` (L, H), which each head gives to tokens that are not patches, those that give half or more are hollow.
+    """
+    wide = [vit.grid.image_px[1] for vit in vits]
+    even = [uniform_distance_px(vit.grid) for vit in vits]
+    reach = max(max(float(one.max()), flat) / side for one, flat, side in zip(px, even, wide, strict=True))
+    return [
+        figures.distance(one, vit.grid, flat, cls, mode=mode, most_px=reach * side, share=share)
+        for one, vit, flat, side, share in zip(px, vits, even, wide, shares, strict=True)
+    ]
+
+
+# What it says, in sentences
+
+
+def on(grid: Any) -> str:
+    """On which positions two models were compared."""
+    facts = {"rows": grid.rows, "cols": grid.cols}
+    if grid.resampled:
+        return say(
+            "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.",
+            **facts,
+        )
+    return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
+
+
+def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) -> str:
+    """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
+    place = int(np.abs(difference).argmax())
+    most = float(difference.flat[place])
+    if not most:
+        return say("The two maps are the same.")
+    row, col = divmod(place, difference.shape[1])
+    told = say(
+        "They differ most in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage points more.",
+        row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=A_AND_B[most < 0], points=f"{abs(most):.2f}",
+    )  # fmt: skip
+    if alike != alike:
+        return told
+    return (
+        f"{say('Rank correlation over {count} places: {value}.', count=difference.size, value=f'{alike:.2f}')} {told}"
+    )
+
+
+def of_outliers(comparison: Comparison) -> list[str]:
+    """For each model what is said of outlier tokens that hold much of its rollout, or that they are masked; empty for none."""
+    said = []
+    for which, (letter, mask) in enumerate(zip(A_AND_B, comparison.rollouts, strict=True)):
+        rec, patches = comparison.looks[which].rec, standing_out_in(comparison, which, mask)[1]
+        one = told_masked(len(outliers_of(rec).patches)) if comparison.masked else told(patches, rec.grid)
+        said.append(f"{letter}: {one}" if one else "")
+    return said
+
+
+def of_tokens(comparison: Comparison) -> str:
+    """How alike the tokens are, layer beside layer at the same depth."""
+    pairs = [pair for pair in comparison.block_by_block if pair[2] == pair[2]]
+    if not pairs:
+        return say("All tokens of a layer are alike in one of the models, so there is nothing to compare.")
+    most, least = max(pairs, key=lambda pair: pair[2]), min(pairs, key=lambda pair: pair[2])
+    mean = float(np.mean([value for *_, value in pairs]))
+    if most[2] - least[2] < 0.005:
+        return say("Linear CKA of the tokens at the same depth is {mean} in every layer.", mean=f"{mean:.2f}")
+    facts = {"mean": f"{mean:.2f}", "first": A_AND_B[0], "second": A_AND_B[1], "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}",
+             "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
+    return say(
+        "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
+        "{j} of {second}; lowest, {least}, in layer {k} of {first} and layer {m} of {second}.",
+        **facts,
+    )
+
+
+def of_answers(comparison: Comparison) -> str:
+    """Whether both give the same answer."""
+    tops = [side.rec.top(1) for side in comparison.looks]
+    return told_answers(comparison.answers, tops)
+
+
+def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
+    """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
+    if agreement is None:
+        mute = [name for name, top in zip(A_AND_B, tops, strict=True) if not top]
+        if mute:
+            return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
+        return say("The two models don't tell the same classes apart, so their answers can't be compared.")
+    (one, p), (two, q) = (top[0] for top in tops)
+    facts = {
+        "one": one,
+        "two": two,
+        "p": percent(p),
+        "q": percent(q),
+        "first": A_AND_B[0],
+        "second": A_AND_B[1],
+    }
+    told = (
+        say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
+        if agreement.same_top1
+        else say("{first} says “{one}” ({p}), {second} “{two}” ({q}).", **facts)
+    )
+    return f"{told} " + say(
+        "Of the likeliest {of}, {shared} are the same; Jensen-Shannon divergence of the answers is {bits} bits (0: the same; "
+        "1: nothing in common).",
+        of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
+    )  # fmt: skip
+
+
+def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
+    """How far heads look, as shares of the width that each model sees, in the first layer and over all.
+
+    Of (L, H) renormalised distances: with the class token dropped, what heads give it would count as near.
+    """
+    share = [one / vit.grid.image_px[1] for one, vit in zip(px, vits, strict=True)]
+    facts = {
+        f"{part}{i}": f"{100 * value:.0f}"
+        for i, one in enumerate(share)
+        for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
+    }
+    told = say(
+        "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width "
+        "far and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} "
+        "and {mean1} %.",
+        first=A_AND_B[0], second=A_AND_B[1], **facts,
+    )  # fmt: skip
+    return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
+
+
+def _layer_by_layer(means: list[NDArray]) -> str:
+    """In which layers which model reaches farther, from the mean share of the width in each layer of both."""
+    few, many = sorted(len(one) for one in means)
+    deeper = int(len(means[1]) > len(means[0]))
+    other = means[1 - deeper][[same_depth(block, many, few) for block in range(many)]]
+    lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
+    places = [np.flatnonzero(lead > ALIKE).tolist(), np.flatnonzero(lead < -ALIKE).tolist()]
+    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=A_AND_B[deeper])
+    facts = {"how": how, "first": A_AND_B[0], "second": A_AND_B[1], "here": _ranges(places[0]), "there": _ranges(places[1]),
+             "one": len(places[0]), "two": len(places[1])}  # fmt: skip
+    if places[0] and places[1]:
+        return say("By the mean of a layer's heads{how}, {first} reaches farther in {one:layer|layers} {here}, {second} in "
+                   "{two:layer|layers} {there}.", **facts)  # fmt: skip
+    if not places[0] and not places[1]:
+        return say("By the mean of a layer's heads{how}, both reach equally far in every layer.", **facts)
+    side = int(not places[0])
+    return say("By the mean of a layer's heads{how}, {who} reaches farther in {count:layer|layers} {where}, the other in none.",
+               how=how, who=A_AND_B[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Whole numbers in rising order, as people write them: "0–8, 10"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+# The handout
+
+
+def handout(
+    comparison: Comparison,
+    vits: tuple[Vit, Vit],
+    names: Names | None = None,
+    origin: Origin | None = None,
+    command: str = "",
+) -> bytes:
+    """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
+    origin = origin or Origin()
+    names = names or (vits[0].name, vits[1].name)
+    recs = [side.rec for side in comparison.looks]
+    maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
+    maps = " ".join([maps, *filter(None, of_outliers(comparison))])
+    px = [rec.distance_renormalised_px for rec in recs]
+    dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
+    return html_page.page(
+        "compare.html", lang=origin.lang, title=title_of(recs[0], origin),
+        names=[f"{letter} · {name}" for letter, name in zip(A_AND_B, names, strict=True)],
+        lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
+        photo=html_page.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
+        drawn={name: _drawing(fig) for name, fig in figures_of(comparison, vits, names).items()},
+        tops=[rec.top() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
+        said={"maps": maps, "tokens": of_tokens(comparison), "answers": of_answers(comparison),
+              "distances": of_distances(px, vits)},
+        models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
+        credits=[(say("File"), recs[0].photo.name), (say("Author"), origin.credit.get("author", "")),
+                 (say("Licence"), origin.credit.get("licence", "")), (say("Source"), origin.credit.get("source", ""))],
+        origin=origin, sources=SOURCES, command=command, numbers=facts(comparison),
+    )  # fmt: skip
+
+
+def command_of(first: str, second: str, photo: str, mask_outliers: bool = False) -> str:
+    """The shell command that compares the same models."""
+    masks = ["--mask-outliers"] if mask_outliers else []
+    return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, *masks, "--out", "compared"])
+
+
+def _drawing(fig: go.Figure) -> html_page.Drawing:
+    title, about = fig.layout.title.text, fig.layout.title.subtitle.text or ""
+    fig.layout.margin.t = 24
+    return html_page.drawing(fig, f"{title} {about}".strip())
+
+
+def _facts(vit: Vit) -> list[tuple[str, str]]:
+    grid = vit.grid
+    (high, wide), (tall, broad) = grid.step_px, grid.image_px
+    return [
+        (say("Name"), vit.name), (say("Licence"), vit.card.licence),
+        (say("Parameters"), f"{sum(p.numel() for p in vit.module.parameters()):,}".replace(",", " ")),
+        (say("Grid"), say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide)),
+        (say("What the model sees"), f"{broad} × {tall} px"), (say("Layers × heads"), f"{vit.blocks} × {vit.heads}"),
+        (say("Answer read from"), say(vit.readout)),
+    ]  # fmt: skip
+
+
+# The numbers
+
+TOP = 5
+
+
+def facts(comparison: Comparison) -> Mapping[str, Any]:
+    """All numbers of a comparison, as JSON has them; null where there is none."""
+    both, answers = comparison.looks, comparison.answers
+    models = [{
+        "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
+        "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
+        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
+    } for side in both]  # fmt: skip
+    return {
+        "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
+        "mask_outliers": comparison.masked,
+        "box_px": list(comparison.grid.box), "rank_correlation": _number(comparison.rank_correlation),
+        "rollouts": [mask.tolist() for mask in comparison.rollouts], "difference_points": comparison.difference.tolist(),
+        "cka": [[_number(value) for value in row] for row in comparison.cka],
+        "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols], "cka_resampled": comparison.cka_grid.resampled,
+        "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,
+        "of": answers and answers.of, "divergence_bits": answers and answers.divergence_bits,
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None

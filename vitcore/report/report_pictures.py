@@ -1,0 +1,318 @@
+"""The pictures of a report: for each its figure for print and slides, its bare pixels for the handout, and its words.
+
+In a handout only pixels are pictures; titles, numbers and colour bars around them are text, sharp at any size and in any
+script. What isn't defined for a model is a sentence in place of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore import figures
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.analysis.filters import Components, look
+from vitcore.figures.attention import fitted, own_tops, tops_of
+from vitcore.figures.heat_overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.outlier_frames import on_pixels, outlined_maps
+from vitcore.figures.patches import split_picture
+from vitcore.figures.relevance import build_up_scale, build_up_top
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
+from vitcore.forward.recording import Recording
+from vitcore.grid import Grid
+from vitcore.images import sharp
+from vitcore.models.load_model import Vit
+from vitcore.outlier_sentences import told
+from vitcore.report.model_facts import ModelSide
+from vitcore.report.report_numbers import last_heads, layers, left_out, marked, mask
+from vitcore.report.report_settings import Settings
+from vitcore.translation import percent, say
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from PIL import Image
+
+ACROSS = 7  # the paper's 28 components in rows of seven
+FIRST = 4  # components that are described in words
+WIDE_PX = 1000  # no picture of a handout is wider
+CELL_PX = 12  # of a small map with frames in it, a patch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A picture with its words; `tiles` are (caption, pixels), drawn side by side, `figure` the whole with its title."""
+
+    name: str
+    title: str
+    alt: str
+    how: str
+    limits: str
+    about: str = ""  # the finding, in a line
+    tiles: tuple[tuple[str, Any], ...] = ()  # pixels (H, W, 3 or 4), uint8
+    across: int = 1  # tiles in a row
+    scale: Scale | None = None
+    photo: bool = False  # smooth, and compressed as photographs are; else every cell stays sharp
+    figure: Callable[[str], go.Figure] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
+    chart: bool = False  # the figure itself is printed in the handout: it has no pixels
+
+
+def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
+    """The pictures of a photo, in the order of the paper's argument."""
+    photo = fitted(sharp(rec.photo, rec.seen))
+    yield _patches(rec, settings)
+    yield _distance(rec)
+    yield _rollout(vit, rec, settings, photo)
+    yield _layers(vit, rec, settings, photo)
+    yield _heads(vit, rec, settings)
+    if settings.pin not in (None, settings.patch):
+        yield replace(_heads(vit, rec, replace(settings, patch=settings.pin)), name="pinned")
+
+
+def of_model(vit: Vit, side: ModelSide, settings: Settings) -> Iterator[Picture]:
+    """The pictures of a model, the same for all photos."""
+    yield _filters(vit, side, settings)
+    yield _positions(vit, side)
+
+
+def asked(vit: Vit, settings: Settings) -> str:
+    """Whose attention the pictures show, in words."""
+    if settings.patch is not None:
+        return say("patch {patch}", patch=settings.patch)
+    return say("the {readout}", readout=say(vit.readout))
+
+
+def _patches(rec: Recording, settings: Settings) -> Picture:
+    grid = rec.grid
+    zoom = max(1, round(800 / grid.image_px[1]))
+    drawn = split_picture(rec.seen.pixels, grid, 1, zoom)
+    more = ""
+    if settings.pin is not None:
+        drawn = _pinned(drawn, grid, settings.pin)
+        row, col = grid.row_col(settings.pin)
+        more = " · " + say("patch {patch}, row {row}, column {col}, is outlined", patch=settings.pin, row=row, col=col)
+    return Picture(
+        name="patches", title=say("The photo as patches"), photo=True,
+        alt=say("What the model sees, cut into {rows} {rows:row|rows} of {cols} {cols:patch|patches}", rows=grid.rows,
+                cols=grid.cols),
+        about=say("{rows} × {cols} = {count} {count:patch|patches} of {high} × {wide} px", rows=grid.rows,
+                  cols=grid.cols, count=grid.patches,
+                  high=grid.step_px[0], wide=grid.step_px[1]) + more,
+        how=say("Each square is one token of the sequence, read row by row."),
+        limits=say("Which of them matter, or what the model makes of them."),
+        tiles=(("", drawn),),
+        figure=lambda mode: figures.patches(rec.seen.pixels, grid, mode=_mode(mode)),
+    )  # fmt: skip
+
+
+def _pinned(drawn: NDArray[np.uint8], grid: Any, patch: int) -> NDArray[np.uint8]:
+    """The photo as patches, one of them outlined in white and black."""
+    from PIL import Image, ImageDraw
+
+    sheet = Image.fromarray(drawn)
+    (row, col), wide, high = grid.row_col(patch), sheet.width / grid.cols, sheet.height / grid.rows
+    for ink, out in (("#000000", 3), ("#FFFFFF", 0)):
+        box = (
+            round(col * wide) - out,
+            round(row * high) - out,
+            round((col + 1) * wide) + out,
+            round((row + 1) * high) + out,
+        )
+        ImageDraw.Draw(sheet).rectangle(box, outline=ink, width=3)
+    return np.asarray(sheet)
+
+
+def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
+    if side.components is None:
+        return Picture(
+            name="filters", title=say("Embedding filters"), alt="", how="", limits="",
+            about=say("This model does not embed patches of pixels with one linear kernel, so it has no patch filters."),
+        )  # fmt: skip
+    variance = side.components.variance
+    count = min(settings.components, len(variance))
+    tiles = side.filter_tiles(count)
+    subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
+    how = say("Principal components of the filters that read a patch, largest share of variance first. Mid-grey is zero; "
+              "opposite colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
+    if vit.hybrid:
+        how = say("A hybrid has no RGB patch filters. These are the principal components of its network's first convolution, "
+                  "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
+    return Picture(
+        name="filters", title=subject,
+        alt=say("The first {count} principal {count:component|components}, row by row", count=count),
+        about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
+                  share=percent(variance[:count].sum())) + _looks(side.components),
+        how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
+        tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
+        figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
+    )  # fmt: skip
+
+
+def _looks(found: Components) -> str:
+    """What the first few look like; nothing where they have no colours to draw."""
+    if found.vectors.shape[-1] != 3:
+        return ""
+    told = (figures.looks_like(**asdict(look(one))) for one in found.vectors[:FIRST])
+    return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
+
+
+def _positions(vit: Vit, side: ModelSide) -> Picture:
+    cosine, grid = side.cosine, vit.grid
+    title = say("Position-embedding similarity")
+    if cosine is None:
+        about = say(
+            "This model has no learned absolute position embeddings: it tells position in another way, or not at all."
+        )
+        return Picture(name="positions", title=title, alt="", how="", limits="", about=about)
+    tiles = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    return Picture(
+        name="positions", title=title,
+        alt=say("{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows,
+                cols=grid.cols),
+        about=say("correlation of cosine with 2-D distance {number}", number=f"{side.correlation:.2f}"),
+        how=say("Each tile is one position compared with all others, laid out as the picture is. Red is alike, blue is opposite; "
+                "each tile's own position is 1."),
+        limits=say("How strongly a layer uses position: that depends on its query and key weights too."),
+        tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=Scale(colours=DIVERGING, low=-1, high=1,
+                                                                                          unit=say("cosine similarity")),
+        figure=lambda mode: figures.positions(cosine, grid, _mode(mode)),
+    )  # fmt: skip
+
+
+def _distance(rec: Recording) -> Picture:
+    grid, px, share = rec.grid, rec.distance_px, rec.prefix_share if rec.grid.prefix else None
+    even = uniform_distance_px(grid)
+    how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. The dashed line is what "
+              "attention spread evenly over all patches reads; heads above it prefer far patches. A hollow dot gives half its "
+              "attention or more to tokens that are not patches.")  # fmt: skip
+    limits = say("What a head looks at. The class token is dropped and the rest not renormalised, as in the paper: a head that "
+                 "gives it half its attention reads half the distance.")  # fmt: skip
+    return Picture(
+        name="distance", title=say("Mean attention distance"), chart=True,
+        alt=say("One dot per head over {blocks} {blocks:layer|layers}; the first layer from {near} to {far} px", blocks=len(px),
+                near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
+        about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
+                  far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
+        how=how, limits=limits if grid.prefix else say("What a head looks at, or whether the answer uses it."),
+        figure=lambda mode: figures.distance(px, grid, even, mode=_mode(mode), share=share),
+    )  # fmt: skip
+
+
+def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
+    grid, amounts = rec.grid, mask(rec, settings)
+    who, top = asked(vit, settings), scale_top(amounts)
+    marks = marked(rec, amounts)
+    plain = say("what {who} gathered", who=who) + _begins(settings)
+    about, printed = plain + _outlying(rec, settings, marks), plain + _outlying(rec, settings, [])
+    return Picture(
+        name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
+        how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
+                "input. Bright patches have more of it."),
+        limits=say("Why the model decided: it shows from where attention could have carried information, if all values counted "
+                   "alike. That it lies on the object makes it plausible, not proof."),
+        tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
+        scale=scale_on_photo(100 * amounts, 100 * top, say("% of the total")),
+        figure=lambda mode: figures.outlined(
+            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=printed, start=settings.patch), marks, grid,
+            told=told(marks, grid),
+        ),
+    )  # fmt: skip
+
+
+def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
+    maps, first = layers(rec, settings), settings.first_block
+    top, small = (
+        build_up_top(maps),
+        photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
+    )
+    drawn = _over(small, maps, top, settings, rec)
+    tiles = [(span(first, first + i), one) for i, one in enumerate(drawn)]
+    return Picture(
+        name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
+        alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
+        about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings))
+        + _outlying(rec, settings, _any(marked(rec, one) for one in maps)),
+        how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
+        limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
+        scale=build_up_scale(maps),
+    )  # fmt: skip
+
+
+def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
+    maps = last_heads(rec, settings)
+    drawn = [
+        colour(m, SEQUENTIAL, 0, top) for m, top in zip(maps.astype(np.float64), tops_of(maps, rec.grid), strict=True)
+    ]
+    title = say("All heads of the last layer")
+    names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
+    about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
+    marks = [marked(rec, one) for one in maps]
+    if any(marks):
+        large = (one.repeat(CELL_PX, 0).repeat(CELL_PX, 1) for one in drawn)
+        drawn = [on_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
+    printed, said = f"{title}: {about}{_outlying(rec, settings, [])}", told(_any(marks), rec.grid)
+    about += _outlying(rec, settings, _any(marks))
+    return Picture(
+        name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
+        how=say("One small map a head, laid out as the photo is. Each scale ends at the map's largest weight, which is named "
+                "below it, but not below {least} times an even share: a nearly even map stays dark.", least=f"{LEAST_TOP:g}"),
+        limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
+        tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
+        scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=own_tops()),
+        figure=lambda mode: outlined_maps(
+            figures.heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, told=said
+        ),
+    )  # fmt: skip
+
+
+def _begins(settings: Settings) -> str:
+    """The layer that rollout begins at, in words; nothing where it begins at the first."""
+    return " · " + say("from layer {first} on", first=settings.first_block) if settings.first_block else ""
+
+
+def _any(marks: Iterable[list[int]]) -> list[int]:
+    """Those that are in some of several maps."""
+    return sorted({patch for some in marks for patch in some})
+
+
+def _outlying(rec: Recording, settings: Settings, marks: list[int]) -> str:
+    """How many outlier tokens were masked, or which hold much of what is shown, in words; nothing where none do."""
+    count = len(left_out(rec, settings))
+    if count:
+        return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
+    return " · " + told(marks, rec.grid) if marks else ""
+
+
+def span(first: int, last: int) -> str:
+    """The layers a rollout has been through, in words."""
+    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
+
+
+def _over(photo: Image.Image, maps: NDArray, top: float, settings: Settings, rec: Recording) -> list[NDArray[np.uint8]]:
+    """The photo under rollouts (L, rows, cols), as `figures.rollout` draws them; the patch that was asked and outliers outlined."""
+    drawn = over(photo, maps, top, rec.grid, settings.patch)
+    return [on_pixels(one, marked(rec, values), rec.grid) for one, values in zip(drawn, maps, strict=True)]
+
+
+def over(
+    photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None
+) -> list[NDArray[np.uint8]]:
+    """(L, rows, cols) amounts, each as heat over a photo of any size, (H, W, 3); a patch that was asked is outlined."""
+    from PIL import Image, ImageDraw
+
+    detail, drawn = fine_detail(photo, grid), []
+    for one in maps:
+        mixed = Image.fromarray(on_photo(one, detail, top))
+        if patch is not None:
+            (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows
+            box = (round(col * wide), round(row * high), round((col + 1) * wide) - 1, round((row + 1) * high) - 1)
+            ImageDraw.Draw(mixed).rectangle(box, outline="#FFFFFF", width=max(1, photo.width // 200))
+        drawn.append(np.asarray(mixed))
+    return drawn
+
+
+def _mode(mode: str) -> Any:
+    return mode

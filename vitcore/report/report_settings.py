@@ -1,0 +1,103 @@
+"""What a report is asked to show, and where what it shows came from."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from vitcore.analysis.rollout import FUSIONS, Fusion
+from vitcore.grid import Grid
+from vitcore.models.model_cards import DEFAULT
+from vitcore.translation import say
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of the pictures; defaults are those of the paper's figures.
+
+    Raises: ValueError, with a sentence, for settings out of range.
+    """
+
+    fusion: Fusion = "mean"  # how heads are fused
+    discard: float = 0.0  # share of the weakest weights set to 0, 0 to below 1
+    residual: float = 0.5  # weight of the identity, 0 to 1
+    first_block: int = 0  # blocks before it are left out
+    patch: int | None = None  # whose rollout; None: the token the answer is read from
+    pin: int | None = None  # a patch outlined on the photo, with what it attends to in the last layer
+    components: int = 28  # of the filters, the paper's number
+    mask_outliers: bool = (
+        False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the last layer
+    )
+
+    def __post_init__(self) -> None:
+        if self.fusion not in FUSIONS:
+            raise ValueError(say("The fusion is one of {names}.", names=", ".join(FUSIONS)))
+        if not (0 <= self.discard < 1 and 0 <= self.residual <= 1 and self.components >= 1):
+            raise ValueError(say("The discard ratio is from 0 to below 1, the residual weight from 0 to 1."))
+
+    def check(self, grid: Grid, blocks: int) -> None:
+        """Raise ValueError, with a sentence, where the settings ask for what a model does not have."""
+        for patch in (self.patch, self.pin):
+            if patch is not None and not 0 <= patch < grid.patches:
+                raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
+        if not 0 <= self.first_block < blocks:
+            raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
+
+    def of_rollout(self) -> dict[str, Any]:
+        """The arguments of `analysis.rollout.rollout`."""
+        return {"discard_ratio": self.discard, "residual": self.residual, "first_block": self.first_block}
+
+    def start(self, grid: Grid) -> int | None:
+        """The token that rollout starts from, or None for the one the answer is read from."""
+        return None if self.patch is None else grid.prefix + self.patch
+
+    def arguments(self) -> list[str]:
+        """The shell's flags for all that is not the default."""
+        flags = {"--fusion": "fusion", "--discard": "discard", "--residual": "residual", "--first-block": "first_block",
+                 "--patch": "patch", "--pin": "pin"}  # fmt: skip
+        asked = {
+            flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(USUAL, name)
+        }
+        valued = [part for flag, value in asked.items() for part in (flag, str(value))]
+        return [*valued, "--mask-outliers"] if self.mask_outliers else valued
+
+
+USUAL = Settings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a report came from, for its last page."""
+
+    address: str = ""  # that shows the same in the app; empty where there is none
+    lacking: str = ""  # what this address can't carry, in a sentence
+    credit: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of a gallery photo: title, author, licence, source, changes
+    file: str = ""  # of the photo, as a command would name it; empty: its own name
+    lang: str = "en"  # of the words, as HTML names languages
+    made: str = ""  # when, as a person writes it; empty: now
+    cautions: tuple[str, ...] = ()  # what a reader must know of the model, in sentences
+
+    @property
+    def only_here(self) -> bool:
+        """Whether the address means the machine it is opened on: localhost, or one that loops back."""
+        try:
+            host = urlsplit(self.address).hostname or ""
+        except ValueError:
+            return False
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        try:
+            given = ip_address(host)
+        except ValueError:
+            return False
+        return given.is_loopback or given.is_unspecified
+
+
+def command(photo: str, model: str, settings: Settings) -> str:
+    """The shell command that writes the same report."""
+    which = [] if model == DEFAULT else ["--model", model]
+    return shlex.join(["python", "-m", "vitcore", "report", photo, *which, *settings.arguments(), "--out", "report"])

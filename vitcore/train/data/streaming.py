@@ -1,0 +1,136 @@
+"""Streamed photos: sets too large to keep decoded, and RandAugment, through timm's transform in worker processes."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from vitcore.images import PhotoError
+from vitcore.train.data.batches import ITEMS, Batch, all_seeded, finished, planned, positions
+from vitcore.train.data.photos import DataError, Photos, none_can_be_read
+from vitcore.train.recipe import Recipe
+from vitcore.translation import say
+
+Place = tuple[int, int]  # step, position in its whole batch
+Ask = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
+
+
+class Streamed:
+    """Photos decoded when they are needed; the same batches come out as from any other number of workers."""
+
+    def __init__(self, recipe: Recipe, photos: Photos, device: torch.device | str, mean: Sequence[float],
+                 std: Sequence[float]) -> None:  # fmt: skip
+        import timm  # noqa: F401
+        from timm.data import create_transform
+
+        if not len(photos):
+            raise DataError(say("{name} holds no photos.", name=photos.name))
+        self.recipe, self.photos, self.device = recipe, photos, torch.device(device)
+        self.problems: list[str] = []
+        transform = create_transform(
+            recipe.image_px, is_training=True, scale=(recipe.crop_area, 1.0), hflip=0.5 if recipe.flip else 0.0,
+            color_jitter=0.0, auto_augment=recipe.rand_augment or None, interpolation="bicubic", mean=tuple(mean),
+            std=tuple(std), crop_pct=1.0,
+        )  # fmt: skip
+        self._items = Items(recipe, photos, transform)
+        self._next: Ask | None = None
+        self._stream: Iterator[Any] = iter(())
+
+    def __len__(self) -> int:
+        return len(self.photos)
+
+    def batch(self, step: int, micro: int = 0, passes: int = 1, rank: int = 0, world: int = 1) -> Batch:
+        """Pass `micro` of `passes` of a step (from 0) in process `rank` of `world`; fast if asked for in order.
+
+        Raises: DataError, if the photos are gone or all are broken; RecipeError, if the batch can't be shared so.
+        """
+        positions(self.recipe, micro, passes, rank, world)
+        ask = step, micro, passes, rank, world
+        if ask != self._next:
+            self._stream = iter(self._loader(ask))
+        pixels, labels, problems = next(self._stream)
+        self._next = following(ask)
+        self.problems += [said for said in dict.fromkeys(problems) if said not in self.problems]
+        if pixels is None:
+            raise DataError(problems[-1])
+        pixels, labels = pixels.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
+        return finished(self.recipe, pixels, labels, len(self.photos.classes), step, micro * world + rank)
+
+    def _loader(self, ask: Ask) -> DataLoader:
+        return DataLoader(
+            self._items, batch_sampler=Places(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=together,
+            pin_memory=self.device.type == "cuda", generator=torch.Generator(),  # else it draws from everybody's
+        )  # fmt: skip
+
+
+def following(ask: Ask) -> Ask:
+    """What is asked for after `ask` by a loop that leaves nothing out."""
+    step, micro, passes, rank, world = ask
+    return (step, micro + 1, passes, rank, world) if micro + 1 < passes else (step + 1, 0, passes, rank, world)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of batch after batch from `ask` on, without end."""
+
+    recipe: Recipe
+    ask: Ask
+
+    def __iter__(self) -> Iterator[list[Place]]:
+        ask = self.ask
+        while True:
+            step, *share = ask
+            yield [(step, position) for position in positions(self.recipe, *share)]
+            ask = following(ask)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One photo on its way: pixels (3, px, px), or None where there is nothing to be had, and what went wrong."""
+
+    pixels: Tensor | None
+    label: int
+    problems: tuple[str, ...]
+
+
+class Items(Dataset[Item]):
+    """Photos by place, transformed with every generator seeded by their place."""
+
+    def __init__(self, recipe: Recipe, photos: Photos, transform: Any) -> None:
+        self.recipe, self.photos, self.transform = recipe, photos, transform
+
+    def __getitem__(self, place: Place) -> Item:
+        step, position = place
+        problems: list[str] = []
+        try:
+            for i in self._candidates(step * self.recipe.batch + position):
+                try:
+                    image = self.photos.open(i)
+                except PhotoError as error:
+                    problems.append(str(error))
+                    continue
+                with all_seeded(ITEMS, self.recipe.seed, step, position):
+                    return Item(self.transform(image), int(self.photos.labels[i]), tuple(problems))
+        except DataError as error:  # told, not raised: a worker's exception arrives inside a traceback
+            return Item(None, -1, (*problems, str(error)))
+        return Item(None, -1, (*problems, none_can_be_read(self.photos, problems)))
+
+    def _candidates(self, first: int) -> Iterator[int]:
+        """The photo planned for this place, then those planned after it, for two epochs: every photo once at least."""
+        count = len(self.photos)
+        for at in itertools.islice(itertools.count(first), 2 * count):
+            yield int(planned(self.recipe.seed, count, at, 1)[0])
+
+
+def together(items: list[Item]) -> tuple[Tensor | None, Tensor, list[str]]:
+    """Pixels (B, 3, px, px), or None if one is missing, labels (B,) and all problems; the fatal one comes last."""
+    items = sorted(items, key=lambda item: item.pixels is None)
+    problems = [said for item in items for said in item.problems]
+    labels = torch.from_numpy(np.array([item.label for item in items], np.int64))
+    pixels = [item.pixels for item in items if item.pixels is not None]
+    return (torch.stack(pixels) if len(pixels) == len(items) else None), labels, problems

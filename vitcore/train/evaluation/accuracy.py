@@ -1,0 +1,130 @@
+"""How well a model does on photos with labels: its answers over its own classes, and its features for few-shot accuracy.
+
+Every photo goes through the model's own transform, one batch at a time. Shapes: N photos, D features, C classes of theirs.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from vitcore.forward.module_swaps import faster
+from vitcore.forward.recording import to_input
+from vitcore.images import PhotoError, see
+from vitcore.models.load_model import Vit, wordnet_ids
+from vitcore.train.data.photos import DataError, Photos
+from vitcore.translation import say
+
+BATCH = 64
+
+
+@torch.inference_mode()
+def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
+    """{"photos", "top1", "top5", "left_out"}: how many were asked about, and % whose class is the first or among five.
+
+    The model answers over all its classes. Left out: photos without a label, of a class the model lacks, or broken.
+    Raises: DataError, when no class of the photos is one of the model's, or nothing is left.
+    """
+    to_model = matched(vit, photos.classes, photos.name)
+    known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
+    rows, top = answers(vit, photos.subset(known), batch=batch)
+    if not len(rows):
+        raise DataError(
+            say(
+                "None of the {count} {count:photo|photos} of {name} can be asked about.",
+                count=len(photos),
+                name=photos.name,
+            )
+        )
+    correct = top == to_model[photos.labels[known[rows]]][:, None]
+    first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
+    return {
+        "photos": len(correct),
+        "top1": round(first, 2),
+        "top5": round(five, 2),
+        "left_out": len(photos) - len(correct),
+    }
+
+
+@torch.inference_mode()
+def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
+    module, most = faster(vit.module), min(most, len(vit.labels))
+    asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
+    if not asked:
+        return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
+    rows, top = zip(*asked, strict=True)
+    return np.concatenate(rows), np.concatenate(top)
+
+
+@torch.inference_mode()
+def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
+    """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
+    module = faster(vit.module)
+    batches = [
+        module.forward_head(module.forward_features(x), pre_logits=True).float()
+        for _, x in _batches(vit, photos, batch)
+    ]
+    return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
+
+
+def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
+    """The model's class of each of the photos' classes, (C,); -1 where the model lacks it.
+
+    By WordNet id if the model is an ImageNet one and the photos have such ids, else by name: capitals, underscores and
+    hyphens make no difference, and a name that the model uses twice (ImageNet's crane) means nothing.
+    Raises: DataError, when none is found.
+    """
+    at = {name: i for i, name in enumerate(wordnet_ids(vit))}
+    wanted = list(classes)
+    if not any(name in at for name in wanted):
+        at, wanted = _by_name(vit.labels), [_plain(name) for name in wanted]
+    places = np.array([at.get(name, -1) for name in wanted], np.int64)
+    if not (places >= 0).any():
+        raise DataError(
+            say(
+                "{name} has no class of {source}: it has {labels}; they have {classes}.",
+                name=vit.name,
+                source=source,
+                labels=_few(vit.labels),
+                classes=_few(classes),
+            )
+        )
+    return places
+
+
+def _by_name(labels: Sequence[str]) -> dict[str, int]:
+    plain = [_plain(label) for label in labels]
+    often = Counter(plain)
+    return {name: i for i, name in enumerate(plain) if often[name] == 1}
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", " ").replace("-", " ").strip()
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") if names else "no classes"
+
+
+def _batches(
+    vit: Vit, photos: Photos, batch: int, skip_broken: bool = False
+) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+    """Which photos, and what the model takes of them: (b,) and (b, 3, H, W)."""
+    for first in tqdm(range(0, len(photos), batch), unit="batch", disable=len(photos) <= batch):
+        rows, inputs = [], []
+        for i in range(first, min(first + batch, len(photos))):
+            try:
+                image = photos.open(i)
+            except PhotoError:
+                if not skip_broken:
+                    raise
+                continue
+            rows.append(i)
+            inputs.append(to_input(vit, see(image, vit.transform, vit.grid).pixels))
+        if rows:
+            yield np.array(rows), torch.cat(inputs)

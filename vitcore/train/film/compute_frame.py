@@ -1,0 +1,62 @@
+"""One frame: a model of a moment, run on a few photos, as the arrays that `train/film_files.py` describes."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitcore.assets import SAMPLES
+from vitcore.forward.recording import Recording, record
+from vitcore.images import Photo, open_photo
+from vitcore.models import load_model
+from vitcore.train.film_files import TOP
+
+WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
+
+
+def watched() -> list[Photo]:
+    """The photos a film shows unless it is told others, of those that ship."""
+    return list(_opened(tuple(file for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists())))
+
+
+@lru_cache(maxsize=1)  # every frame of a training asks for them
+def _opened(files: tuple[Path, ...]) -> tuple[Photo, ...]:
+    return tuple(map(open_photo, files))
+
+
+def frame_of(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
+    """The arrays of a frame; float16 where pictures need no more."""
+    return arrays_of(vit, [record(vit, photo) for photo in photos])
+
+
+def arrays_of(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
+    """`frame_of` photos that are recorded already."""
+    last = vit.blocks - 1
+    kernel, table = load_model.patch_kernel(vit), load_model.positions(vit)
+    frame: dict[str, Any] = {
+        "distance_px": np.mean([rec.distance_px for rec in recs], 0, dtype=np.float32),
+        "rollout": np.stack([rec.rollout() for rec in recs]).astype(np.float16),
+        "last_block": np.stack([_last(rec, last) for rec in recs]).astype(np.float16),
+    }
+    if kernel is not None:
+        frame["kernel"] = kernel.astype(np.float16)
+    if table is not None:
+        frame["positions"] = table.astype(np.float16)
+    return frame | _top(vit, recs)
+
+
+def _last(rec: Recording, block: int) -> NDArray:
+    """Where the answer looks in a block, mean over heads, (rows, cols)."""
+    return rec.grid.to_map(rec.readout @ rec.of_blocks()[block])
+
+
+def _top(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
+    if not vit.labels:
+        return {}
+    logits = torch.from_numpy(np.stack([rec.logits for rec in recs]))
+    top = logits.softmax(-1).topk(min(TOP, logits.shape[1]))
+    return {"top_class": top.indices.int().numpy(), "top_p": top.values.half().numpy()}

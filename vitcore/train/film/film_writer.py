@@ -1,0 +1,272 @@
+"""Your own training, filmed: `film = vitcore.film("runs/mine", photos)`, and `film.frame(module, step)` in any PyTorch loop.
+
+What is written is a run like any other (`train/run_folder.py`), which opens on Watch it learn while it goes on. The training
+ends with the very weights it would have without: a frame is taken of a stand-in, and one that fails is a warning.
+"""
+
+import json
+import logging
+import os
+import time
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from safetensors.numpy import load_file
+from torch import nn
+
+from vitcore.forward.recording import as_photo, record
+from vitcore.images import Photo
+from vitcore.models import load_model
+from vitcore.models.model_cards import ModelError
+from vitcore.train import run_folder
+from vitcore.train.film.compute_frame import arrays_of, watched
+from vitcore.train.film.cpu_copy import apart, stand_in
+from vitcore.train.film.frame_spacing import SHARE, Spacing
+from vitcore.train.film_files import save_frame, save_still
+from vitcore.train.recipe import FILMED, VERSION, Recipe
+from vitcore.train.run_folder import RunError, RunFolder
+from vitcore.translation import say
+
+SAY_EVERY_S = 2.0
+LOG_EVERY_S = 0.5  # at most, but for what is measured on held-out photos
+
+Pictures = Photo | Image.Image | str | Path | bytes | BinaryIO
+
+
+def film(
+    run: str | Path, photos: Sequence[Pictures] | Pictures | None = None, *, steps: int | None = None, frames: int = 24,
+    labels: Sequence[str] | None = None, mean: Sequence[float] | None = None, std: Sequence[float] | None = None,
+    share: float = SHARE, resume: bool = False,
+) -> "FilmWriter":  # fmt: skip
+    """Begin to film a training into the run `run`, a folder or a name in `runs/`.
+
+    `photos` are those the film shows (default: eight that ship). With `steps`, how many the training will have, about
+    `frames` are kept at steps spaced by a constant ratio, else at steps that grow by half. Two frames are always kept,
+    the first and the last; the others wait until all of them fit in `share` of the training's time. `labels` name the
+    classes; `mean` and `std` are what your pixels, 0 to 1, are normalised with, where timm's configuration of the model
+    says something else. With `resume` a film of that name goes on: its frames after the first step that comes are taken
+    away. Of several processes only the first films.
+    Raises: PhotoError; RunError, where there is such a run already, or none that a film can go on with.
+    """
+    if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
+        photos = [photos]  # type: ignore[list-item]
+    shown = watched() if photos is None else [as_photo(photo) for photo in photos]
+    if not shown:
+        raise ValueError("a film needs a photo to show")
+    overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
+    folder = _folder(run, steps, resume) if first_process() else None
+    return FilmWriter(folder, shown, Spacing(steps, frames, share), tuple(labels or ()), overlaid)
+
+
+def first_process() -> bool:
+    """Whether this is the only process of a training, or the first of several."""
+    spread = torch.distributed
+    if spread.is_available() and spread.is_initialized():
+        return spread.get_rank() == 0
+    return int(os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or 0) == 0
+
+
+def _folder(run: str | Path, steps: int | None, resume: bool) -> RunFolder:
+    path = Path(run)
+    root = path.parent if len(path.parts) > 1 else run_folder.RUNS
+    if resume and (root / path.name / "recipe.json").is_file():
+        folder = RunFolder(root / path.name)
+        if run_folder.recipe_of(folder).task != FILMED:
+            raise RunError(say("run {id} is no film of a training of your own.", id=folder.id))
+        return folder
+    folder = run_folder.create(path.name, Recipe(), "", root)
+    known = {"version": VERSION, "task": FILMED, "steps": steps or 1}  # and nothing that is not known
+    run_folder.write(folder.path / "recipe.json", json.dumps(known))
+    return folder
+
+
+class FilmWriter:
+    """A film in the making; use it in a `with` block, or `close` it at the end."""
+
+    def __init__(
+        self, folder: RunFolder | None, photos: Sequence[Photo], spacing: Spacing, labels: tuple[str, ...],
+        overlaid: Mapping[str, tuple[float, ...]],
+    ) -> None:  # fmt: skip
+        self.folder, self.photos, self.spacing, self.labels, self.overlaid = folder, photos, spacing, labels, overlaid
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._word = _Word(folder, spacing.steps) if folder else None
+        self._told = self._logged = 0.0
+        self._line: dict[str, float] = {}  # of the log, the last
+        if self._word:
+            self._leave = weakref.finalize(self, self._word.leave)
+
+    def frame(self, module: nn.Module, step: int, *, last: bool = False, **measured: Any) -> bool:
+        """Keep a frame of this step if one is due, and log what was measured; returns whether a frame was kept.
+
+        `module` is the ViT, or whatever wraps it (DDP, torch.compile, a class of your own). `last` asks for the frame
+        whatever it costs. `measured` are numbers that Watch it learn draws: `loss`, `lr`, `val_loss`, and `top1` and
+        `top5` in %; others are kept in the log. Never raises because of a frame: what went wrong is a warning.
+        """
+        if self.folder is None or self._word is None or self._word.ended:
+            return False
+        began = self.spacing.clock()
+        due = self.spacing.due(step, last)
+        kept = False
+        try:
+            if self._word.step is None:
+                self._forget_after(step)
+            self._word.step = step
+            if due:
+                kept = self._keep(module, step)
+            if measured:
+                self._log(step, measured)
+            if due or time.monotonic() - self._told > SAY_EVERY_S:
+                run_folder.write_status(self.folder, "running", step)
+                self._told = time.monotonic()
+        except Exception as error:  # a full disk, say: the training goes on
+            _warn(say("the film of run {id} could not be written: {reason}", id=self.folder.id, reason=_reason(error)))
+        finally:
+            self.spacing.done(step, self.spacing.clock() - began, due)
+        return kept
+
+    def close(self, ending: str = "finished", message: str = "") -> None:
+        """The training has ended: "finished", "stopped" or "failed". What comes after is not filmed."""
+        if self._word:
+            self._word.end(ending, message)
+            self._leave.detach()
+
+    def __enter__(self) -> "FilmWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif isinstance(error, Exception):
+            self.close("failed", _reason(error))
+        else:
+            self.close("stopped")
+
+    def _keep(self, module: nn.Module, step: int) -> bool:
+        """Take the frame and write it; what goes wrong with it is a warning."""
+        folder = self.folder
+        assert folder is not None
+        try:
+            with apart():
+                frame, still = self._look(module)
+            self._same(frame)
+            save_frame(folder, step, frame)
+            if not (folder.frames / "still.json").exists():
+                save_still(folder, *still)
+        except Exception as error:
+            _warn(say("the frame of step {step} could not be kept: {reason}", step=step, reason=_reason(error)))
+            return False
+        return True
+
+    def _look(self, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
+        """The frame of this moment, and what all frames share."""
+        twin = stand_in(module, self._name)
+        if self.overlaid:
+            twin.pretrained_cfg = {**(getattr(twin, "pretrained_cfg", None) or {}), **self.overlaid}
+        vit = load_model.wrap(twin, self._name)
+        if not vit.is_global:  # a film is of attention
+            raise ModelError(vit.why_not(say("a film")))
+        labels = self.labels or vit.labels
+        if len(labels) != len(vit.labels):
+            raise ModelError(
+                say("{name} has {classes} classes, not {count}.", name=self._name, classes=len(vit.labels), count=len(labels))
+            )  # fmt: skip
+        recs = [record(vit, photo) for photo in self.photos]
+        pixels = np.stack([rec.seen.pixels for rec in recs])
+        return arrays_of(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
+
+    @property
+    def _name(self) -> str:
+        return f"run {self.folder.id}" if self.folder else ""
+
+    def _same(self, frame: dict[str, NDArray]) -> None:
+        """A film is of one shape of model. Raises: ModelError, when this frame is of another than the first."""
+        shapes = {name: array.shape for name, array in frame.items()}
+        self._shapes = self._shapes or shapes
+        if shapes != self._shapes:
+            raise ModelError(say("the model has another shape than at the first frame"))
+
+    def _forget_after(self, step: int) -> None:
+        """A film that goes on: what it holds of this step and later ones belongs to a training that broke off."""
+        folder = self.folder
+        assert folder is not None
+        kept: list[Path] = []
+        for file in sorted(folder.frames.glob("[0-9]*.safetensors")):
+            (kept.append if int(file.stem) < step else Path.unlink)(file)
+        if kept:
+            self._shapes = {name: array.shape for name, array in load_file(kept[0]).items()}
+        if log := run_folder.records(folder):
+            lines = [json.dumps(record) + "\n" for record in log if record["step"] < step]
+            run_folder.write(folder.log, "".join(lines))
+
+    def _log(self, step: int, measured: Mapping[str, Any]) -> None:
+        """A line of the log; of what is measured at every step, not every step's."""
+        assert self.folder is not None
+        before = self._line if self._line.get("step") == step else {}  # of a step's lines only the last is read
+        held_out = any(name.startswith(("val_", "top")) for name in measured)
+        if not (before or held_out) and time.monotonic() - self._logged < LOG_EVERY_S:
+            return
+        self._logged = time.monotonic()
+        self._line = before | {"step": step} | {name: round(_number(value), 7) for name, value in measured.items()}
+        with self.folder.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(self._line) + "\n")
+
+
+class _Word:
+    """What the run says of itself, and the lock that tells it is alive; both outlive a film that nobody closed."""
+
+    def __init__(self, folder: RunFolder, steps: int | None) -> None:
+        self.folder, self.steps, self.ended = folder, steps, False
+        self.step: int | None = None
+        self.process = os.getpid()
+        self.lock = ExitStack()
+        self.lock.enter_context(run_folder.alone(folder))
+        run_folder.write_status(folder, "starting", 0)
+
+    def leave(self) -> None:
+        """The program ends, and nobody has said how the training did."""
+        self.end("finished" if self.steps and (self.step or 0) >= self.steps else "stopped")
+
+    def end(self, ending: str, message: str = "") -> None:
+        """Leave the last word; once, and only in the process that films (a data loader's may be a copy of it)."""
+        if self.ended or os.getpid() != self.process:
+            return
+        self.ended = True
+        with suppress(OSError):
+            run_folder.write_status(self.folder, ending, self.step or 0, message)
+        self.lock.close()
+
+
+def _names(photos: Sequence[Photo]) -> list[str]:
+    """The photos' names, each once."""
+    names: list[str] = []
+    for photo in photos:
+        name = photo.name.rsplit(".", 1)[0] or photo.name
+        names.append(name if name not in names else f"{name} {len(names) + 1}")
+    return names
+
+
+def _number(value: Any) -> float:
+    return float(value.detach() if isinstance(value, torch.Tensor) else value)
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:160] or type(error).__name__
+
+
+def _warn(message: str) -> None:
+    """A warning, which may be shown, hidden or logged, but doesn't end a training even where warnings are errors."""
+    try:
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
+    except RuntimeWarning:
+        logging.getLogger("vitcore").warning(message)

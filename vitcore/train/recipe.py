@@ -1,0 +1,250 @@
+"""The recipe: everything that decides a training run, in one frozen dataclass with a help line and a unit on each field.
+
+The shell's flags and the app's form are made from these fields; a run folder keeps them as JSON with a version.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vitcore.architectures.paper_models import BACKBONES, RESNETS
+from vitcore.translation import say
+
+FILMED = "filmed"  # the task of a run that is only looked at: nothing here can start it
+VERSION = 2  # raised when a field's meaning changes; a run of another version is refused, not guessed at
+
+
+class RecipeError(ValueError):
+    """A recipe that can't be used, with a sentence that says why."""
+
+
+def knob(default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0) -> Any:
+    """A field with what a person needs to set it; `least` is the smallest value allowed."""
+    about = {"group": group, "help": help, "unit": unit, "choices": choices, "least": least}
+    return dataclasses.field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipe:
+    """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
+
+    task: str = knob("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
+    start_from: str = knob("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
+    teacher: str = knob("", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run")
+    distil_kind: str = knob("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
+    distil_share: float = knob(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")
+    distil_temperature: float = knob(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
+    masked_target: str = knob("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
+                              "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
+    masked_share: float = knob(0.5, "Task", "share of patch embeddings that are corrupted")
+    forced: float = knob(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
+                         "(layers); after them the model goes its own way")  # fmt: skip
+    attention_weight: float = knob(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
+    looker: str = knob(
+        "", "Task", "second teacher, whose last class attention is followed, also by rollout (layers): as `teacher`"
+    )
+    looker_from: float = knob(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
+    looker_share: float = knob(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
+    looker_weight: float = knob(0.5, "Task", "weight of the divergence from its class attention (layers)")
+
+    image_px: int = knob(128, "Model", "side of the square the model sees", "px", least=8)
+    patch_px: int = knob(8, "Model", "side of a patch", "px", least=1)
+    width: int = knob(192, "Model", "D, numbers per token", least=1)
+    blocks: int = knob(12, "Model", "L, number of blocks", least=1)
+    heads: int = knob(3, "Model", "H, heads of a block", least=1)
+    mlp_ratio: float = knob(4.0, "Model", "hidden numbers of a block's MLP, times the width", least=0.01)
+    readout: str = knob("class", "Model", "where the answer is read: a class token, or the mean of the patches (Fig. 9)",
+                        choices=("class", "mean"))  # fmt: skip
+    positions: str = knob("1d", "Model", "position embeddings (Table 8): raster order, row and column, offsets between tokens "
+                          "in attention, none", choices=("1d", "2d", "relative", "none"))  # fmt: skip
+    positions_at: str = knob("stem", "Model", "where positions act: before the blocks (relative: in the first alone), in every "
+                             "block, in every block with one table", choices=("stem", "blocks", "shared"))  # fmt: skip
+    family: str = knob("vit", "Model", "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
+                       choices=("vit", "axial", "resnet", "axial resnet"))  # fmt: skip
+    resnet: str = knob("", "Model", "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
+                       "a ResNet's width is its root's", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
+    mlp_head: bool = knob(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
+    patch_init_std: float = knob(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
+
+    steps: int = knob(1000, "Schedule", "optimiser steps", "steps", least=1)
+    batch: int = knob(128, "Schedule", "images a step, over all processes", "images", least=1)
+    learn_most: int = knob(0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos")
+    micro_batch: int = knob(
+        0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
+    )
+    optimiser: str = knob("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
+                          choices=("adamw", "sgd", "muon"))  # fmt: skip
+    lr_peak: float = knob(1e-3, "Schedule", "learning rate after the warm-up", least=0)
+    warmup_steps: int = knob(100, "Schedule", "linear rise of the learning rate", "steps")
+    free_lr: float = knob(0.2, "Schedule", "times lr_peak: the peak once the model goes its own way (layers)")
+    adam_lr: float = knob(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
+    place_lr: float = knob(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
+    hold: float = knob(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
+    decay: str = knob(
+        "cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant")
+    )
+    momentum: float = knob(0.9, "Schedule", "of SGD, or Adam's first β")
+    beta2: float = knob(0.999, "Schedule", "Adam's second β")
+    weight_decay: float = knob(0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token")
+    clip_norm: float = knob(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
+    average_decay: float = knob(0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights")
+
+    dropout: float = knob(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
+    label_smoothing: float = knob(0.0, "Regularisation", "share of the target spread over all classes")
+    crop_area: float = knob(0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop")
+    flip: bool = knob(True, "Augmentation", "mirror half of the photos")
+    rand_augment: str = knob("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
+    mixup: float = knob(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
+    cutmix: float = knob(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
+    keep_patches: str = knob(
+        "", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps"
+    )
+
+    precision: str = knob("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
+                          choices=("auto", "fp32", "bf16"))  # fmt: skip
+    compile: bool = knob(False, "Engine", "torch.compile: worth it on a GPU")
+    resident_gb: float = knob(
+        4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB"
+    )
+    workers: int = knob(2, "Engine", "processes that decode a streamed set", "processes")
+    evaluate_every_steps: int = knob(200, "Watching", "validation accuracy; 0: at the end only", "steps")
+    evaluate_most: int = knob(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
+    test_share: float = knob(0.0, "Watching", "share of the held-out photos kept for a test after the last step, which no choice "
+                             "has seen")  # fmt: skip
+    few_shot_every_steps: int = knob(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
+    few_shots: int = knob(10, "Watching", "photos a class for it", "photos", least=1)
+    save_every_steps: int = knob(100, "Watching", "a checkpoint to go on from", "steps", least=1)
+    snapshots: int = knob(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
+    seed: int = knob(0, "Schedule", "decides initial weights, batches and augmentation")
+
+    def __post_init__(self) -> None:
+        for field in knobs():
+            value = getattr(self, field.name)
+            choices = field.metadata["choices"]
+            if choices and value not in choices and (field.name, value) != ("task", FILMED):
+                raise RecipeError(
+                    say(
+                        "{name} is one of {choices}, not {value!r}.",
+                        name=field.name,
+                        choices=", ".join(choices),
+                        value=value,
+                    )
+                )
+            if type(field.default) in (int, float) and not field.metadata["least"] <= value < float("inf"):
+                raise RecipeError(
+                    say(
+                        "{name} is at least {least:g}, not {value!r}.",
+                        name=field.name,
+                        least=field.metadata["least"],
+                        value=value,
+                    )
+                )
+        for name in SHARES:
+            if getattr(self, name) > 1:
+                raise RecipeError(
+                    say("{name} is a share, 0 to 1, not {value!r}.", name=name, value=getattr(self, name))
+                )
+        if self.image_px % self.patch_px:
+            raise RecipeError(
+                say(
+                    "image_px {image_px} is not a whole number of patches of {patch_px} px.",
+                    image_px=self.image_px,
+                    patch_px=self.patch_px,
+                )
+            )
+        if problem := misfit(self):
+            raise RecipeError(problem)
+        if self.width % self.heads and self.family != "resnet":
+            raise RecipeError(
+                say(
+                    "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
+                    width=self.width,
+                    heads=self.heads,
+                )
+            )
+        if self.micro_batch and self.batch % self.micro_batch:
+            raise RecipeError(
+                say(
+                    "batch {batch} is not a whole number of passes of {micro_batch} {micro_batch:image|images}.",
+                    batch=self.batch,
+                    micro_batch=self.micro_batch,
+                )
+            )
+        if self.task in ("distil", "layers") and not self.teacher:
+            raise RecipeError(say("distillation needs a teacher."))
+
+
+SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
+          "momentum", "beta2", "forced", "looker_from", "looker_share", "test_share")  # fmt: skip
+
+
+def misfit(recipe: "Recipe") -> str:
+    """What in the fields of the architecture does not go together, in one sentence; "" where all does."""
+    plain = recipe.family == "vit" and not recipe.resnet
+    if recipe.family == "vit" and recipe.resnet and recipe.resnet not in BACKBONES:
+        return say(
+            "{resnet} is no backbone of a hybrid: {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES)
+        )
+    if recipe.family in ("resnet", "axial resnet") and recipe.resnet not in RESNETS:
+        return say("a ResNet needs its depth: set resnet to one of {choices}.", choices=", ".join(RESNETS))
+    if recipe.family == "axial" and recipe.resnet:
+        return say("an Axial-ViT has no convolutions in front: leave resnet empty.")
+    apart_px = 32 if "resnet" in recipe.family else BACKBONES.get(recipe.resnet, ("", 0))[1]
+    if apart_px and recipe.patch_px != apart_px:
+        return say("with {resnet} patches are {px} px apart: set patch_px to that.", resnet=recipe.resnet, px=apart_px)
+    if not plain and (recipe.positions, recipe.positions_at) != ("1d", "stem"):
+        return say("other positions are options of a plain ViT: leave positions 1d and at the stem.")
+    if "resnet" in recipe.family and recipe.mlp_head:
+        return say("a ResNet has a linear head: leave mlp_head off.")
+    if recipe.family == "resnet" and recipe.width % 32:
+        return say("a ResNet's width is a multiple of 32, not {width}.", width=recipe.width)
+    if not plain and recipe.task in ("masked", "layers"):
+        return say("the task {task} is defined for a plain ViT.", task=recipe.task)
+    if recipe.task == "layers" and (recipe.readout, recipe.positions, recipe.positions_at) != ("class", "1d", "stem"):
+        return say("learning layer by layer needs a class token and positions 1d at the stem.")
+    return ""
+
+
+def needs_labels(recipe: Recipe) -> bool:
+    """Whether labels of the photos themselves are learned."""
+    return recipe.task == "classify" or (recipe.task == "distil" and recipe.distil_share < 1)
+
+
+def knobs() -> tuple[dataclasses.Field, ...]:
+    """The fields of a recipe; `metadata` has group, help, unit, choices and least."""
+    return dataclasses.fields(Recipe)
+
+
+def to_json(recipe: Recipe) -> str:
+    """The recipe with its version, as JSON."""
+    return json.dumps({"version": VERSION} | dataclasses.asdict(recipe), indent=1)
+
+
+def from_json(text: str) -> Recipe:
+    """The recipe of `to_json`. Raises: RecipeError for another version, unknown fields or values out of range."""
+    try:
+        facts = json.loads(text)
+        version = facts.pop("version")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise RecipeError(say("this is not a recipe: JSON with a version was expected.")) from None
+    if version != VERSION:
+        raise RecipeError(
+            say("the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION)
+        )
+    return changed(Recipe(), facts)
+
+
+def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+    """The recipe with some fields replaced. Raises: RecipeError for unknown names and wrong types."""
+    known = {field.name: type(field.default) for field in knobs()}
+    for name, value in values.items():
+        if name not in known:
+            raise RecipeError(say("a recipe has no field {name!r}.", name=name))
+        fits = (int, float) if known[name] is float else known[name]
+        if not isinstance(value, fits) or (isinstance(value, bool) and known[name] is not bool):
+            raise RecipeError(
+                say("{name} is {kind}, not {value!r}.", name=name, kind=known[name].__name__, value=value)
+            )
+    return dataclasses.replace(recipe, **values)

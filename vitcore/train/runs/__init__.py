@@ -1,1 +1,0 @@
-"""Runs as files: what `runs/<id>/` holds, and the frames of a film."""

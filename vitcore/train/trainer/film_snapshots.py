@@ -1,0 +1,57 @@
+"""Taking a frame: run the model of a moment on a few photos and keep what `film_files.py` describes."""
+
+import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vitcore.forward.recording import record, to_input
+from vitcore.images import Photo
+from vitcore.models import load_model
+from vitcore.train.film.compute_frame import frame_of, watched
+from vitcore.train.film_files import save_frame, save_still
+from vitcore.train.learning.masked_patches import MaskedPatches, cells, corrupt
+from vitcore.train.learning.training_loop import Training
+from vitcore.train.run_folder import RunFolder, explained
+from vitcore.translation import say
+
+
+def take(run: Training, folder: RunFolder) -> None:
+    """Keep the frame of this step; the first time, also the photos."""
+    photos, kept = watched(), run.kept()  # all processes together
+    if not run.accelerator.is_main_process:
+        return
+    model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
+    vit = load_model.wrap(getattr(model, "vit", model), f"run {folder.id}")
+    if not vit.is_global:  # a film is of attention
+        return
+    with explained(folder, say("a picture")):
+        frame = frame_of(vit, photos)
+        still: dict[str, NDArray] = {}
+        if isinstance(model, MaskedPatches):
+            frame["predicted"], still = _predicted(model, vit, photos)
+        save_frame(folder, run.step, frame)
+        if not (folder.frames / "still.json").exists():
+            pixels = np.stack([record(vit, photo, fusions=()).seen.pixels for photo in photos])
+            names = [photo.name.rsplit(".", 1)[0] for photo in photos]
+            save_still(folder, pixels, names, vit.grid, run.classes, **still)
+
+
+@torch.no_grad()
+def _predicted(masked: MaskedPatches, vit: load_model.Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
+    """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
+    from vitcore.images import see
+
+    pixels = torch.cat([to_input(vit, see(photo.image, vit.transform, vit.grid).pixels) for photo in photos])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # the same patches at every step
+        fate = corrupt(len(pixels), vit.grid.patches, masked.recipe.masked_share)
+    masked.eval()
+    truth = cells(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
+    still = {"fate": fate.fate.to(torch.uint8), "source": fate.source.int(), "truth": _bytes(truth)}
+    return _bytes(masked.colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
+
+
+def _bytes(colours: torch.Tensor) -> torch.Tensor:
+    return (colours * 255).round().clamp(0, 255).to(torch.uint8)
