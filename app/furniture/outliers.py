@@ -73,7 +73,7 @@ def read(vit: Vit, rec: Recording) -> Recording:
 
 
 def _count(vit: Vit, rec: Recording) -> int:
-    return len(insights.outliers(vit.name, rec.photo.key, rec).patches)
+    return len(insights.outliers(rec).patches)
 
 
 def distances(vit: Vit, rec: Recording) -> tuple[Recording, str]:
@@ -92,7 +92,7 @@ def in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, mas
     from vitcore.analysis.outlier_tokens import standing_out
     from vitcore.outlier_sentences import told, told_masked
 
-    patches: Any = insights.outliers(vit.name, rec.photo.key, rec).patches if vit.is_global else []
+    patches: Any = insights.outliers(rec).patches if vit.is_global else []
     if masks(vit, rec) if masked is None else masked:
         return Found([], told_masked(len(patches)), len(patches), True)
     found = [int(patch) for patch in standing_out(values, patches)] if len(patches) else []

@@ -11,7 +11,6 @@ from app.state.memory import budget
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from PIL import Image
 
     from vitcore.analysis.head_descriptions import Head
     from vitcore.analysis.outlier_tokens import Outliers
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from vitcore.forward.block_activations import Inside, Projection
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
-    from vitcore.grid import Grid
     from vitcore.models.embeddings import ByOffset
     from vitcore.models.load_model import Vit
 
@@ -71,29 +69,29 @@ def _lattice(rec: Recording, step: int) -> set[int]:
 
 
 @budget.kept
-def attention_bytes(model: str, key: str, _rec: Recording) -> dict[int, bytes]:
+def attention_bytes(rec: Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
     from vitcore.analysis.attention_as_bytes import encode
 
-    return {block: encode(maps).tobytes() for block, maps in _rec.maps.items()}
+    return {block: encode(maps).tobytes() for block, maps in rec.maps.items()}
 
 
 @budget.kept
-def attention_of(model: str, key: str, block: int, tokens: tuple[int, ...], column: bool, _rec: Recording) -> bytes:
+def attention_of(rec: Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
     from vitcore.analysis.attention_as_bytes import encode
 
-    maps, some = _rec.maps[block], list(tokens)
+    maps, some = rec.maps[block], list(tokens)
     return encode(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
 
 
 @budget.kept
-def heads_in_words(model: str, key: str, blocks: tuple[int, ...], _rec: Recording) -> dict[int, list[Head]]:
+def heads_in_words(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[Head]]:
     """Every head's numbers and words, by block."""
     from vitcore.analysis.head_descriptions import describe
 
-    tokens, px, left_px = outliers(model, key, _rec).tokens, _rec.distance_px, _rec.distance_renormalised_px
-    return {b: describe(_rec.maps[b], px[b], left_px[b], _rec.grid, tokens) for b in blocks}
+    tokens, px, left_px = outliers(rec).tokens, rec.distance_px, rec.distance_renormalised_px
+    return {b: describe(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
 
 
 def atlas_shape(rec: Recording) -> tuple[int, int]:
@@ -102,16 +100,16 @@ def atlas_shape(rec: Recording) -> tuple[int, int]:
 
 
 @budget.kept
-def atlas(model: str, key: str, token: int, column: bool, _rec: Recording) -> bytes:
+def atlas(rec: Recording, token: int, column: bool) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     import numpy as np
 
     from vitcore.analysis.attention_as_bytes import encode
 
-    whole = len(_rec.maps) == len(_rec.distance_px)
-    stacks = (_rec.maps[b] for b in sorted(_rec.maps)) if whole else (mean[None] for mean in _rec.of_blocks())
-    maps = _rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
-    return encode(_smaller(maps, *atlas_shape(_rec))).tobytes()
+    whole = len(rec.maps) == len(rec.distance_px)
+    stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.of_blocks())
+    maps = rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
+    return encode(_smaller(maps, *atlas_shape(rec))).tobytes()
 
 
 def _smaller(maps: NDArray, rows: int, cols: int) -> NDArray:
@@ -129,17 +127,17 @@ def _smaller(maps: NDArray, rows: int, cols: int) -> NDArray:
 
 
 @budget.kept
-def rollout_bytes(model: str, key: str, tokens: tuple[int, ...] | None, column: bool, _rec: Recording) -> bytes:
+def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     import numpy as np
 
     from vitcore.analysis.attention_as_bytes import encode
     from vitcore.analysis.rollout import rollout_matrix, transition
 
-    fused, prefix = _rec.fused["mean"], _rec.grid.prefix
+    fused, prefix = rec.fused["mean"], rec.grid.prefix
     if tokens is None:
         return encode(rollout_matrix(fused, prefix=prefix)).tobytes()
-    some = np.eye(_rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
+    some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
     for matrix in fused if column else fused[::-1]:
         step = transition(matrix, prefix)
         some = some @ (step.T if column else step)
@@ -150,47 +148,35 @@ def rollout_bytes(model: str, key: str, tokens: tuple[int, ...] | None, column: 
 
 
 @budget.kept
-def relevance(
-    model: str,
-    key: str,
-    method: str,
-    target: int,
-    settings: Settings,
-    _vit: Vit,
-    _rec: Recording,
-) -> Relevance:
+def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit: Vit) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
     from app.state.models import shape
     from vitcore.forward.relevance import relevance as compute
 
     with budget.STORE.room(shape(_vit).gradient_bytes):
-        results = compute(_vit, _rec.seen.pixels, method, target, **dict(settings))
+        results = compute(_vit, rec.seen.pixels, method, target, **dict(settings))
     results.maps.flags.writeable = False
     return results
 
 
 @budget.kept
-def rollout(
-    model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
-) -> NDArray[np.float64]:
+def rollout(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> NDArray[np.float64]:
     """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
-    rec, how = _read(_vit, _rec, settings)
-    mask = rec.rollout(None if query is None else _rec.grid.prefix + query, **how)
+    read, how = _read(_vit, rec, settings)
+    mask = read.rollout(None if query is None else rec.grid.prefix + query, **how)
     mask.flags.writeable = False
     return mask
 
 
 @budget.kept
-def built_up(
-    model: str, key: str, query: int | None, settings: Settings, _vit: Vit, _rec: Recording
-) -> tuple[NDArray[np.float64], str]:
+def built_up(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
     from vitcore.figures.heat_overlay import cells
     from vitcore.figures.relevance import build_up_top
     from vitcore.figures.theme import data_uri
 
-    grid, (rec, how) = _rec.grid, _read(_vit, _rec, settings)
-    maps = rec.build_up(None if query is None else grid.prefix + query, **how)
+    grid, (read, how) = rec.grid, _read(_vit, rec, settings)
+    maps = read.build_up(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
     return maps, data_uri(cells(maps, build_up_top(maps)).reshape(-1, grid.cols, 3))
 
@@ -203,7 +189,7 @@ def _read(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict
 
 
 @budget.kept
-def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
+def overlay(rec: Recording, of: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
     """A map in colours up to its top, to be laid on the photo, as a data address; `of` says which map it is."""
     from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
@@ -212,62 +198,57 @@ def overlay(model: str, key: str, of: Hashable, signed: bool, _values: NDArray, 
 
 
 @budget.kept
-def detail(model: str, key: str, _shown: Image.Image, _grid: Grid) -> bytes:
+def detail(rec: Recording) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
     from vitcore.figures.heat_overlay import fine_detail
     from vitcore.figures.theme import encoded
 
-    return encoded(fine_detail(_shown, _grid), photo=True)[0]
+    return encoded(fine_detail(session.shown(rec)[0], rec.grid), photo=True)[0]
 
 
 # Outlier tokens. What is made of a recording in which they are masked is kept under a key of its own.
 
 
 @budget.kept
-def outliers(model: str, key: str, _rec: Recording) -> Outliers:
+def outliers(rec: Recording) -> Outliers:
     """The outlier tokens of a photo."""
     from vitcore.forward.mask_outliers import outliers_of
 
-    return outliers_of(_rec)
+    return outliers_of(rec)
 
 
 @budget.kept
-def attention_on_outliers(model: str, key: str, _rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def attention_on_outliers(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
     import numpy as np
 
     from vitcore.analysis.outlier_tokens import share_on
 
-    tokens, fused = outliers(model, key, _rec).tokens, _rec.of_blocks()
-    patches = (np.arange(len(tokens)) >= _rec.grid.prefix) / _rec.grid.patches
-    return share_on(fused, tokens, patches), share_on(fused, tokens, _rec.readout)
+    tokens, fused = outliers(rec).tokens, rec.of_blocks()
+    patches = (np.arange(len(tokens)) >= rec.grid.prefix) / rec.grid.patches
+    return share_on(fused, tokens, patches), share_on(fused, tokens, rec.readout)
 
 
 @budget.kept
-def norm_frames(model: str, key: str, _rec: Recording) -> str:
+def norm_frames(rec: Recording) -> str:
     """The norms after each block as frames on one scale, one below another, a data address."""
     from vitcore.figures.charts.token_norms import norm_frames as frames
     from vitcore.figures.theme import data_uri
 
-    strip = frames(outliers(model, key, _rec), _rec.grid)
+    strip = frames(outliers(rec), rec.grid)
     return data_uri(strip.reshape(-1, *strip.shape[2:]))
 
 
 def masked(vit: Vit, rec: Recording) -> Recording:
     """The recording with its outlier tokens masked as keys. Heads that it has not kept or fused can't be made of it any more."""
-    return _masked(vit.name, rec.photo.key, tuple(rec.maps), tuple(rec.fused), rec)
+    return _masked(rec, tuple(rec.maps), tuple(rec.fused))
 
 
 @budget.kept
-def _masked(model: str, key: str, blocks: tuple[int, ...], fusions: tuple[str, ...], _rec: Recording) -> Recording:
+def _masked(rec: Recording, blocks: tuple[int, ...], fusions: tuple[str, ...]) -> Recording:
     from vitcore.forward.mask_outliers import without_outliers
 
-    return without_outliers(_rec)
-
-
-def key_of(rec: Recording, masks: bool) -> str:
-    """Under which what is made of a recording is kept."""
-    return f"masked {rec.photo.key}" if masks else rec.photo.key
+    return without_outliers(rec)
 
 
 # What a model is made of.
@@ -297,35 +278,35 @@ def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
 
 
 @budget.kept
-def answers_by_depth(model: str, key: str, _vit: Vit, _rec: Recording) -> NDArray[np.float64] | None:
+def answers_by_depth(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
     from vitcore.forward.logit_lens import lens, probabilities
 
-    return probabilities(lens(_vit, _rec.seen.pixels)) if _vit.labels else None
+    return probabilities(lens(_vit, rec.seen.pixels)) if _vit.labels else None
 
 
 @budget.kept
-def token_in_block(model: str, key: str, block: int, token: int, _vit: Vit, _rec: Recording) -> Inside | None:
+def token_in_block(rec: Recording, block: int, token: int, _vit: Vit) -> Inside | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
     from vitcore.forward.block_activations import inside
     from vitcore.models.model_cards import ModelError
 
     try:
-        return inside(_vit, _rec.seen.pixels, block, token)
+        return inside(_vit, rec.seen.pixels, block, token)
     except ModelError:
         return None
 
 
 @budget.kept
-def projected(model: str, key: str, patch: int, _vit: Vit, _rec: Recording) -> Projection | None:
+def projected(rec: Recording, patch: int, _vit: Vit) -> Projection | None:
     """How a patch became its embedding; None where patches are not read by one matrix."""
     from vitcore.forward.block_activations import project
 
-    return project(_vit, _rec.seen.pixels, patch)
+    return project(_vit, rec.seen.pixels, patch)
 
 
 @budget.kept
-def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> list[tuple[str, list[int]]]:
+def lit_by_depth(rec: Recording) -> list[tuple[str, list[int]]]:
     """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
     outlier tokens (patches) that hold much of it, which are framed there."""
     import numpy as np
@@ -335,7 +316,10 @@ def lit_by_depth(model: str, key: str, _photo: Image.Image, _rec: Recording) -> 
     from vitcore.figures.story_steps import lit
     from vitcore.figures.theme import data_uri
 
-    maps = np.stack([_rec.grid.to_map(_rec.readout @ fused) for fused in _rec.of_blocks()])
-    marks = [standing_out(one, outliers(model, key, _rec).patches).tolist() for one in maps]
-    drawn = (on_pixels(one, some, _rec.grid) for one, some in zip(lit(_photo, maps, _rec.grid), marks, strict=True))
+    maps = np.stack([rec.grid.to_map(rec.readout @ fused) for fused in rec.of_blocks()])
+    marks = [standing_out(one, outliers(rec).patches).tolist() for one in maps]
+    drawn = (
+        on_pixels(one, some, rec.grid)
+        for one, some in zip(lit(session.shown(rec)[0], maps, rec.grid), marks, strict=True)
+    )
     return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

@@ -27,43 +27,32 @@ def model_side(model: str, _vit: Vit) -> ModelSide:
 
 @budget.kept
 def handout(
-    model: str,
-    key: str,
-    settings: Settings,
-    lang: str,
-    address: str,
-    lacking: str,
-    name: str,
-    cautions: tuple[str, ...],
-    _vit: Vit,
-    _rec: Recording,
-) -> bytes:
+    rec: Recording, settings: Settings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...], _vit: Vit
+) -> bytes:  # fmt: skip
     """The handout of a photo and a model, made once."""
     from vitcore.report.handout import handout as made
     from vitcore.report.report_settings import Origin
 
     credit = credit_of(name)
-    file = f"assets/samples/{name}.jpg" if credit else _rec.photo.name
+    file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
     origin = Origin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
-    return made(_vit, _rec, settings, origin, model_side(model, _vit))
+    return made(_vit, rec, settings, origin, model_side(rec.model, _vit))
 
 
 @budget.kept
-def animation(
-    model: str, key: str, settings: Settings, lang: str, mode: Any, kind: str, _vit: Vit, _rec: Recording
-) -> bytes:
+def animation(rec: Recording, settings: Settings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
     """Rollout through the layers as an animation, made once."""
     from vitcore.report.animation import animation as made
 
-    return made(_vit, _rec, settings, kind, mode=mode)  # type: ignore[arg-type]
+    return made(_vit, rec, settings, kind, mode=mode)  # type: ignore[arg-type]
 
 
 @budget.kept
-def still(model: str, key: str, settings: Settings, lang: str, mode: Any, _vit: Vit, _rec: Recording) -> Any:
+def still(rec: Recording, settings: Settings, lang: str, mode: Any, _vit: Vit) -> Any:
     """The animation's last frame, for who wants nothing to move."""
     from vitcore.report.animation import still as last
 
-    return last(_vit, _rec, settings, mode)
+    return last(_vit, rec, settings, mode)
 
 
 def credit_of(name: str) -> dict[str, str]:
@@ -72,11 +61,11 @@ def credit_of(name: str) -> dict[str, str]:
 
 
 @budget.kept
-def quiz(model: str, key: str, seed: int, lang: str, masks: bool, _vit: Vit, _rec: Recording) -> Quiz:
+def quiz(rec: Recording, seed: int, lang: str, masks: bool, _vit: Vit) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither of them. `masks`: outlier tokens."""
     from vitcore.quiz.draw_quiz import draw
 
-    return draw(_quiz_material(_vit, _rec, seed, masks), seed)
+    return draw(_quiz_material(_vit, rec, seed, masks), seed)
 
 
 def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, masks: bool) -> bytes:
@@ -86,7 +75,7 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, mas
     vit, rec = session.again(model, key, "mean")
     credit = credit_of(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
-    return made(_quiz_material(vit, rec, seed, masks), quiz(model, key, seed, origin.lang, masks, vit, rec), known)
+    return made(_quiz_material(vit, rec, seed, masks), quiz(rec, seed, origin.lang, masks, vit), known)
 
 
 def _quiz_material(vit: Vit, rec: Recording, seed: int, masks: bool) -> Material:
@@ -99,7 +88,7 @@ def _quiz_material(vit: Vit, rec: Recording, seed: int, masks: bool) -> Material
     rec = quiz_data.only(quiz_data.masked(rec) if masks else rec, blocks)
     named = quiz_data.others(seed, rec.photo.digest)
     photos = [replace(_quiz_photo(vit.name, name, masks, vit), title=title) for name, title in named]
-    by_depth = insights.answers_by_depth(vit.name, rec.photo.key, vit, rec) if vit.is_global else None
+    by_depth = insights.answers_by_depth(rec, vit) if vit.is_global else None
     parts, cosine = session.components(vit.name), session.similarity(vit.name)
     return quiz_data.gathered(vit, rec, photos, parts, cosine, by_depth, masks)
 

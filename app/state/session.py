@@ -70,23 +70,23 @@ def _recording(model: str, key: str, whole: bool, _photo: Photo, _record: Any = 
 
 
 @budget.kept
-def _heads(model: str, key: str, block: int, _rec: Recording) -> NDArray[np.float16]:
+def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
     """The maps of one block of a large model."""
     from vitcore.forward.recording import heads_again, record
 
-    if _rec.asked:
-        return heads_again(_rec, block)
-    return record(models.loaded(model), _rec.photo, maps=[block], fusions=()).maps[block]
+    if rec.asked:
+        return heads_again(rec, block)
+    return record(models.loaded(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
 
 
 @budget.kept
-def _fused(model: str, key: str, fusion: Any, _rec: Recording) -> NDArray[Any]:
+def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
     from vitcore.forward.recording import fused_again, record
 
-    if _rec.asked:
-        return fused_again(_rec, fusion)
-    return record(models.loaded(model), _rec.photo, fusions=(fusion,), lean=True).fused[fusion]
+    if rec.asked:
+        return fused_again(rec, fusion)
+    return record(models.loaded(rec.model), rec.photo, fusions=(fusion,), lean=True).fused[fusion]
 
 
 @budget.kept
@@ -140,49 +140,53 @@ def sample_files() -> list[tuple[str, bytes]]:
 
 
 @budget.kept
-def embeddings(model: str, key: str, _rec: Recording) -> NDArray[np.float32]:
+def embeddings(rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
     from vitcore.forward.recording import embed
 
-    return embed(models.loaded(model), _rec.seen.pixels)
+    return embed(models.loaded(rec.model), rec.seen.pixels)
 
 
 @budget.kept
-def embeddings_shifted(model: str, key: str, px: int, _rec: Recording) -> NDArray[np.float32]:
+def embeddings_shifted(rec: Recording, px: int) -> NDArray[np.float32]:
     """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
     import numpy as np
 
     from vitcore.forward.recording import embed
 
-    return embed(models.loaded(model), np.roll(_rec.seen.pixels, -px, axis=1))
+    return embed(models.loaded(rec.model), np.roll(rec.seen.pixels, -px, axis=1))
+
+
+def shown(rec: Recording) -> tuple[Image.Image, bytes]:
+    """What the model sees at the photo's own sharpness: a picture, and the same as a JPEG file."""
+    return _shown(rec.model, rec.photo, rec)
 
 
 @budget.kept
-def shown(model: str, key: str, _photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
-    """What the model sees at the photo's own sharpness: a picture, and the same as a JPEG file."""
+def _shown(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
     from vitcore.figures.attention import fitted
     from vitcore.figures.theme import encoded
     from vitcore.images import sharp
 
-    picture = fitted(sharp(_photo, _rec.seen))
+    picture = fitted(sharp(photo, _rec.seen))
     return picture, encoded(_array(picture), photo=True)[0]
 
 
 @budget.kept
-def outlined(model: str, key: str, _photo: Photo, _rec: Recording) -> bytes:
+def outlined(rec: Recording) -> bytes:
     """The whole photo with what the model sees outlined, as a JPEG file."""
     from io import BytesIO
 
     from vitcore.images import outlined
 
     file = BytesIO()
-    outlined(_photo, _rec.seen).save(file, "JPEG", quality=95)
+    outlined(rec.photo, rec.seen).save(file, "JPEG", quality=95)
     return file.getvalue()
 
 
 @budget.kept
-def kept(part: str, model: str, key: str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
-    """What `_make` made for this part of the landing page, model, photo, theme and language; nobody writes to it."""
+def kept(part: str, of: Recording | str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
+    """What `_make` made for this part of the landing page, recording or model, theme and language; nobody writes to it."""
     return _make()
 
 
@@ -313,13 +317,13 @@ def recording(model: Vit, image: Photo, block: int | None = None, record: Any = 
     rec = _recording(model.name, image.key, whole, image, record)
     if whole or block is None:
         return rec
-    return replace(rec, maps={block: _heads(model.name, image.key, block, rec)})
+    return replace(rec, maps={block: _heads(rec, block)})
 
 
 def shown_again(model: str, key: str) -> Image.Image:
     """The photo as `shown` gives it, for a download."""
     rec = again(model, key, "mean")[1]
-    return shown(model, key, rec.photo, rec)[0]
+    return shown(rec)[0]
 
 
 def again(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
@@ -338,4 +342,4 @@ def fused(model: Vit, rec: Recording, fusion: str) -> Recording:
     """The recording with its heads fused in this way, too."""
     if fusion in rec.fused:
         return rec
-    return replace(rec, fused=rec.fused | {fusion: _fused(model.name, rec.photo.key, fusion, rec)})
+    return replace(rec, fused=rec.fused | {fusion: _fused(rec, fusion)})

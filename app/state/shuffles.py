@@ -12,33 +12,33 @@ if TYPE_CHECKING:
 
 
 @budget.kept
-def answers(model: str, key: str, seed: int, _rec: Recording) -> list[list[tuple[str, float]]]:
+def answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.analysis import patches
     from vitcore.forward.recording import predict, top_classes
     from vitcore.models import load_model
 
-    vit = models.loaded(model)
+    vit = models.loaded(rec.model)
     grid = vit.patches or vit.grid
     order = patches.shuffled(grid.patches, seed)
-    mixed = patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid)
-    logits = [_rec.logits, predict(vit, mixed)]
+    mixed = patches.join(patches.cut(rec.seen.pixels, grid)[order], grid)
+    logits = [rec.logits, predict(vit, mixed)]
     if load_model.can_move_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
     return [top_classes(one, vit.labels) for one in logits]
 
 
 @budget.kept
-def shares(model: str, key: str, seed: int, _rec: Recording) -> tuple[float, float, float | None]:
+def shares(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
     from vitcore.forward.recording import predict, predict_without_place, probabilities
     from vitcore.models import load_model
 
-    vit, best = models.loaded(model), int(_rec.logits.argmax())
+    vit, best = models.loaded(rec.model), int(rec.logits.argmax())
     grid = vit.patches or vit.grid
     order = patches.shuffled(grid.patches, seed)
-    mixed = predict(vit, patches.join(patches.cut(_rec.seen.pixels, grid)[order], grid))
-    bare = predict_without_place(vit, _rec.seen.pixels) if load_model.can_take_place_away(vit) else None
-    first, second = (float(probabilities(logits)[best]) for logits in (_rec.logits, mixed))
+    mixed = predict(vit, patches.join(patches.cut(rec.seen.pixels, grid)[order], grid))
+    bare = predict_without_place(vit, rec.seen.pixels) if load_model.can_take_place_away(vit) else None
+    first, second = (float(probabilities(logits)[best]) for logits in (rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

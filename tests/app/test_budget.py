@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from PIL import Image
 
 from app.state.memory import budget
 from app.state.memory.weight import weigh
+from vitcore.forward.mask_outliers import without_outliers
 
 KB = 1000
 
@@ -232,3 +233,26 @@ def test_the_budget_is_a_setting(monkeypatch, said, bytes_):
     if said:
         monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", said)
     assert budget.limit() == (bytes_ or budget.machine() // 4) > 2**28
+
+
+def test_what_has_a_key_of_its_own_is_known_by_that(rec):
+    made = []
+
+    @budget.kept
+    def again(one, place: int, _photo=None) -> np.ndarray:
+        made.append(one)
+        return block(1)
+
+    other = replace(rec, photo=replace(rec.photo, whose="somebody"))
+    masked = without_outliers(rec)
+    for one in (rec, replace(rec, maps={}), other, masked, rec):
+        again(one, 1)
+    assert made == [rec, other, masked], "the same model and photo once; masked, another"
+    assert again.__wrapped__ and len({rec.key, other.key, masked.key}) == 3
+    (key,) = [key for key in budget.STORE.keys() if "again" in key[0] and key[1:4] == (*other.key, 1)]
+    assert all(isinstance(part, str | int) for part in key), (
+        "flat: what is a visitor's own is found and thrown away by its name"
+    )
+    again("a name", 2, rec)
+    again("a name", 2, other)
+    assert len(made) == 4, "what begins with _ counts as little as ever"

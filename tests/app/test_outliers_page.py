@@ -101,11 +101,11 @@ def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer
     from app.state import insights
 
     offer(planted=planted)
-    key, masked = insights.key_of(own, True), insights.masked(planted, own)
-    sent = insights.attention_bytes("planted", key, masked)[2]
+    masked = insights.masked(planted, own)
+    sent = insights.attention_bytes(masked)[2]
     weights = decode(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
     assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)
-    plain = insights.attention_bytes("planted", insights.key_of(own, False), own)[2]
+    plain = insights.attention_bytes(own)[2]
     assert decode(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
 
 

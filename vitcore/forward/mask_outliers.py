@@ -38,7 +38,14 @@ def without_outliers(rec: Recording, tokens: NDArray[np.bool_] | None = None) ->
     for array in (px, left, share):
         array.flags.writeable = False
     return replace(
-        rec, maps=maps, fused=fused, distance_px=px, distance_renormalised_px=left, prefix_share=share, asked=()
+        rec,
+        maps=maps,
+        fused=fused,
+        distance_px=px,
+        distance_renormalised_px=left,
+        prefix_share=share,
+        asked=(),
+        masked=True,
     )
 
 

@@ -50,6 +50,7 @@ class Recording:
     asked: tuple[Asked, ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
     norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     # (L, T): Euclidean norms of the tokens as they leave each block
+    masked: bool = False  # whether outlier tokens are masked as keys: see `outliers.without_outliers`
 
     def __repr__(self) -> str:
         blocks = ", ".join(map(str, sorted(self.maps))) or "none"
@@ -57,6 +58,11 @@ class Recording:
             f"<Recording of {self.photo.name} by {self.model}: {self.grid.rows}×{self.grid.cols} patches, "
             f"{len(self.distance_px)} blocks, fused: {', '.join(self.fused)}; heads kept of blocks: {blocks}>"
         )
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from others: the model, the photo, and whether outlier tokens are masked in it."""
+        return self.model, self.photo.key, *(["masked"] if self.masked else [])
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest classes with their probabilities; empty for a model without a head."""

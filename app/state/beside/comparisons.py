@@ -77,7 +77,7 @@ def rollouts(
 
     recs = [side.rec for side in _comparison.looks]
     maps = [
-        insights.rollout(vit.name, rec.photo.key, None if cell is None else _comparison.grid.patch(i, cell), settings, vit, rec)
+        insights.rollout(rec, None if cell is None else _comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]  # fmt: skip
     return beside(_comparison.grid, maps[0], maps[1])

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -243,7 +243,10 @@ STORE = Store()
 
 
 def kept(make: Callable[P, T]) -> Callable[P, T]:
-    """Remember what a function makes by its arguments; those whose names begin with `_` are no part of the key."""
+    """Remember what a function makes by its arguments; those whose names begin with `_` are no part of the key.
+
+    What has a `key` of its own (a recording, a photo) is known by that.
+    """
     signature = inspect.signature(make)
     names = list(signature.parameters)
     counted = [place for place, name in enumerate(names) if not name.startswith("_")]
@@ -256,10 +259,16 @@ def kept(make: Callable[P, T]) -> Callable[P, T]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             given = tuple(bound.arguments[name] for name in names)
-        value: T = STORE.get((whole, *(given[place] for place in counted)), lambda: make(*given))  # type: ignore[call-arg]
+        value: T = STORE.get((whole, *_known_by(given[place] for place in counted)), lambda: make(*given))  # type: ignore[call-arg]
         return value
 
     return remembered
+
+
+def _known_by(arguments: Iterable[Any]) -> Iterator[Hashable]:
+    for one in arguments:
+        key = getattr(one, "key", one)
+        yield from key if isinstance(key, tuple) and key is not one else (key,)
 
 
 @functools.lru_cache(maxsize=1)

@@ -54,14 +54,11 @@ def explore(model: str, text: texts.Prose) -> None:
     grid = vit.grid
     state = _controls(vit, photo, grid, text)
     rec = session.recording(vit, photo, state["block"])
-    state["key"], state["outliers"] = (
-        insights.key_of(rec, state["mask"]),
-        _outliers(vit, photo, rec, state["mask"], text),
-    )
+    state["outliers"] = _outliers(rec, state["mask"], text)
     rec = insights.masked(vit, rec) if state["mask"] else rec
     with lead():
         explorer(
-            _sent(vit, photo, rec, state, text),
+            _sent(vit, rec, state, text),
             key="explorer",
             targets=TARGETS,
             directions=DIRECTIONS,
@@ -103,24 +100,22 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
     }  # fmt: skip
 
 
-def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
+def _sent(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
     from vitcore.analysis.attention_as_bytes import SPAN
     from vitcore.figures.heat_overlay import plain
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
-    grid, me = rec.grid, (vit.name, state["key"])
-    names = _prefix_names(vit, text)
+    grid, names = rec.grid, _prefix_names(vit, text)
     has = _has(vit)
     pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
     some = insights.queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
-    maps, step = _maps(vit, photo, rec, state, some)
+    maps, step = _maps(vit, rec, state, some)
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
-    heads_by_block = insights.heads_in_words(*me, tuple(rec.maps), rec)
-    image, file = session.shown(vit.name, photo.key, photo, rec)
-    detail = address(insights.detail(vit.name, photo.key, image, grid), "image/jpeg", "detail")
+    heads_by_block = insights.heads_in_words(rec, tuple(rec.maps))
+    detail = address(insights.detail(rec), "image/jpeg", "detail")
     colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": plain(SEQUENTIAL)}
-    strip = insights.atlas(*me, state["token"], state["column"], rec)
+    strip = insights.atlas(rec, state["token"], state["column"])
     rows, cols = insights.atlas_shape(rec)
     whole = len(rec.maps) == vit.blocks
     return {
@@ -128,11 +123,11 @@ def _sent(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
         "share_names": [text["the token"].format(name=text[name]) for name in (*has, "registers")],
         "span": SPAN, "class": "class token" in has,
         "outliers": state["outliers"], "style": state["style"], "log": state["log"],
-        "shared": state["shared"], "maps": maps, "photo": address(file, "image/jpeg", "photo"), "detail": detail,
+        "shared": state["shared"], "maps": maps, "photo": address(session.shown(rec)[1], "image/jpeg", "photo"), "detail": detail,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {"url": address(strip, "application/octet-stream", "strip"), "rows": rows, "cols": cols, "whole": whole,
                   "heads": vit.heads if whole else 1},
-        "rollout": _rollout(vit, photo, rec, state, some) if state["rolled"] else None,
+        "rollout": _rollout(rec, state, some) if state["rolled"] else None,
         "cards": {block: [_card(head, grid, len(has)) for head in heads] for block, heads in heads_by_block.items()},
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _words(vit, text, state["mask"]),
@@ -151,27 +146,25 @@ def _words(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
 
 
 def _maps(
-    vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None
+    vit: Vit, rec: Recording, state: dict[str, Any], some: list[int] | None
 ) -> tuple[list[dict[str, Any] | None], int]:
     """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
-    me, mime = (vit.name, state["key"]), "application/octet-stream"
+    mime = "application/octet-stream"
     places: list[dict[str, Any] | None] = [None] * vit.blocks
     if some is None and len(rec.maps) == vit.blocks:
-        for block, data in insights.attention_bytes(*me, rec).items():
+        for block, data in insights.attention_bytes(rec).items():
             places[block] = {"url": address(data, mime, f"block{block}")}
         return places, 1
     tokens = tuple(some or range(rec.grid.tokens))
     column = state["column"] and some is not None  # where all queries are sent, the browser turns the arrow itself
-    data = insights.attention_of(*me, state["block"], tokens, column, rec)
+    data = insights.attention_of(rec, state["block"], tokens, column)
     places[state["block"]] = {"url": address(data, mime, "block"), "queries": some}
     return places, insights.step_of(rec, vit.heads)
 
 
-def _rollout(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], some: list[int] | None) -> dict[str, Any]:
+def _rollout(rec: Recording, state: dict[str, Any], some: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
-    data = insights.rollout_bytes(
-        vit.name, state["key"], tuple(some) if some else None, state["column"] and bool(some), rec
-    )
+    data = insights.rollout_bytes(rec, tuple(some) if some else None, state["column"] and bool(some))
     return {"url": address(data, "application/octet-stream", "rollout"), "queries": some}
 
 
@@ -218,12 +211,12 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _outliers(vit: Vit, photo: Photo, rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
+def _outliers(rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
     from vitcore.analysis.outlier_tokens import ONE_IN
     from vitcore.outlier_sentences import called, sentence, told_masked
 
-    patches = insights.outliers(vit.name, photo.key, rec).patches.tolist()
+    patches = insights.outliers(rec).patches.tolist()
     counts = range(1, len(patches) + 1)
     return {
         "patches": patches, "one_in": ONE_IN, "masked": told_masked(len(patches)) if masked else "",
@@ -258,7 +251,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
     asked = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")
     shown, mode = grid.to_map(asked), controls.theme()
-    lit = _lit(vit, photo, rec, state, asked)
+    lit = _lit(rec, state, asked)
     of_one = state["head"] is not None and not state["rolled"] and state["shared"]
     even, on = 1 / grid.tokens, grid.to_map(lit)
     most = float((shown if of_one else on).max())
@@ -283,7 +276,7 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
     )  # fmt: skip
 
 
-def _lit(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], asked: Any) -> Any:
+def _lit(rec: Recording, state: dict[str, Any], asked: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
     from vitcore.analysis.attention_as_bytes import decode
 
@@ -291,7 +284,7 @@ def _lit(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], asked: A
         return asked.mean(0) if state["head"] is None else asked[state["head"]]
     import numpy as np
 
-    packed = insights.rollout_bytes(vit.name, state["key"], (state["token"],), state["column"], rec)
+    packed = insights.rollout_bytes(rec, (state["token"],), state["column"])
     return decode(np.frombuffer(packed, np.uint8))
 
 

@@ -61,8 +61,8 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
                cka=comparison.cka)  # fmt: skip
     with right:
         st.markdown(controls.verbatim(comparison_handout.of_tokens(comparison)))
-        for letter, vit, rec in zip("AB", pair.vits, pair.recs, strict=True):
-            found = insights.outliers(vit.name, pair.photo.key, rec)
+        for letter, rec in zip("AB", pair.recs, strict=True):
+            found = insights.outliers(rec)
             if len(found.patches):
                 st.markdown(
                     text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))

@@ -125,7 +125,7 @@ def _outliers(pair: Pair, comparison: Comparison, which: int, values: NDArray) -
 
     rec = comparison.looks[which].rec
     cells, patches = standing_out_in(comparison, which, values)
-    found = outliers.of_grid(patches, len(insights.outliers(rec.model, rec.photo.key, rec).patches), rec.grid)
+    found = outliers.of_grid(patches, len(insights.outliers(rec).patches), rec.grid)
     return found if found.masked else found._replace(patches=cells)
 
 

@@ -33,14 +33,14 @@ def layers(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
     from vitcore.figures.charts.token_norms import strip_top
     from vitcore.figures.theme import HEAT
 
-    grid, me, words = rec.grid, (vit.name, photo.key), texts.prose("rollout")
-    outliers = insights.outliers(*me, rec)
-    shown, file = session.shown(*me, photo, rec)
+    grid, words = rec.grid, texts.prose("rollout")
+    outliers = insights.outliers(rec)
+    shown, file = session.shown(rec)
     said = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
             for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
     player(
-        address(file, "image/jpeg", "photo"), address(insights.detail(*me, shown, grid), "image/jpeg", "detail"),
-        insights.norm_frames(*me, rec), (grid.rows, grid.cols),
+        address(file, "image/jpeg", "photo"), address(insights.detail(rec), "image/jpeg", "detail"),
+        insights.norm_frames(rec), (grid.rows, grid.cols),
         [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], said,
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
@@ -63,12 +63,12 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
     from vitcore.figures.heat_overlay import scale_top
     from vitcore.figures.theme import fitted_to
 
-    grid, me = rec.grid, (vit.name, photo.key)
-    outliers = insights.outliers(*me, rec)
+    grid = rec.grid
+    outliers = insights.outliers(rec)
     if not len(outliers.patches):
         st.info(text["nothing to mask"], icon=":material/info:")
         return
-    patches, answer = insights.attention_on_outliers(*me, rec)
+    patches, answer = insights.attention_on_outliers(rec)
     most = int(patches.argmax())
     st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
                           layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
@@ -84,7 +84,7 @@ def show(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) 
                           alike=f"{alike:.2f}", much=text[much], readout=controls.readout(vit),
                           count=len(outliers.patches)))  # fmt: skip
     top, even = scale_top(after), float(after.mean())
-    shown = np.asarray(session.shown(*me, photo, rec)[0])
+    shown = np.asarray(session.shown(rec)[0])
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (before, after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{of} about"].format(block=block, readout=controls.readout(vit))

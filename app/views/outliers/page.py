@@ -18,8 +18,8 @@ from vitcore.figures.theme import fitted_to  # noqa: E402
 from vitcore.forward.block_activations import prefix_names  # noqa: E402
 
 mode, names = controls.theme(), prefix_names(vit)
-outliers = insights.outliers(vit.name, photo.key, rec)
-shown = session.shown(vit.name, photo.key, photo, rec)[0]
+outliers = insights.outliers(rec)
+shown = session.shown(rec)[0]
 with st.container(horizontal=True, gap="medium", key="found"):
     block = controls.layer(text["block"], vit, vit.blocks - 1, width=300)
     with st.container(key="first_found"):

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import selection, texts
 from app.furniture import controls, outliers
-from app.state import insights, session
+from app.state import session
 from app.views.overview.door import door
 from app.views.overview.first_picture import paint
 from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
@@ -35,17 +35,16 @@ with late, st.skeleton(height=560) if begins else st.container(), said:
     vit, photo, rec = controls.current(controls.LAST, waits=waits)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.switch_page("views/attention/page.py", query_params={selection.PATCH: str(touched)})
-    read, key = outliers.read(vit, rec), insights.key_of(rec, outliers.masks(vit, rec))
-    place, lang = (vit.name, key, mode), texts.language()
+    read, lang = outliers.read(vit, rec), texts.language()
     if not vit.is_global:
         look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
     elif not ready:
-        shown = session.shown(vit.name, photo.key, photo, rec)[0]
-        ready = session.kept("first", *place, lang, lambda: picture_of(read, photo.key, vit.readout, shown))
+        shown = session.shown(rec)[0]
+        ready = session.kept("first", read, mode, lang, lambda: picture_of(read, photo.key, vit.readout, shown))
         with look:
             paint(ready)
-    of_photo = session.kept("photo", *place, lang, lambda: doors_of_photo(vit, read, mode))
-    of_model = session.kept("model", vit.name, "", mode, lang, lambda: doors_of_model(vit, mode))
+    of_photo = session.kept("photo", read, mode, lang, lambda: doors_of_photo(vit, read, mode))
+    of_model = session.kept("model", vit.name, mode, lang, lambda: doors_of_model(vit, mode))
 facts = {"readout": controls.readout(vit), "layers": ", ".join(map(str, few_blocks(rec))), "near": of_model["near"]}
 st.header(text["doors title"])
 st.markdown(text["doors"])

@@ -27,8 +27,8 @@ if vit.patches is None:
     st.stop()
 grid, mode = vit.patches, controls.theme()
 high, wide = grid.image_px
-cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(vit.name, photo.key, rec)
-cropped = address(session.shown(vit.name, photo.key, photo, rec)[1], "image/jpeg", "photo")
+cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(rec)
+cropped = address(session.shown(rec)[1], "image/jpeg", "photo")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = controls.patch(text["patch"], grid, width=140, help=text["from 0"])
@@ -70,5 +70,5 @@ with right:
 st.markdown(f"## {text['seen title']}")
 st.markdown(seen_part(photo.image, rec.seen))
 one, two = st.columns(2, gap="large")
-one.image(session.outlined(vit.name, photo.key, photo, rec), caption=text["outlined"], alt=text["outlined alt"])
+one.image(session.outlined(rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.seen.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

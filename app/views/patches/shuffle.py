@@ -27,8 +27,8 @@ Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest fir
 
 def question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> None:
     """A question to guess first; its answer opens with the charts, and says what follows from them."""
-    answers = shuffles.answers(vit.name, photo.key, seed, rec)
-    before, after, bare = shuffles.shares(vit.name, photo.key, seed, rec)
+    answers = shuffles.answers(rec, seed)
+    before, after, bare = shuffles.shares(rec, seed)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
     facts = {"label": controls.verbatim(answers[0][0][0]), "before": percent(before), "after": percent(after)}
     facts |= {"now": controls.verbatim(answers[1][0][0]), "now_share": percent(answers[1][0][1])}

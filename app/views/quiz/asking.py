@@ -24,7 +24,7 @@ SHOWN = -1  # in the place of an answer: it was shown, and nobody had answered
 class Sheet(NamedTuple):
     """A quiz on a page: of which photo, model and seed, its questions, and the page's words."""
 
-    me: tuple[str, str, int]
+    me: tuple[Any, ...]
     quiz: Quiz
     text: texts.Prose
 
@@ -128,7 +128,7 @@ def _tell(text: texts.Prose, question: Question, answered: int | None) -> None:
                  query_params=dict(question.address))  # fmt: skip
 
 
-def _answer(me: tuple[str, str, int], place: int, chosen: int | None) -> None:
+def _answer(me: tuple[Any, ...], place: int, chosen: int | None) -> None:
     """Keep an answer to a question, or take it back."""
     whose, given = st.session_state.get("_quiz_given", (None, {}))
     kept: dict[int, Any] = dict(given) if whose == me else {}

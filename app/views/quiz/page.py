@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.furniture import controls, lecture, outliers
-from app.state import insights, reports
+from app.state import reports
 from app.views.quiz import asking, take
 
 text = texts.prose("quiz")
@@ -17,11 +17,11 @@ with row:
     seed = asking.seed(text)
 with st.spinner(text["drawing"]):
     masks = outliers.masks(vit, rec)
-    quiz = reports.quiz(vit.name, photo.key, seed, texts.language(), masks, vit, rec)
+    quiz = reports.quiz(rec, seed, texts.language(), masks, vit)
 if not quiz.questions:
     st.info(text["none"], icon=":material/info:")
     st.stop()
-sheet = asking.Sheet((vit.name, insights.key_of(rec, masks), seed), quiz, text)
+sheet = asking.Sheet((*outliers.read(vit, rec).key, seed), quiz, text)
 with row:
     place = asking.number(sheet)
     asking.another(text)

@@ -65,8 +65,8 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: Se
     own = session.upload() is not None and st.session_state.get("photo") == session.UPLOAD
     name = "" if own else photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
-        made = reports.handout(vit.name, photo.key, asked, texts.language(), copy_link.address(asked),
-                                copy_link.lacking(text, slug), name, model_card.cautions(vit), vit, rec)  # fmt: skip
+        made = reports.handout(rec, asked, texts.language(), copy_link.address(asked),
+                                copy_link.lacking(text, slug), name, model_card.cautions(vit), vit)  # fmt: skip
     st.download_button(
         text["handout get"].format(size=size(text, len(made))), lambda: made, file_name("html", "handout", photo.name, vit.called),
         "text/html", key="handout_html", icon=":material/print:", type="primary", on_click="ignore",
@@ -84,11 +84,11 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, asked: 
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
     mode = controls.theme()
-    key = vit.name, photo.key, asked, texts.language(), mode
+    settings = rec, asked, texts.language(), mode
     with st.spinner(text["animation making"], show_time=True):
-        moving = reports.animation(*key, "webp", vit, rec)
+        moving = reports.animation(*settings, "webp", vit)
     plays = st.toggle(text["animation play"], key="animation_plays")
-    shown = data_address(moving, "image/webp") if plays else reports.still(*key, vit, rec)
+    shown = data_address(moving, "image/webp") if plays else reports.still(*settings, vit)
     st.image(shown, alt=text.fill("animation alt", count=vit.blocks - asked.first_block), width=wide(420))
     outliers.beside(outliers.in_map(vit, rec, mask(rec, asked)), "animation")
     words = texts.table()

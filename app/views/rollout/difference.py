@@ -19,7 +19,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
     from vitcore.figures.heat_overlay import scale_on_photo
     from vitcore.figures.relevance import limit
 
-    text, grid, me = a.text, a.rec.grid, (a.vit.name, a.photo.key)
+    text, grid = a.text, a.rec.grid
     values, alike = difference_points(left.raw, right.raw), rank_correlation(left.raw, right.raw)
     least, unit = (
         100 / grid.patches,
@@ -37,7 +37,7 @@ def difference(a: Asked, left: Side, right: Side) -> None:
         st.markdown(f"## {title}")
         picture(
             a.address, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="patch",
-            also=("ask", True), overlay=insights.overlay(*me, (left.of(a), right.of(a)), True, values, most),
+            also=("ask", True), overlay=insights.overlay(a.rec, (left.of(a), right.of(a)), True, values, most),
             detail=a.detail, values=values.ravel().tolist(), unit=unit, lines=False, marks=found.patches,
             told=found.told,
         )  # fmt: skip

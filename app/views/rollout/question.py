@@ -79,11 +79,11 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
             photo_names.by_imagenet([label for label, _ in rec.top()])
     if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
-    photo_shown, file = session.shown(vit.name, photo.key, photo, rec)
+    photo_shown, file = session.shown(rec)
     where = address(file, "image/jpeg", "photo")
     asks = query if asks_patch else None
     theme = controls.theme()
-    detail = address(insights.detail(vit.name, photo.key, photo_shown, grid), "image/jpeg", "detail")
+    detail = address(insights.detail(rec), "image/jpeg", "detail")
     return Asked(text, vit, photo, rec, asks, target, style, theme, photo_shown, where, detail), compare
 
 

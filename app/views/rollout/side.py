@@ -115,13 +115,13 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
     unit = a.text[f"unit.{method.name}"]
     items = tuple(sorted(chosen.items()))
     if not method.asks_class:
-        raw = insights.rollout(a.vit.name, a.photo.key, a.query, items, a.vit, a.rec)
+        raw = insights.rollout(a.rec, a.query, items, a.vit)
         found = outliers.in_map(a.vit, a.rec, raw)
         gathered = outliers.told(title.format(who=a.who), found.masked)
         return Side(method, chosen, raw, 100 * raw, unit, gathered, found)
     assert a.target is not None, "asked for by `side`"
     with st.spinner(a.text["computing"]):
-        computed = insights.relevance(a.vit.name, a.photo.key, method.name, a.target, items, a.vit, a.rec)
+        computed = insights.relevance(a.rec, method.name, a.target, items, a.vit)
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     spoken = title.format(label=a.rec.labels[a.target])
     found = outliers.in_map(a.vit, a.rec, computed.maps, method.needs_attention, masked=False)
@@ -153,7 +153,7 @@ def _draw(a: Asked, side: Side, prefix: str) -> None:
         said = no_scale()
         st.caption(said[0].upper() + said[1:])
         return
-    over = insights.overlay(a.vit.name, a.photo.key, side.of(a), signed, side.shown, most)
+    over = insights.overlay(a.rec, side.of(a), signed, side.shown, most)
     picture(a.address, grid.rows, grid.cols, grid.step_px, overlay=over, detail=a.detail, **told)
     controls.bar(scale_on_photo(side.shown, most, side.unit, signed), f"{prefix}gathered_scale")
 

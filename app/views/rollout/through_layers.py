@@ -26,7 +26,7 @@ def build_up(a: Asked, settings: dict[str, Any]) -> None:
     how: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     if outliers.masks(a.vit, a.rec):
         how |= {outliers.KEY: True}
-    maps, frames = insights.built_up(a.vit.name, a.photo.key, a.query, tuple(sorted(how.items())), a.vit, a.rec)
+    maps, frames = insights.built_up(a.rec, a.query, tuple(sorted(how.items())), a.vit)
     layers, found = range(len(maps)), [outliers.in_map(a.vit, a.rec, one) for one in maps]
     first = int(how["first_block"])
     player(
@@ -67,7 +67,7 @@ def identity(a: Asked) -> None:
     for residual in (0.5, 0.0):
         settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         settings += ((outliers.KEY, True),) if outliers.masks(a.vit, a.rec) else ()
-        one, two = (insights.rollout(a.vit.name, a.photo.key, q, settings, a.vit, a.rec) for q in (a.query, other))
+        one, two = (insights.rollout(a.rec, q, settings, a.vit) for q in (a.query, other))
         apart[residual] = percent_in_two_digits(max(0.0, 1 - in_common(one, two)))
         mine.append(one)
     who = a.text["a patch"].format(patch=other)

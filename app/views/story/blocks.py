@@ -11,7 +11,7 @@ from app.components.depth.depth import depth
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import looks, vector, vectors
 from app.furniture import controls, guess, outliers, photo_names
-from app.state import insights, session
+from app.state import insights
 from app.views.story.step import Scene, Step, chart
 from app.views.story.tokens import in_a_sentence, named
 from vitcore.translation import percent
@@ -44,7 +44,7 @@ def _attended(scene: Scene) -> None:
         return
     row = scene.inside.weights[scene.head]
     if outliers.masks(scene.vit, scene.rec):
-        row = mask_keys(row, insights.outliers(*scene.ids, scene.rec).tokens)
+        row = mask_keys(row, insights.outliers(scene.rec).tokens)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most(scene, row) if t >= grid.prefix]
     found = outliers.in_map(scene.vit, scene.rec, weights)
     even, unit = 1 / grid.tokens, scene.text["attended unit"]
@@ -144,12 +144,10 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 def _depth(scene: Scene) -> None:
     from vitcore.outlier_sentences import told
 
-    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
-    photo = session.shown(*scene.ids, scene.photo, scene.rec)[0]
+    share = insights.answers_by_depth(scene.rec, scene.vit)
     tiles, known, marked = [], guess.is_made("depth"), set[int]()
-    masks = outliers.masks(scene.vit, scene.rec)
-    read, key = outliers.read(scene.vit, scene.rec), insights.key_of(scene.rec, masks)
-    for block, (image, marks) in enumerate(insights.lit_by_depth(scene.vit.name, key, photo, read)):
+    read = outliers.read(scene.vit, scene.rec)
+    for block, (image, marks) in enumerate(insights.lit_by_depth(read)):
         marked |= {*marks}
         words = ""
         if share is not None and known:
@@ -166,7 +164,7 @@ def _depth(scene: Scene) -> None:
         )
     st.markdown(f"##### {scene.say('depth title')}")
     depth(tiles, key="story_depth", label=scene.say("depth title"))
-    count = len(insights.outliers(*scene.ids, scene.rec).patches)
+    count = len(insights.outliers(scene.rec).patches)
     outliers.beside(outliers.of_grid(sorted(marked), count, scene.rec.grid), "depth")
     if known:
         _lens(scene)
@@ -179,7 +177,7 @@ def _answered_by_hand(scene: Scene) -> None:
 
 
 def _lens(scene: Scene) -> None:
-    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
+    share = insights.answers_by_depth(scene.rec, scene.vit)
     if share is not None:
         from vitcore.figures.story_steps import lens
 
@@ -191,7 +189,7 @@ def _headless(scene: Scene) -> str:
 
 
 def _leads(scene: Scene) -> tuple[dict[str, Any], int]:
-    share = insights.answers_by_depth(*scene.ids, scene.vit, scene.rec)
+    share = insights.answers_by_depth(scene.rec, scene.vit)
     if share is None:
         return {}, 0
     best, blocks = share.argmax(1), scene.vit.blocks

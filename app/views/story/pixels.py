@@ -59,7 +59,7 @@ def _count_patches(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _flattened(scene: Scene) -> None:
     if scene.vit.hybrid:
-        projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+        projected = insights.projected(scene.rec, scene.patch, scene.vit)
         if projected is None:
             st.info(scene.text["other projection"])
             return
@@ -74,7 +74,7 @@ def _flattened(scene: Scene) -> None:
 
 def same_width(scene: Scene) -> None:
     """Where a patch and its embedding are as many numbers: nothing makes them so."""
-    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    projected = insights.projected(scene.rec, scene.patch, scene.vit)
     if projected is None or scene.vit.hybrid:
         return
     if projected.x_p.size == scene.facts["numbers"] == scene.facts["width"]:
@@ -97,7 +97,7 @@ def _division(scene: Scene) -> str:
 
 
 def _rows(scene: Scene) -> str:
-    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    projected = insights.projected(scene.rec, scene.patch, scene.vit)
     numbers = scene.facts["numbers"] if projected is None else projected.x_p.size
     rows = rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{scene.rec.grid.patches} \times {numbers}}}"
     return rows if scene.vit.hybrid else rows + "\n" + r"x = \frac{v / 255 - \mu}{\sigma}"

@@ -39,21 +39,15 @@ class Scene:
         """The pinned patch's place in the sequence."""
         return self.rec.grid.prefix + self.patch
 
-    @property
-    def ids(self) -> tuple[str, str]:
-        """What caches know model and photo by."""
-        return self.vit.name, self.photo.key
-
     @cached_property
     def address(self) -> str:
         """What the model sees, at the photo's own sharpness."""
-        return address(session.shown(*self.ids, self.photo, self.rec)[1], "image/jpeg", "photo")
+        return address(session.shown(self.rec)[1], "image/jpeg", "photo")
 
     @cached_property
     def detail(self) -> str:
         """The photo's fine detail, under heat."""
-        image = session.shown(*self.ids, self.photo, self.rec)[0]
-        return address(insights.detail(*self.ids, image, self.rec.grid), "image/jpeg", "detail")
+        return address(insights.detail(self.rec), "image/jpeg", "detail")
 
     @cached_property
     def cuts(self) -> NDArray:
@@ -72,7 +66,7 @@ class Scene:
     @cached_property
     def embeddings(self) -> NDArray:
         """(N, D) patch embeddings before positions."""
-        return session.embeddings(*self.ids, self.rec)
+        return session.embeddings(self.rec)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -92,7 +86,7 @@ class Scene:
     @cached_property
     def inside(self) -> Any:
         """What the chosen layer does to the pinned patch's token, or None."""
-        return insights.token_in_block(*self.ids, self.layer, self.token, self.vit, self.rec)
+        return insights.token_in_block(self.rec, self.layer, self.token, self.vit)
 
     def say(self, key: str, **more: Any) -> str:
         """A text with its numbers filled in."""

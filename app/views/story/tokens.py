@@ -13,7 +13,7 @@ from app.views.story.step import Scene, Step, chart
 
 
 def _projection(scene: Scene) -> None:
-    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    projected = insights.projected(scene.rec, scene.patch, scene.vit)
     if projected is None:
         st.info(scene.text["other projection"])
     elif scene.vit.hybrid or projected.x_p.shape[-1] != 3:
@@ -34,7 +34,7 @@ def _row(scene: Scene, name: str, formula: str, values: Any, sign: str = "") -> 
 
 
 def _read_by(scene: Scene) -> str:
-    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    projected = insights.projected(scene.rec, scene.patch, scene.vit)
     return " other" if projected is None else " hybrid" if scene.vit.hybrid else ""
 
 
@@ -47,7 +47,7 @@ def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
     others = [i for i in range(len(cosine)) if i != scene.patch]
     most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
     to_right = scene.rec.grid.row_col(scene.patch)[1] < scene.rec.grid.cols - 1
-    further = session.embeddings_shifted(*scene.ids, 1 if to_right else -1, scene.rec)[scene.patch]
+    further = session.embeddings_shifted(scene.rec, 1 if to_right else -1)[scene.patch]
     return {
         "most": most, "alike": cosine[most], "least": least, "unlike": cosine[least],
         "way": scene.text["to the right" if to_right else "to the left"],
@@ -134,7 +134,7 @@ def _first(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _rows_of_e(scene: Scene) -> int:
-    projected = insights.projected(*scene.ids, scene.patch, scene.vit, scene.rec)
+    projected = insights.projected(scene.rec, scene.patch, scene.vit)
     return int(scene.facts["numbers"] if projected is None else projected.x_p.size)
 
 

@@ -1,0 +1,34 @@
+"""One patch, one layer and one head for all pages, in a browser: chosen in one picture, there in the next, and in its address."""
+
+import re
+
+from looking import at_rest
+from playwright.sync_api import expect
+
+
+def test_a_patch_and_a_layer_go_along_through_the_menu(visit):
+    page = at_rest(visit("patches"))
+    box = page.locator(".st-key-split canvas").bounding_box()
+    page.locator(".st-key-split canvas").click(position={"x": 5.5 / 16 * box["width"], "y": 2.5 / 16 * box["height"]})
+    for title, slug in (
+        ("Position embeddings", "positions"), ("Embedding filters", "filters"), ("Rollout lab", "rollout"),
+        ("The story", "story"), ("Attention explorer", "attention"),
+    ):  # fmt: skip
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        expect(page).to_have_url(re.compile(rf"/{slug}" + ("" if slug == "filters" else r"\?(.*&)?patch=37\b")))
+        at_rest(page)
+        if slug != "filters":
+            expect(page.locator(".st-key-patch input")).to_have_value("37")
+    page.locator(".st-key-layer").get_by_role("slider").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile(r"layer=8\b"))
+    page.get_by_role("button", name=re.compile("^class token")).click()
+    expect(page).to_have_url(re.compile(r"token=0\b"))
+    at_rest(page)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Outlier tokens").click()
+    expect(page).to_have_url(re.compile(r"/outliers\?(.*&)?layer=8\b"))
+    assert "token=" not in page.url
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Attention explorer").click()
+    expect(page).to_have_url(re.compile(r"/attention\?(?=.*\blayer=8\b)(?=.*\bpatch=37\b)(?=.*\btoken=0\b)"))
