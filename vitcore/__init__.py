@@ -2,7 +2,7 @@
 
     vit = vitcore.load()
     rec = vitcore.record(vit, "photo.jpg")
-    vitcore.figures.rollout(rec.rollout(), rec.seen.pixels, rec.grid)
+    vitcore.figures.rollout(rec.rollout(), rec.model_input.pixels, rec.grid)
 
 Nothing heavy is imported until it is used.
 """

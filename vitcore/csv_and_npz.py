@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def csv_of(arrays: Mapping[str, ArrayLike]) -> bytes:
+def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     """Every number of every array as a row: name, up to four indices from 0, value."""
     file = io.StringIO()
     out = csv.writer(file, lineterminator="\n")
@@ -22,7 +22,7 @@ def csv_of(arrays: Mapping[str, ArrayLike]) -> bytes:
     return file.getvalue().encode()
 
 
-def npz_of(arrays: Mapping[str, ArrayLike]) -> bytes:
+def to_npz(arrays: Mapping[str, ArrayLike]) -> bytes:
     """The arrays, by name, as the bytes of one compressed NPZ file."""
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)  # type: ignore[arg-type]

@@ -15,13 +15,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def each(things: Sequence[T], do: Callable[[T], R], unit: str = "photo") -> list[R]:
+def distributed_map(items: Sequence[T], function: Callable[[T], R], unit: str = "photo") -> list[R]:
     """`do(thing)` of every thing, in their order, in every process; results travel between processes, so keep them small."""
     state = _processes()
     rank, world = (state.process_index, state.num_processes) if state else (0, 1)
-    mine = range(rank, len(things), world)
-    bar = tqdm(mine, unit=unit, file=sys.stderr, disable=len(things) < 2 or rank > 0)
-    done = [(i, do(things[i])) for i in bar]
+    mine = range(rank, len(items), world)
+    bar = tqdm(mine, unit=unit, file=sys.stderr, disable=len(items) < 2 or rank > 0)
+    done = [(i, function(items[i])) for i in bar]
     if state:
         from accelerate.utils import gather_object
 
@@ -29,7 +29,7 @@ def each(things: Sequence[T], do: Callable[[T], R], unit: str = "photo") -> list
     return [result for _, result in sorted(done, key=lambda pair: pair[0])]
 
 
-def speaks() -> bool:
+def is_main_process() -> bool:
     """Whether this process prints and writes: the only one, or the first of several."""
     state = _processes()
     return not state or bool(state.is_main_process)

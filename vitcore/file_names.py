@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-MOST = 44  # characters of a photo's or a model's name
+MAX_CHARACTERS = 44  # characters of a photo's or a model's name
 RESERVED = re.compile(
     r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
 )  # Windows' names, and a folder of ours
@@ -20,9 +20,12 @@ def slug(name: str) -> str:
     return f"photo-{kept}".rstrip("-") if not kept or RESERVED.match(kept) else kept
 
 
-def file_name(ending: str, what: str, *of: str) -> str:
+def file_name(ending: str, what: str, *sources: str) -> str:
     """ "rollout-red-panda-vit_small.png": what is in a file, and the photo and the models that it is of, without their endings."""
-    names = [_safe(what, MOST), *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MOST) for one in of)]
+    names = [
+        _safe(what, MAX_CHARACTERS),
+        *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MAX_CHARACTERS) for one in sources),
+    ]
     return f"{'-'.join(filter(None, names))}.{ending}"
 
 

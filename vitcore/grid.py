@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-SINK = 0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
+SINK_SHARE = (
+    0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Grid:
     patch_w_px: int = 0  # 0: as high as wide
 
     @classmethod
-    def of_map(cls, values: NDArray) -> "Grid":
+    def from_map(cls, values: NDArray) -> "Grid":
         """The grid that a map (rows, cols) is on, where only its shape matters: of patches one pixel a side."""
         return cls(values.shape[0], values.shape[1], 1)
 
@@ -64,7 +66,7 @@ class Grid:
         (row, col), (high, wide) = self.row_col(patch), self.step_px
         return col * wide, row * high, (col + 1) * wide, (row + 1) * high
 
-    def at_the_rim(self, patches: ArrayLike) -> tuple[int, int]:
+    def on_border(self, patches: ArrayLike) -> tuple[int, int]:
         """How many of these patches lie in a corner of the picture, and how many at its rim, corners included."""
         rows, cols = np.divmod(np.asarray(patches), self.cols)
         at_row, at_col = np.isin(rows, (0, self.rows - 1)), np.isin(cols, (0, self.cols - 1))

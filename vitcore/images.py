@@ -78,7 +78,7 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 
 
-def photo_of(image: Image.Image, name: str = "picture") -> Photo:
+def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
     """A picture that is open already, made upright and sRGB as a file would be."""
     notes: list[str] = []
     shown = _to_srgb(ImageOps.exif_transpose(image), name, notes)
@@ -89,7 +89,7 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
     if isinstance(source, bytes):
         data, its_name = source, say("The photo")
     elif isinstance(source, str | Path):
-        its_name = printable(Path(source).name)
+        its_name = printable_name(Path(source).name)
         try:
             with Path(source).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -99,14 +99,14 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
             ) from None
     else:
         opened = getattr(source, "name", say("The photo"))  # a whole path, where a file on disk was opened
-        data, its_name = source.read(MAX_BYTES + 1), printable(Path(str.__str__(str(opened))).name)
-    name = printable(name) if name else its_name
+        data, its_name = source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(opened))).name)
+    name = printable_name(name) if name else its_name
     if len(data) > MAX_BYTES:
         raise PhotoError(say("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20))
     return data, name
 
 
-def printable(name: str) -> str:
+def printable_name(name: str) -> str:
     """A file name that is safe to show: no control characters, not endless."""
     return "".join(c if c.isprintable() else "?" for c in str(name))[:80] or say("The photo")
 
@@ -231,13 +231,13 @@ class Crop:
     box: tuple[float, float, float, float]
 
 
-def see(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
+def crop_for_model(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""
-    pixels = geometry(image, transform)
+    pixels = resize_and_crop(image, transform)
     return Crop(np.asarray(pixels), crop_box(image.size, transform, grid))
 
 
-def geometry(image: Image.Image, transform: Callable) -> Image.Image:
+def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
     """The transform's resize and crop, as a picture."""
     for step in transform.transforms:  # type: ignore[attr-defined]
         image = step(image)
@@ -281,7 +281,7 @@ def _scales(resize: Callable, wide: int, high: int) -> tuple[float, float]:
     return each
 
 
-def seen_part(photo: Image.Image, crop: Crop) -> str:
+def crop_sentence(photo: Image.Image, crop: Crop) -> str:
     """In a sentence or two: how large the photo is, which part of it the model sees, and at what size."""
     (wide, high), (tall, broad) = photo.size, crop.pixels.shape[:2]
     left, top, right, bottom = crop.box
@@ -301,7 +301,7 @@ def seen_part(photo: Image.Image, crop: Crop) -> str:
     return f"{told} {say('Its proportions are changed.')}" if squeezed else told
 
 
-def sharp(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8]:
+def sharp_crop(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8]:
     """The part the model sees at the photo's own sharpness, for showing: longer side at most `side_px`."""
     high, wide = crop.pixels.shape[:2]
     scale = side_px / max(high, wide)
@@ -309,7 +309,7 @@ def sharp(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8]:
     return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=crop.box))
 
 
-def outlined(photo: Photo, crop: Crop, side_px: int = 768) -> Image.Image:
+def outline_crop(photo: Photo, crop: Crop, side_px: int = 768) -> Image.Image:
     """The whole photo with what the model does not see dimmed and the crop outlined."""
     from PIL import ImageDraw
 

@@ -1,4 +1,4 @@
-"""Outlier tokens in words, as they are said beside a map of which they hold much (`analysis.outlier_tokens.standing_out`)."""
+"""Outlier tokens in words, as they are said beside a map of which they hold much (`analysis.outlier_tokens.outliers_in_map`)."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,19 +7,19 @@ from vitcore.grid import Grid
 from vitcore.translation import say
 
 
-def named(patches: ArrayLike, grid: Grid) -> str:
+def outlier_patch_names(patches: ArrayLike, grid: Grid) -> str:
     """Which patches these are and that they are outlier tokens, without a full stop; empty where there are none."""
     count = len(np.asarray(patches))
-    return called(count, where(patches, grid)) if count else ""
+    return outlier_count_phrase(count, outlier_region(patches, grid)) if count else ""
 
 
-def where(patches: ArrayLike, grid: Grid) -> str:
+def outlier_region(patches: ArrayLike, grid: Grid) -> str:
     """ "corner" where all of these patches lie in corners of the picture, "edge" where all lie at its rim, else ""."""
-    count, (corners, rim) = len(np.asarray(patches)), grid.at_the_rim(patches)
+    count, (corners, rim) = len(np.asarray(patches)), grid.on_border(patches)
     return "corner" if corners == count else "edge" if rim == count else ""
 
 
-def called(count: int, place: str) -> str:
+def outlier_count_phrase(count: int, place: str) -> str:
     """The same of so many patches in such a `where`."""
     if count == 1:
         return {"corner": say("This corner patch is an outlier token"), "edge": say("This edge patch is an outlier token"),
@@ -29,20 +29,20 @@ def called(count: int, place: str) -> str:
             "": say("These {count} {count:patch|patches} are outlier tokens", count=count)}[place]  # fmt: skip
 
 
-def told(patches: ArrayLike, grid: Grid, attended: bool = True) -> str:
+def outlier_sentence(patches: ArrayLike, grid: Grid, attended: bool = True) -> str:
     """What is said beside a map of which these outlier tokens hold much; empty where there are none.
 
     `attended`: whether the map follows attention, so that what lies on them was attended to.
     """
-    who = named(patches, grid)
-    return sentence(who, attended) if who else ""
+    who = outlier_patch_names(patches, grid)
+    return outlier_sentence_about(who, attended) if who else ""
 
 
-def sentence(who: str, attended: bool) -> str:
+def outlier_sentence_about(patch_names: str, attended: bool) -> str:
     """The same of patches that are `named` already."""
-    return say("{who}, not what the model looks at.", who=who) if attended else say("{who}.", who=who)
+    return say("{who}, not what the model looks at.", who=patch_names) if attended else say("{who}.", who=patch_names)
 
 
-def told_masked(count: int) -> str:
+def masked_outliers_sentence(count: int) -> str:
     """What is said beside a map in which so many outlier tokens are masked; empty where none are."""
     return say("{count} outlier {count:token is|tokens are} masked here.", count=count) if count else ""

@@ -123,12 +123,12 @@ def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping
 
 def npz(arrays: dict[str, Any]) -> bytes:
     """The arrays as one file."""
-    from vitcore.csv_and_npz import npz_of
+    from vitcore.csv_and_npz import to_npz
 
-    return npz_of(arrays)
+    return to_npz(arrays)
 
 
 def _csv(arrays: dict[str, Any]) -> bytes:
-    from vitcore.csv_and_npz import csv_of
+    from vitcore.csv_and_npz import to_csv
 
-    return csv_of(arrays)
+    return to_csv(arrays)

@@ -78,33 +78,38 @@ def _count(vit: Vit, rec: Recording) -> int:
 
 def distances(vit: Vit, rec: Recording) -> tuple[Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
-    from vitcore.outlier_sentences import told_masked
+    from vitcore.outlier_sentences import masked_outliers_sentence
 
     if not masks(vit, rec):
         return rec, ""
     if len(rec.maps) < vit.blocks:
         return rec, texts.prose("outliers")["distances unmasked"]
-    return insights.masked(vit, rec), told_masked(_count(vit, rec))
+    return insights.masked(vit, rec), masked_outliers_sentence(_count(vit, rec))
 
 
 def in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None) -> Found:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
-    from vitcore.analysis.outlier_tokens import standing_out
-    from vitcore.outlier_sentences import told, told_masked
+    from vitcore.analysis.outlier_tokens import outliers_in_map
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
     patches: Any = insights.outliers(rec).patches if vit.is_global else []
     if masks(vit, rec) if masked is None else masked:
-        return Found([], told_masked(len(patches)), len(patches), True)
-    found = [int(patch) for patch in standing_out(values, patches)] if len(patches) else []
-    return Found(found, told(found, rec.grid, attended), len(patches), False)
+        return Found([], masked_outliers_sentence(len(patches)), len(patches), True)
+    found = [int(patch) for patch in outliers_in_map(values, patches)] if len(patches) else []
+    return Found(found, outlier_sentence(found, rec.grid, attended), len(patches), False)
 
 
 def of_grid(patches: list[int], count: int, grid: Grid) -> Found:
     """The same of patches that stand out, as they were found before, of so many outlier tokens."""
-    from vitcore.outlier_sentences import told, told_masked
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
     masked = on() and count > 0
-    return Found([] if masked else patches, told_masked(count) if masked else told(patches, grid), count, masked)
+    return Found(
+        [] if masked else patches,
+        masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid),
+        count,
+        masked,
+    )
 
 
 def beside(found: Found, place: str, maskable: bool = True, always: bool = False) -> None:

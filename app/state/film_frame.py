@@ -9,7 +9,7 @@ from vitcore import figures
 from vitcore.analysis import filters as kernels
 from vitcore.analysis import training_film
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.figures.heat_overlay import LEAST_TOP
 from vitcore.figures.training_curves import Line
 from vitcore.translation import decimal, percent
@@ -29,9 +29,12 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     """What the weights alone tell, and the mean distances over all photos of the film."""
     drawn: Figures = {}
     if "kernel" in film.arrays:
-        basis = kernels.components(film.at("kernel", frame))
+        basis = kernels.principal_components(film.at("kernel", frame))
         drawn["filters"] = figures.filters(
-            kernels.as_picture(basis.vectors[:SHOWN]), basis.variance, mode, texts.prose("learn")["filters title"]
+            kernels.components_as_picture(basis.vectors[:SHOWN]),
+            basis.variance,
+            mode,
+            texts.prose("learn")["filters title"],
         )
     if "positions" in film.arrays:
         drawn["positions"] = _positions(film, frame, mode)
@@ -45,7 +48,7 @@ def weights(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 
 def _positions(film: Film, frame: int, mode: Any) -> go.Figure:
     table = film.at("positions", frame)
-    cosine = similarity(table[len(table) - film.grid.patches :])
+    cosine = position_similarity(table[len(table) - film.grid.patches :])
     told = texts.prose("learn")["correlation"].format(value=decimal(correlation_with_distance(cosine, film.grid), 2))
     return figures.positions(cosine, film.grid, mode, told, side_px=TILES_PX)
 
@@ -59,7 +62,7 @@ def photo(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     for name in ("rollout", "last_block"):
         if name in film.arrays:
             even = 1 / grid.patches
-            most = max(training_film.scale(film.arrays[name][:, photo]), LEAST_TOP * even)
+            most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), LEAST_TOP * even)
             mask = film.at(name, frame)[photo]
             told = text["share"].format(most=percent(mask.max()), even=percent(even))
             drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
@@ -75,8 +78,8 @@ def _masked(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     off = training_film.colour_error(said, truth, fate)
     share, text = (fate != training_film.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
-        training_film.corrupted(pixels, fate, source, grid), training_film.painted(pixels, fate, said, grid),
-        training_film.painted(pixels, fate, truth, grid),
+        training_film.paint_corruption(pixels, fate, source, grid), training_film.paint_patches(pixels, fate, said, grid),
+        training_film.paint_patches(pixels, fate, truth, grid),
     )  # fmt: skip
     return {
         "given": figures.masked(
@@ -95,16 +98,16 @@ def curves(
     text = texts.prose("learn")
 
     def line(name: str, field: str, kind: str = "line") -> Line:
-        steps, values = training_film.curve(log, field)
+        steps, values = training_film.log_curve(log, field)
         if kind != "dots":
-            steps, values = training_film.binned(steps, values, BINS, log_steps)
+            steps, values = training_film.bin_curve(steps, values, BINS, log_steps)
         return Line(name, steps, values, kind)
 
     common: dict[str, Any] = {"mode": mode, "at": at, "last": last, "log_steps": log_steps}
-    steps, loss = training_film.curve(log, "loss")
+    steps, loss = training_film.log_curve(log, "loss")
     drawn: Figures = {}
     if len(loss):
-        mean = training_film.binned(steps, loss, BINS // 8, log_steps)
+        mean = training_film.bin_curve(steps, loss, BINS // 8, log_steps)
         lines = [
             line(text["each step"], "loss", "raw"),
             Line(text["mean"], *mean),

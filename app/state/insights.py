@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.analysis.head_descriptions import Head
-    from vitcore.analysis.outlier_tokens import Outliers
+    from vitcore.analysis.head_descriptions import HeadDescription
+    from vitcore.analysis.outlier_tokens import OutlierTokens
     from vitcore.architectures.model_summary import Part, Table1
-    from vitcore.forward.block_activations import Inside, Projection
+    from vitcore.forward.block_activations import BlockActivations, PatchProjection
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
     from vitcore.models.embeddings import ByOffset
@@ -25,7 +25,7 @@ Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
 
 
 def looks(model: str, count: int) -> list[dict[str, Any]]:
-    """What the first components of a model's filters look like: the fields of `analysis.filters.Look`."""
+    """What the first components of a model's filters look like: the fields of `analysis.filter_patterns.FilterPattern`."""
     return [_looks(model, place) for place in range(count)]
 
 
@@ -34,11 +34,11 @@ def _looks(model: str, place: int) -> dict[str, Any]:
     """What one component looks like, by its place from 0: kept one by one, for whoever asks for more of them."""
     from dataclasses import asdict
 
-    from vitcore.analysis.filters import look
+    from vitcore.analysis.filter_patterns import describe_filter
 
     found = session.components(model)
     assert found is not None, "only asked for models that have filters"
-    return asdict(look(found.vectors[place]))
+    return asdict(describe_filter(found.vectors[place]))
 
 
 # The attention explorer. Weights go to the browser as the byte codes of `vitcore.analysis.attention_as_bytes`.
@@ -71,27 +71,27 @@ def _lattice(rec: Recording, step: int) -> set[int]:
 @budget.kept
 def attention_bytes(rec: Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
-    from vitcore.analysis.attention_as_bytes import encode
+    from vitcore.analysis.attention_as_bytes import encode_weights
 
-    return {block: encode(maps).tobytes() for block, maps in rec.maps.items()}
+    return {block: encode_weights(maps).tobytes() for block, maps in rec.maps.items()}
 
 
 @budget.kept
 def attention_of(rec: Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
-    from vitcore.analysis.attention_as_bytes import encode
+    from vitcore.analysis.attention_as_bytes import encode_weights
 
     maps, some = rec.maps[block], list(tokens)
-    return encode(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
+    return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
 
 
 @budget.kept
-def heads_in_words(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[Head]]:
+def heads_in_words(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[HeadDescription]]:
     """Every head's numbers and words, by block."""
-    from vitcore.analysis.head_descriptions import describe
+    from vitcore.analysis.head_descriptions import describe_heads
 
     tokens, px, left_px = outliers(rec).tokens, rec.distance_px, rec.distance_renormalised_px
-    return {b: describe(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
+    return {b: describe_heads(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
 
 
 def atlas_shape(rec: Recording) -> tuple[int, int]:
@@ -104,12 +104,12 @@ def atlas(rec: Recording, token: int, column: bool) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     import numpy as np
 
-    from vitcore.analysis.attention_as_bytes import encode
+    from vitcore.analysis.attention_as_bytes import encode_weights
 
     whole = len(rec.maps) == len(rec.distance_px)
-    stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.of_blocks())
+    stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.attention_per_layer())
     maps = rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
-    return encode(_smaller(maps, *atlas_shape(rec))).tobytes()
+    return encode_weights(_smaller(maps, *atlas_shape(rec))).tobytes()
 
 
 def _smaller(maps: NDArray, rows: int, cols: int) -> NDArray:
@@ -131,17 +131,17 @@ def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) 
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     import numpy as np
 
-    from vitcore.analysis.attention_as_bytes import encode
-    from vitcore.analysis.rollout import rollout_matrix, transition
+    from vitcore.analysis.attention_as_bytes import encode_weights
+    from vitcore.analysis.rollout import rollout_matrix, transition_matrix
 
     fused, prefix = rec.fused["mean"], rec.grid.prefix
     if tokens is None:
-        return encode(rollout_matrix(fused, prefix=prefix)).tobytes()
+        return encode_weights(rollout_matrix(fused, prefix=prefix)).tobytes()
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
     for matrix in fused if column else fused[::-1]:
-        step = transition(matrix, prefix)
+        step = transition_matrix(matrix, prefix)
         some = some @ (step.T if column else step)
-    return encode(some).tobytes()
+    return encode_weights(some).tobytes()
 
 
 # The rollout lab.
@@ -154,7 +154,7 @@ def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit
     from vitcore.forward.relevance import relevance as compute
 
     with budget.STORE.room(shape(_vit).gradient_bytes):
-        results = compute(_vit, rec.seen.pixels, method, target, **dict(settings))
+        results = compute(_vit, rec.model_input.pixels, method, target, **dict(settings))
     results.maps.flags.writeable = False
     return results
 
@@ -176,7 +176,7 @@ def built_up(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -
     from vitcore.figures.theme import data_uri
 
     grid, (read, how) = rec.grid, _read(_vit, rec, settings)
-    maps = read.build_up(None if query is None else grid.prefix + query, **how)
+    maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
     return maps, data_uri(cells(maps, build_up_top(maps)).reshape(-1, grid.cols, 3))
 
@@ -210,11 +210,11 @@ def detail(rec: Recording) -> bytes:
 
 
 @budget.kept
-def outliers(rec: Recording) -> Outliers:
+def outliers(rec: Recording) -> OutlierTokens:
     """The outlier tokens of a photo."""
-    from vitcore.forward.mask_outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_in_recording
 
-    return outliers_of(rec)
+    return outliers_in_recording(rec)
 
 
 @budget.kept
@@ -222,11 +222,11 @@ def attention_on_outliers(rec: Recording) -> tuple[NDArray[np.float64], NDArray[
     """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
     import numpy as np
 
-    from vitcore.analysis.outlier_tokens import share_on
+    from vitcore.analysis.outlier_tokens import share_on_tokens
 
-    tokens, fused = outliers(rec).tokens, rec.of_blocks()
+    tokens, fused = outliers(rec).tokens, rec.attention_per_layer()
     patches = (np.arange(len(tokens)) >= rec.grid.prefix) / rec.grid.patches
-    return share_on(fused, tokens, patches), share_on(fused, tokens, rec.readout)
+    return share_on_tokens(fused, tokens, patches), share_on_tokens(fused, tokens, rec.pooling_weights)
 
 
 @budget.kept
@@ -246,9 +246,9 @@ def masked(vit: Vit, rec: Recording) -> Recording:
 
 @budget.kept
 def _masked(rec: Recording, blocks: tuple[int, ...], fusions: tuple[str, ...]) -> Recording:
-    from vitcore.forward.mask_outliers import without_outliers
+    from vitcore.forward.mask_outliers import mask_outlier_tokens
 
-    return without_outliers(rec)
+    return mask_outlier_tokens(rec)
 
 
 # What a model is made of.
@@ -280,29 +280,29 @@ def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
 @budget.kept
 def answers_by_depth(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
-    from vitcore.forward.logit_lens import lens, probabilities
+    from vitcore.forward.logit_lens import logit_lens, probabilities
 
-    return probabilities(lens(_vit, rec.seen.pixels)) if _vit.labels else None
+    return probabilities(logit_lens(_vit, rec.model_input.pixels)) if _vit.labels else None
 
 
 @budget.kept
-def token_in_block(rec: Recording, block: int, token: int, _vit: Vit) -> Inside | None:
+def token_in_block(rec: Recording, block: int, token: int, _vit: Vit) -> BlockActivations | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
-    from vitcore.forward.block_activations import inside
+    from vitcore.forward.block_activations import trace_token
     from vitcore.models.model_cards import ModelError
 
     try:
-        return inside(_vit, rec.seen.pixels, block, token)
+        return trace_token(_vit, rec.model_input.pixels, block, token)
     except ModelError:
         return None
 
 
 @budget.kept
-def projected(rec: Recording, patch: int, _vit: Vit) -> Projection | None:
+def projected(rec: Recording, patch: int, _vit: Vit) -> PatchProjection | None:
     """How a patch became its embedding; None where patches are not read by one matrix."""
-    from vitcore.forward.block_activations import project
+    from vitcore.forward.block_activations import project_patch
 
-    return project(_vit, rec.seen.pixels, patch)
+    return project_patch(_vit, rec.model_input.pixels, patch)
 
 
 @budget.kept
@@ -311,13 +311,13 @@ def lit_by_depth(rec: Recording) -> list[tuple[str, list[int]]]:
     outlier tokens (patches) that hold much of it, which are framed there."""
     import numpy as np
 
-    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.analysis.outlier_tokens import outliers_in_map
     from vitcore.figures.outlier_frames import on_pixels
     from vitcore.figures.story_steps import lit
     from vitcore.figures.theme import data_uri
 
-    maps = np.stack([rec.grid.to_map(rec.readout @ fused) for fused in rec.of_blocks()])
-    marks = [standing_out(one, outliers(rec).patches).tolist() for one in maps]
+    maps = np.stack([rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()])
+    marks = [outliers_in_map(one, outliers(rec).patches).tolist() for one in maps]
     drawn = (
         on_pixels(one, some, rec.grid)
         for one, some in zip(lit(session.shown(rec)[0], maps, rec.grid), marks, strict=True)

@@ -320,9 +320,9 @@ def drawn(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _f
 @budget.kept
 def firsts(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
-    from vitcore.analysis.training_film import first_frames
+    from vitcore.analysis.training_film import frames_of_emergence
 
-    frames = first_frames(_film.arrays, _film.grid)
+    frames = frames_of_emergence(_film.arrays, _film.grid)
     return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
 
 

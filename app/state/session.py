@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
-    from vitcore.analysis.filters import Components
-    from vitcore.analysis.position_embeddings import Mirror
+    from vitcore.analysis.filters import PrincipalComponents
+    from vitcore.analysis.position_embeddings import MirrorSymmetry
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
@@ -66,38 +66,38 @@ def _recording(model: str, key: str, whole: bool, _photo: Photo, _record: Any = 
     if whole:
         return make(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
     with budget.STORE.room(models.shape(vit).pass_bytes):
-        return make(vit, _photo, lean=True)
+        return make(vit, _photo, store="query_key")
 
 
 @budget.kept
 def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
     """The maps of one block of a large model."""
-    from vitcore.forward.recording import heads_again, record
+    from vitcore.forward.recording import recompute_heads, record
 
-    if rec.asked:
-        return heads_again(rec, block)
+    if rec.query_key:
+        return recompute_heads(rec, block)
     return record(models.loaded(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
 
 
 @budget.kept
 def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
-    from vitcore.forward.recording import fused_again, record
+    from vitcore.forward.recording import recompute_fused_heads, record
 
-    if rec.asked:
-        return fused_again(rec, fusion)
-    return record(models.loaded(rec.model), rec.photo, fusions=(fusion,), lean=True).fused[fusion]
+    if rec.query_key:
+        return recompute_fused_heads(rec, fusion)
+    return record(models.loaded(rec.model), rec.photo, fusions=(fusion,), store="query_key").fused[fusion]
 
 
 @budget.kept
-def components(model: str) -> Components | None:
+def components(model: str) -> PrincipalComponents | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
     from vitcore.analysis import filters
     from vitcore.models import load_model
 
     vit = models.loaded(model)
     kernel = load_model.first_kernel(vit)
-    return None if kernel is None else filters.components(kernel)
+    return None if kernel is None else filters.principal_components(kernel)
 
 
 @budget.kept
@@ -110,17 +110,19 @@ def similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") 
     table = load_model.positions(vit)
     if table is None:
         return None
-    return position_embeddings.similarity(load_model.resample_positions(vit, rows, cols, method) if rows else table)
+    return position_embeddings.position_similarity(
+        load_model.resample_positions(vit, rows, cols, method) if rows else table
+    )
 
 
 @budget.kept
-def mirrors(model: str) -> list[Mirror]:
+def mirrors(model: str) -> list[MirrorSymmetry]:
     """The mirror patterns among a model's positions."""
     from vitcore.analysis import position_embeddings
 
     cosine = similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.mirrors(cosine, models.loaded(model).grid)
+    return position_embeddings.mirror_symmetries(cosine, models.loaded(model).grid)
 
 
 @budget.kept
@@ -142,9 +144,9 @@ def sample_files() -> list[tuple[str, bytes]]:
 @budget.kept
 def embeddings(rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
-    from vitcore.forward.recording import embed
+    from vitcore.forward.recording import patch_embeddings
 
-    return embed(models.loaded(rec.model), rec.seen.pixels)
+    return patch_embeddings(models.loaded(rec.model), rec.model_input.pixels)
 
 
 @budget.kept
@@ -152,9 +154,9 @@ def embeddings_shifted(rec: Recording, px: int) -> NDArray[np.float32]:
     """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
     import numpy as np
 
-    from vitcore.forward.recording import embed
+    from vitcore.forward.recording import patch_embeddings
 
-    return embed(models.loaded(rec.model), np.roll(rec.seen.pixels, -px, axis=1))
+    return patch_embeddings(models.loaded(rec.model), np.roll(rec.model_input.pixels, -px, axis=1))
 
 
 def shown(rec: Recording) -> tuple[Image.Image, bytes]:
@@ -166,9 +168,9 @@ def shown(rec: Recording) -> tuple[Image.Image, bytes]:
 def _shown(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
     from vitcore.figures.attention import fitted
     from vitcore.figures.theme import encoded
-    from vitcore.images import sharp
+    from vitcore.images import sharp_crop
 
-    picture = fitted(sharp(photo, _rec.seen))
+    picture = fitted(sharp_crop(photo, _rec.model_input))
     return picture, encoded(_array(picture), photo=True)[0]
 
 
@@ -177,10 +179,10 @@ def outlined(rec: Recording) -> bytes:
     """The whole photo with what the model sees outlined, as a JPEG file."""
     from io import BytesIO
 
-    from vitcore.images import outlined
+    from vitcore.images import outline_crop
 
     file = BytesIO()
-    outlined(rec.photo, rec.seen).save(file, "JPEG", quality=95)
+    outline_crop(rec.photo, rec.model_input).save(file, "JPEG", quality=95)
     return file.getvalue()
 
 
@@ -202,9 +204,9 @@ def digest_of(data: bytes) -> str:
 
 def choose_upload(data: bytes, name: str) -> str | None:
     """Try a photo someone brought; on success it becomes the photo, on failure the sentence that says why not."""
-    from vitcore.images import PhotoError, printable
+    from vitcore.images import PhotoError, printable_name
 
-    name = printable(name)
+    name = printable_name(name)
     try:
         _photo(digest_of(data), name, texts.language(), visitors.me(), data)
         visitors.bring("upload", (data, name))

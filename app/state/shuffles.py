@@ -20,8 +20,8 @@ def answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
 
     vit = models.loaded(rec.model)
     grid = vit.patches or vit.grid
-    order = patches.shuffled(grid.patches, seed)
-    mixed = patches.join(patches.cut(rec.seen.pixels, grid)[order], grid)
+    order = patches.shuffle_order(grid.patches, seed)
+    mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid)
     logits = [rec.logits, predict(vit, mixed)]
     if load_model.can_move_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
@@ -32,13 +32,13 @@ def answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
 def shares(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, predict_without_place, probabilities
+    from vitcore.forward.recording import predict, predict_without_positions, probabilities
     from vitcore.models import load_model
 
     vit, best = models.loaded(rec.model), int(rec.logits.argmax())
     grid = vit.patches or vit.grid
-    order = patches.shuffled(grid.patches, seed)
-    mixed = predict(vit, patches.join(patches.cut(rec.seen.pixels, grid)[order], grid))
-    bare = predict_without_place(vit, rec.seen.pixels) if load_model.can_take_place_away(vit) else None
+    order = patches.shuffle_order(grid.patches, seed)
+    mixed = predict(vit, patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid))
+    bare = predict_without_positions(vit, rec.model_input.pixels) if load_model.can_take_place_away(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

@@ -11,7 +11,7 @@ from PIL import Image
 
 from app.state.memory import budget
 from app.state.memory.weight import weigh
-from vitcore.forward.mask_outliers import without_outliers
+from vitcore.forward.mask_outliers import mask_outlier_tokens
 
 KB = 1000
 
@@ -244,7 +244,7 @@ def test_what_has_a_key_of_its_own_is_known_by_that(rec):
         return block(1)
 
     other = replace(rec, photo=replace(rec.photo, whose="somebody"))
-    masked = without_outliers(rec)
+    masked = mask_outlier_tokens(rec)
     for one in (rec, replace(rec, maps={}), other, masked, rec):
         again(one, 1)
     assert made == [rec, other, masked], "the same model and photo once; masked, another"

@@ -17,18 +17,18 @@ RNG = np.random.default_rng(0)
 @pytest.fixture
 def drawn(rec, shipped):
     grid = rec.grid
-    basis = filters.components(RNG.normal(size=(24, 3, 8, 8)))
+    basis = filters.principal_components(RNG.normal(size=(24, 3, 8, 8)))
     cosine = np.eye(grid.patches)
     return {
         "distance": figures.distance(rec.distance_px, grid, 50.0),
-        "rollout": figures.rollout(rec.rollout(), rec.seen.pixels, grid),
-        "filters": figures.filters(filters.as_picture(basis.vectors[:28]), basis.variance),
-        "answer": figures.predictions(rec.top()),
+        "rollout": figures.rollout(rec.rollout(), rec.model_input.pixels, grid),
+        "filters": figures.filters(filters.components_as_picture(basis.vectors[:28]), basis.variance),
+        "answer": figures.predictions(rec.top_classes()),
         "positions": figures.positions(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
-        "scree": figures.scree(basis.variance, 5), "masked": figures.masked(rec.seen.pixels, grid, "t"),
+        "scree": figures.scree(basis.variance, 5), "masked": figures.masked(rec.model_input.pixels, grid, "t"),
         "curves": figures.curves([Line("loss", np.arange(5), np.ones(5))], "t", "nats", at=3, log_steps=True),
         "heads": figures.heads(rec.maps[0][:, 0, 1:].reshape(3, 16, 16), grid, "t"),
-        "patches": figures.patches(rec.seen.pixels, grid),
+        "patches": figures.patches(rec.model_input.pixels, grid),
     }  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_numbers_are_those_of_the_figure(drawn, rec):
     assert np.allclose([t["y"] for t in dots], rec.distance_px.T, atol=1e-4)
     assert spec["lines"][0]["across"] and spec["lines"][0]["y"] == [50.0, 50.0]
     bars = plain(drawn["answer"])["traces"][0]
-    assert np.allclose(bars["x"], [100 * p for _, p in rec.top()], atol=1e-4)
+    assert np.allclose(bars["x"], [100 * p for _, p in rec.top_classes()], atol=1e-4)
 
 
 def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn):

@@ -12,7 +12,7 @@ from app.state import insights, session
 from app.views.attention import pinned_tokens
 from vitcore.analysis import attention_as_bytes, head_descriptions
 from vitcore.analysis.rollout import rollout
-from vitcore.forward.mask_outliers import outliers_of
+from vitcore.forward.mask_outliers import outliers_in_recording
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 
@@ -55,10 +55,10 @@ def test_bytes_decode_to_the_recordings_numbers(files, rec):
     data = given(App("attention", photo="astronaut"))
     for block in (0, 6, 11):
         codes = block_of(data, files, block)
-        close(attention_as_bytes.decode(codes), rec.maps[block])
+        close(attention_as_bytes.decode_weights(codes), rec.maps[block])
         token = 1 + rec.grid.patch(3, 5)
         shown = rec.head_maps(block, token)
-        close(attention_as_bytes.decode(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
+        close(attention_as_bytes.decode_weights(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
     assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
     assert len({spec["url"] for spec in data["maps"]}) == 12
 
@@ -68,7 +68,10 @@ def test_the_strip_is_the_pinned_tokens(files, rec):
     for direction, pick in ways.items():
         data = given(App("attention", photo="astronaut", token="40", direction=direction))
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8).reshape(12, 3, 16, 16)
-        close(attention_as_bytes.decode(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
+        close(
+            attention_as_bytes.decode_weights(strip),
+            np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]),
+        )
 
 
 def test_an_address_opens_the_view_it_names(files):
@@ -181,16 +184,16 @@ def test_a_patch_chosen_on_another_page_is_pinned_in_place_of_the_class_token(fi
 def test_rollout_equals_the_recordings(files, rec):
     assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
     data = given(App("attention", photo="astronaut", rolled="true"))
-    found = attention_as_bytes.decode(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
+    found = attention_as_bytes.decode_weights(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
     for token in (0, 100):
         close(found[token], rollout(rec.fused["mean"], token, prefix=1))
 
 
 def test_cards_say_what_the_recording_says(files, rec):
     data = given(App("attention", photo="astronaut"))
-    out = outliers_of(rec).tokens
+    out = outliers_in_recording(rec).tokens
     for block in range(12):
-        described = head_descriptions.describe(
+        described = head_descriptions.describe_heads(
             rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid, out
         )
         for card, head in zip(data["cards"][str(block)], described, strict=True):
@@ -218,14 +221,17 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert [place is None for place in data["maps"]] == [True, False, True]
         assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
         assert len(spec["queries"]) > 100, "as many as fit"
-        close(attention_as_bytes.decode(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
+        close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
         assert "the nearest of those" in data["coarse"]
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))
         spec = data["maps"][1]
-        close(attention_as_bytes.decode(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
-        rolled = attention_as_bytes.decode(
+        close(
+            attention_as_bytes.decode_weights(block_of(data, files, 1)),
+            rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2),
+        )
+        rolled = attention_as_bytes.decode_weights(
             np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens)
         )
         at = data["rollout"]["queries"].index(700)

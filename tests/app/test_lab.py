@@ -12,8 +12,8 @@ from visitor import App
 import vitcore
 from app import texts
 from app.state import session
-from vitcore.analysis.relevance import METHODS, share
-from vitcore.analysis.rollout import build_up
+from vitcore.analysis.relevance import METHODS, absolute_shares
+from vitcore.analysis.rollout import rollout_per_layer
 from vitcore.assets import asset
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import DEFAULT
@@ -37,15 +37,15 @@ def values(app, key="gathered"):
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "integrated_gradients"])
 def test_a_side_is_vitcores(method, shipped, first):
     app = App("rollout", b_method=method).fine()
-    expected = relevance(shipped, first.seen.pixels, method).maps
+    expected = relevance(shipped, first.model_input.pixels, method).maps
     if method in ("chefer", "grad_cam"):
-        expected = share(expected)
+        expected = absolute_shares(expected)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
 
 def test_integrated_gradients_are_in_logits_and_say_how_complete_they_are(shipped, first):
     app = App("rollout", **QUICK, b_baseline="black").fine()
-    found = relevance(shipped, first.seen.pixels, "integrated_gradients", steps=8, baseline="black")
+    found = relevance(shipped, first.model_input.pixels, "integrated_gradients", steps=8, baseline="black")
     told = app.component("b_gathered")
     assert told["unit"] == "logits" and np.allclose(told["values"], found.maps.ravel(), atol=2e-3)
     (said,) = (c for c in app.sentences("caption") if c.startswith("The logit rises by"))
@@ -66,7 +66,7 @@ def test_two_rollouts_their_difference_and_their_correlation(settings, first):
     assert np.allclose(values(app), 100 * one.ravel(), atol=1e-3)
     assert np.allclose(values(app, "b_gathered"), 100 * two.ravel(), atol=1e-3)
     differ = app.component("differ")
-    assert np.allclose(differ["values"], 100 * (share(one) - share(two)).ravel(), atol=1e-3)
+    assert np.allclose(differ["values"], 100 * (absolute_shares(one) - absolute_shares(two)).ravel(), atol=1e-3)
     assert differ["unit"] == "percentage points" and abs(sum(differ["values"])) < 1e-3
     assert float(app.at.metric[0].value) == pytest.approx(spearmanr(one.ravel(), two.ravel()).statistic, abs=0.006)
 
@@ -90,7 +90,7 @@ def test_one_side_alone():
 
 def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app = App("rollout").fine()
-    (top, _), (second, share_of_second), *_ = first.top()
+    (top, _), (second, share_of_second), *_ = first.top_classes()
     assert any(f"What spoke for {top}" in said for said in app.sentences("markdown"))
     button = next(b for b in app.at.button if b.label.startswith(second))
     assert share_of_second < 0.0005 and button.label == f"{second} < 0.1 %", "little, and not nothing"
@@ -98,7 +98,9 @@ def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app.run().fine()
     assert app.values()["class"] == second
     assert any(f"What spoke for {second}" in said for said in app.sentences("markdown"))
-    expected = share(relevance(shipped, first.seen.pixels, "chefer", shipped.labels.index(second)).maps)
+    expected = absolute_shares(
+        relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps
+    )
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
 
@@ -187,7 +189,7 @@ def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_
 
 def test_the_build_up_has_the_settings_of_the_left_rollout(first):
     app = App("rollout", fusion="max", residual="30", ask="true", query="40").fine()
-    rows = build_up(first.fused["max"], 41, residual=0.3)
+    rows = rollout_per_layer(first.fused["max"], 41, residual=0.3)
     on_patches = rows[:, 1:].sum(1)
     told = app.component("build_up")
     assert told["names"] == [f"layer {i}" for i in range(12)]
@@ -207,7 +209,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert any("Rollout begins at layer 4 here" in one for one in [*said, *app.sentences("caption")])
     captions = app.component("build_up")["captions"]
     assert captions[3] == "Layer 3 is left out: rollout begins at layer 4, so nothing has been gathered yet."
-    share = build_up(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
+    share = rollout_per_layer(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
     assert captions[7].startswith(f"From layer 4 to layer 7: {100 * share:.0f} % gathered from patches")
     assert captions[4].startswith("Layer 4 alone: ")
     assert "## What the class token gathered, layer 11" in app.set(first=11).fine().sentences("markdown")
@@ -228,7 +230,7 @@ def test_the_build_up_is_one_picture_of_all_layers(first):
 
     told = App("rollout").fine().component("build_up")
     strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
-    maps = first.grid.to_map(build_up(first.fused["mean"], 0))
+    maps = first.grid.to_map(rollout_per_layer(first.fused["mean"], 0))
     expected = cells(maps, build_up_top(maps))
     assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
     assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1

@@ -20,7 +20,7 @@ from app.state import session
 from app.views.overview import landing_picture
 from vitcore.figures.attention import fitted
 from vitcore.figures.heat_overlay import cells, fine_detail, scale_top
-from vitcore.images import sharp
+from vitcore.images import sharp_crop
 
 
 def pixels(address: str) -> np.ndarray:
@@ -52,7 +52,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     assert kept["readout"] == shipped.readout
     drawn = cells(mask, scale_top(mask)).astype(int)
     assert np.abs(pixels(kept["overlay"]) - drawn).max() <= 3
-    photo = fitted(sharp(rec.photo, rec.seen))
+    photo = fitted(sharp_crop(rec.photo, rec.model_input))
     assert np.abs(pixels(kept["detail"])[..., 0] - fine_detail(photo, grid).astype(int)).mean() < 4
     seen = np.asarray(photo.convert("RGB")).astype(int)
     assert pixels(kept["image"]).shape == seen.shape and np.abs(pixels(kept["image"]) - seen).mean() < 4
@@ -82,7 +82,7 @@ def test_any_other_photo_is_computed(shipped):
     told = app.component("gathered_first")
     other = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
     assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)
-    seen = np.asarray(fitted(sharp(other.photo, other.seen)).convert("RGB")).astype(int)
+    seen = np.asarray(fitted(sharp_crop(other.photo, other.model_input)).convert("RGB")).astype(int)
     assert np.abs(pixels(told["image"]) - seen).mean() < 4
 
 

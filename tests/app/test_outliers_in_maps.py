@@ -6,8 +6,8 @@ from visitor import App
 
 import vitcore
 from app.state import session
-from vitcore.analysis.outlier_tokens import standing_out
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
 
 LOOKED = ", not what the model looks at."
@@ -32,7 +32,7 @@ def photos(shipped) -> tuple[str, str]:
     told: dict[bool, str] = {}
     for row in session.samples():
         rec = recorded(shipped, row["id"])
-        told.setdefault(bool(len(standing_out(rec.rollout(), outliers_of(rec).patches))), row["id"])
+        told.setdefault(bool(len(outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches))), row["id"])
         if len(told) == 2:
             return told[True], told[False]
     raise AssertionError("the gallery has photos on both sides of the line")
@@ -45,12 +45,12 @@ def said(app: App) -> list[str]:
 def test_it_is_said_and_marked_exactly_where_they_hold_much(photos, shipped):
     for name in photos:
         rec = recorded(shipped, name)
-        found = standing_out(rec.rollout(), outliers_of(rec).patches).tolist()
+        found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
         app = App("rollout", photo=name, compare="false").fine()
         picture = app.component("gathered")
         assert picture["marks"] == found and bool(said(app)) == bool(found)
         assert picture["told"] == (said(app)[0] if found else "")
-        steps = [standing_out(one, outliers_of(rec).patches).tolist() for one in rec.build_up()]
+        steps = [outliers_in_map(one, outliers_in_recording(rec).patches).tolist() for one in rec.rollout_per_layer()]
         played = app.component("build_up")
         assert played["marks"] == steps and (played["rows"], played["cols"]) == (rec.grid.rows, rec.grid.cols)
         assert [LOOKED in caption for caption in played["captions"]] == [bool(step) for step in steps]
@@ -62,7 +62,7 @@ def test_one_setting_in_the_address_of_every_page_and_from_page_to_page(cornered
     app = App("rollout", model="cornered").fine()
     assert "mask_outliers" not in app.at.query_params
     app.set(mask_outliers_gathered=True).fine()
-    masked = without_outliers(recorded(cornered, session.samples()[0]["id"]))
+    masked = mask_outlier_tokens(recorded(cornered, session.samples()[0]["id"]))
     for slug in (
         "rollout",
         "patches",
@@ -115,14 +115,14 @@ def test_nothing_is_said_of_a_model_without_them(kinds, offer):
 def test_the_first_picture_says_it_of_photos_on_both_sides_of_the_line(photos, shipped):
     for name in photos:
         rec = recorded(shipped, name)
-        found = standing_out(rec.rollout(), outliers_of(rec).patches).tolist()
+        found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
         app = App("overview", photo=name).fine()
         assert app.component("gathered_first")["marks"] == found and bool(said(app)) == bool(found)
         masked = App("overview", photo=name, mask_outliers="true").fine()
         assert masked.component("gathered_first")["values"] == pytest.approx(
-            (100 * without_outliers(rec).rollout()).ravel().tolist(), abs=1e-3
+            (100 * mask_outlier_tokens(rec).rollout()).ravel().tolist(), abs=1e-3
         )
-        assert said(masked) == [f"{len(outliers_of(rec).patches)} outlier tokens are masked here."]
+        assert said(masked) == [f"{len(outliers_in_recording(rec).patches)} outlier tokens are masked here."]
 
 
 def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
@@ -130,12 +130,12 @@ def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
     name = session.samples()[0]["id"]
     rec = recorded(cornered, name, maps=range(cornered.blocks))
     for kind, plain, masked in (
-        ("rollout", rec.rollout(), without_outliers(rec).rollout()),
-        ("attention", rec.grid.to_map(rec.readout @ rec.fused["mean"][-1]),
-         rec.grid.to_map(rec.readout @ without_outliers(rec).fused["mean"][-1])),
+        ("rollout", rec.rollout(), mask_outlier_tokens(rec).rollout()),
+        ("attention", rec.grid.to_map(rec.pooling_weights @ rec.fused["mean"][-1]),
+         rec.grid.to_map(rec.pooling_weights @ mask_outlier_tokens(rec).fused["mean"][-1])),
     ):  # fmt: skip
         app = App("compare", model="cornered", picture=kind).fine()
-        found = standing_out(plain, outliers_of(rec).patches).tolist()
+        found = outliers_in_map(plain, outliers_in_recording(rec).patches).tolist()
         assert app.component("a_map")["marks"] == found and (LOOKED in app.component("a_map")["told"]) == bool(found)
         assert app.component("differ")["marks"] == sorted({*found, *app.component("b_map")["marks"]})
         on = App("compare", model="cornered", picture=kind, mask_outliers="true").fine()
@@ -150,18 +150,20 @@ def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer
 
     offer(cornered=cornered)
     rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
-    patches = outliers_of(rec).patches
+    patches = outliers_in_recording(rec).patches
     for head in range(cornered.heads):
         app = App("story", model="cornered", step=str(BLOCK), layer="2", in_head=str(head), patch="30").fine()
-        found = standing_out(rec.head_maps(2, 1 + 30)[head], patches).tolist()
+        found = outliers_in_map(rec.head_maps(2, 1 + 30)[head], patches).tolist()
         assert app.component("story_attended")["marks"] == found and bool(said(app)) == bool(found)
     masked = App("story", model="cornered", step=str(BLOCK), layer="2", patch="30", mask_outliers="true").fine()
     values = masked.component("story_attended")["values"]
-    expected = 100 * without_outliers(rec).head_maps(2, 1 + 30)[0].ravel()
+    expected = 100 * mask_outlier_tokens(rec).head_maps(2, 1 + 30)[0].ravel()
     assert [values[patch] for patch in patches] == [0, 0, 0] and values[9] == pytest.approx(expected[9], abs=0.1)
     tiles = App("story", model="cornered", step=str(BLOCK + 1)).fine().component("story_depth")["tiles"]
-    for tile, fused in zip(tiles, rec.of_blocks(), strict=True):
-        assert (LOOKED in tile["alt"]) == bool(len(standing_out(rec.grid.to_map(rec.readout @ fused), patches)))
+    for tile, fused in zip(tiles, rec.attention_per_layer(), strict=True):
+        assert (LOOKED in tile["alt"]) == bool(
+            len(outliers_in_map(rec.grid.to_map(rec.pooling_weights @ fused), patches))
+        )
 
 
 def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
@@ -170,7 +172,7 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
     offer(cornered=cornered)
     rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min"))
     plain, masked = (reports._quiz_material(cornered, rec, 3, masks) for masks in (False, True))
-    whole = without_outliers(rec)
+    whole = mask_outlier_tokens(rec)
     assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)
     assert (
         masked.rec.rollout() == pytest.approx(whole.rollout())
@@ -186,7 +188,7 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
 def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
     offer(cornered=cornered)
     rec = recorded(cornered, session.samples()[0]["id"])
-    found = standing_out(rec.rollout(), outliers_of(rec).patches).tolist()
+    found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
     app = App("report", model="cornered").fine()
     assert bool(said(app)) == bool(found)
     on = App("report", model="cornered", mask_outliers="true").fine()
@@ -199,7 +201,7 @@ def test_distances_are_masked_too_or_it_is_said_that_they_are_not(cornered, offe
     rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
     app = App("distance", model="cornered", mask_outliers="true").fine()
     table = app.at.dataframe[0].value.to_numpy()[:, 1:]
-    assert table.astype(float) == pytest.approx(without_outliers(rec).distance_px, abs=0.06)
+    assert table.astype(float) == pytest.approx(mask_outlier_tokens(rec).distance_px, abs=0.06)
     assert "3 outlier tokens are masked here." in app.sentences("caption")
     many = App("distance", model="cornered", mask_outliers="true", over="folder").fine()
     assert any("are not masked in these distances" in one for one in many.sentences("caption"))

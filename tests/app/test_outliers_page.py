@@ -9,8 +9,8 @@ from visitor import App
 import vitcore
 from app import texts
 from app.state import session
-from vitcore.analysis.attention_as_bytes import decode
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.analysis.attention_as_bytes import decode_weights
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
 
 TEXT = texts.prose("outliers", "en")
@@ -35,11 +35,11 @@ def own(planted):
 def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offer):
     offer(planted=planted)
     app = App("outliers", model="planted").fine()
-    seen = outliers_of(own)
+    seen = outliers_in_recording(own)
     told = " ".join(app.sentences("markdown"))
     assert "**1 of 64 patches is an outlier** (patch 62), from layer 0 on" in told and "1 of 1 lies at the rim" in told
     assert TEXT["measured elsewhere"] in told and TEXT["measured here"] not in told
-    assert f"After layer 2, 1 of 64 patches has a norm above {seen.cuts[2]:.3g}" in told
+    assert f"After layer 2, 1 of 64 patches has a norm above {seen.thresholds[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
     assert (
         f"2 registers, tokens of its own for such use: after the last layer their norms are {registers.min():.3g}"
@@ -63,8 +63,8 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
 def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_share(planted, own, offer):
     offer(planted=planted)
     told = " ".join(App("outliers", model="planted").set(of="rollout").fine().sentences("markdown"))
-    grid, seen = own.grid, outliers_of(own)
-    before, after = (rec.rollout().ravel() for rec in (own, without_outliers(own)))
+    grid, seen = own.grid, outliers_in_recording(own)
+    before, after = (rec.rollout().ravel() for rec in (own, mask_outlier_tokens(own)))
     rest = [place for place in range(grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
@@ -77,7 +77,7 @@ def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_sha
 
 def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, offer):
     offer(planted=planted)
-    masked = without_outliers(own)
+    masked = mask_outlier_tokens(own)
     app = App("rollout", model="planted", mask_outliers="true", b_method="rollout").fine()
     left, right = (np.array(app.component(key)["values"]) for key in ("gathered", "b_gathered"))
     assert left == pytest.approx(100 * masked.rollout().ravel(), abs=1e-3) and left[62] == 0
@@ -103,10 +103,10 @@ def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer
     offer(planted=planted)
     masked = insights.masked(planted, own)
     sent = insights.attention_bytes(masked)[2]
-    weights = decode(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
+    weights = decode_weights(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
     assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)
     plain = insights.attention_bytes(own)[2]
-    assert decode(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
+    assert decode_weights(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
 
 
 @pytest.mark.parametrize("slug", ["outliers", "attention", "rollout", "report"])

@@ -12,7 +12,7 @@ from app import texts
 from app.state import session
 from app.state.many_photos import averages
 from app.views.distance import findings
-from vitcore.analysis import attention_distance, filters, patches, position_embeddings
+from vitcore.analysis import attention_distance, filter_patterns, filters, patches, position_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT
@@ -128,11 +128,11 @@ def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds,
 
 def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     app = App("filters", components="12").fine()
-    found = filters.components(load_model.patch_kernel(shipped))
+    found = filters.principal_components(load_model.patch_kernel(shipped))
     assert np.allclose(session.components(DEFAULT).variance, found.variance)
     assert app.chart("The first 12")
     position = App("positions", position="40").fine()
-    cosine = position_embeddings.similarity(load_model.positions(shipped))
+    cosine = position_embeddings.position_similarity(load_model.positions(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert f"Beside it: {told}." in position.sentences("markdown")
@@ -145,7 +145,7 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
 def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
     """Of the whole grid, in a mean over all pairs that are worked out one by one here."""
     offer(tiny=tiny)
-    grid, cosine = shipped.grid, position_embeddings.similarity(load_model.positions(shipped))
+    grid, cosine = shipped.grid, position_embeddings.position_similarity(load_model.positions(shipped))
     far = [(p, q) for p in range(grid.patches)
            if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
     alike = np.mean([cosine[p, q] for p, q in far])
@@ -159,7 +159,7 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
     rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
     app = App("patches", patch="37").fine()
     left, top, right, bottom = rec.grid.box_px(37)
-    numbers = rec.seen.pixels[top:bottom, left:right].ravel()
+    numbers = rec.model_input.pixels[top:bottom, left:right].ravel()
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert any("Patch 37: row 2, column 5" in said for said in app.sentences("markdown"))
     assert any("N = HW/P² = 128·128 / 8² = **256 patches**" in said for said in app.sentences("markdown"))
@@ -171,14 +171,14 @@ def test_the_patch_on_the_page_is_the_patch(shipped):
 
 def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_said(shipped, kinds, offer):
     rec = vitcore.record(shipped, sample("astronaut"))
-    parts = patches.cut(rec.seen.pixels, shipped.grid)
-    one, others = next((i, found) for i in range(len(parts)) if (found := patches.same_pixels(parts, i)))
+    parts = patches.split_patches(rec.model_input.pixels, shipped.grid)
+    one, others = next((i, found) for i in range(len(parts)) if (found := patches.identical_patches(parts, i)))
     app = App("patches", photo="astronaut", patch=str(one)).fine()
     (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
     assert "become the same 192 numbers" in said and "their tokens differ by position alone" in said
     assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said
     (said,) = [said for said in app.set(patch=0).sentences("markdown") if "made of the pixels alone" in said]
-    assert "In this photo" not in said or patches.same_pixels(parts, 0)
+    assert "In this photo" not in said or patches.identical_patches(parts, 0)
     offer({"no-positions": kinds["no-positions"]})
     app = App("patches", model="no-positions", shuffle="true").fine()
     (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
@@ -274,13 +274,15 @@ def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatc
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped):
-    from vitcore.forward.recording import predict, predict_without_place, probabilities
+    from vitcore.forward.recording import predict, predict_without_positions, probabilities
 
     first = session.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))
-    best, order = int(rec.logits.argmax()), patches.shuffled(rec.grid.patches, 0)
-    mixed = predict(shipped, patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid))
-    bare = predict_without_place(shipped, rec.seen.pixels)
+    best, order = int(rec.logits.argmax()), patches.shuffle_order(rec.grid.patches, 0)
+    mixed = predict(
+        shipped, patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
+    )
+    bare = predict_without_positions(shipped, rec.model_input.pixels)
     shares = [probabilities(logits)[best] for logits in (rec.logits, mixed, bare)]
     before, after, alone = (f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %" for share in shares)
     app = App("patches", shuffle="true", patch="40").fine()
@@ -292,7 +294,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     slot = order.tolist().index(40)
     told = f"patch 40 now lies where patch {slot} was, in row {slot // 16}, column {slot % 16}, and stands at place {slot + 1}"
     assert f"{told} of the sequence instead of 41." in said
-    still = int(np.flatnonzero(patches.shuffled(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
+    still = int(np.flatnonzero(patches.shuffle_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
     said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
     assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
 
@@ -303,12 +305,12 @@ def test_the_filters_page_says_how_many_components_are_needed():
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
-    found = filters.kinds(session.components(DEFAULT).vectors[:28])
+    found = filters.component_kinds(session.components(DEFAULT).vectors[:28])
     assert (
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
     assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
-    of_3 = filters.look(session.components(DEFAULT).vectors[2])
+    of_3 = filter_patterns.describe_filter(session.components(DEFAULT).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
     assert said.count("blue in the middle, yellow around it") == 2, (
         "in the line of the first six, and of the one enlarged"
@@ -340,7 +342,7 @@ def test_the_lab_says_how_much_its_map_changes_without_the_identity(shipped):
 
 def test_a_shuffled_patch_stands_at_one_place_wherever_that_is_said():
     app = App("patches", shuffle="true", seed="3", patch="136").fine()
-    order = patches.shuffled(256, 3)
+    order = patches.shuffle_order(256, 3)
     place = 1 + int((order == 136).argmax())
     assert place != 137
     drawn = " ".join(note["text"] for note in app.chart("Patch 136")["layout"]["annotations"])

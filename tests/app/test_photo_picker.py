@@ -7,7 +7,7 @@ from PIL import Image
 from visitor import SLUGS, App
 
 from app.state import session
-from vitcore.images import printable
+from vitcore.images import printable_name
 
 
 def shown(app: App) -> str:
@@ -68,10 +68,10 @@ def test_hostile_names_are_shown_as_they_are():
     for name in [n for n in HOSTILE_NAMES if "\x00" not in n]:
         app.upload(name, b"not a photo").fine()
         (said,) = app.sentences("error")
-        assert said.startswith(printable(name).strip()) and len(said) < 200
+        assert said.startswith(printable_name(name).strip()) and len(said) < 200
         app.upload(name, saved(corners(), "PNG")).fine()
         assert app.values()["photo"] == session.UPLOAD
-        assert any(printable(name).strip() in said for said in app.sentences("caption")), name
+        assert any(printable_name(name).strip() in said for said in app.sentences("caption")), name
 
 
 def test_a_name_is_not_markdown():

@@ -83,9 +83,9 @@ def test_the_handout_s_numbers_are_the_app_s(settings, shipped):
     table = App("distance", photo="cat").fine().at.dataframe[0].value.iloc[:, 1:].to_numpy()
     assert np.allclose(said["distance_px"], table, atol=0.051)
     rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
-    assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top()]
-    assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top()], atol=1e-6)
-    found = filters.components(load_model.first_kernel(shipped))
+    assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top_classes()]
+    assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top_classes()], atol=1e-6)
+    found = filters.principal_components(load_model.first_kernel(shipped))
     assert np.allclose(said["filters_variance"], found.variance[:28])
 
 

@@ -12,8 +12,8 @@ from app import texts
 from app.state import session
 from app.views.story import nine_steps, tokens
 from app.views.story.step import Step
-from vitcore.forward.block_activations import inside, project
-from vitcore.forward.logit_lens import lens, probabilities
+from vitcore.forward.block_activations import project_patch, trace_token
+from vitcore.forward.logit_lens import logit_lens, probabilities
 from vitcore.quiz.prediction_questions import LENS_STEP
 from vitcore.translation import decimal
 
@@ -190,7 +190,7 @@ def panda(shipped):
 
 def test_numbers_inside_a_block_are_the_models(shipped, panda):
     app = App("story", step="7", patch="40").set(layer=3, one_head=1).fine()
-    x = inside(shipped, panda.seen.pixels, 3, 41)
+    x = trace_token(shipped, panda.model_input.pixels, 3, 41)
     rows = app.component("story_block")["rows"]
     vectors = [x.x_in, x.normed, x.q[1], x.k[1], x.v[1], None, x.heads[1], x.attended, x.after_attention, x.normed2, x.hidden,
                x.mlp, x.x_out]  # fmt: skip
@@ -211,7 +211,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
 
 def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
     app = App("story", step="7", patch="136").set(layer=2, one_head=0).fine()
-    weights = inside(shipped, panda.seen.pixels, 2, 137).weights[0]
+    weights = trace_token(shipped, panda.model_input.pixels, 2, 137).weights[0]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     assert weights[137] > 0.5 and f"{weights[137] * len(weights):.0f} times an even share" in answer
 
@@ -219,7 +219,7 @@ def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
 @pytest.mark.parametrize(("layer", "head"), [(3, 1), (11, 0)])
 def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped, panda):
     app = App("story", step="7", patch="40").set(layer=layer, one_head=head).fine()
-    weights = inside(shipped, panda.seen.pixels, layer, 41).weights[head]
+    weights = trace_token(shipped, panda.model_input.pixels, layer, 41).weights[head]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     most = int(weights.argmax())
     own = f"{100 * weights[41]:.1f} %" if layer == 3 else "< 0.1 %"
@@ -235,13 +235,13 @@ def test_the_projection_shows_the_embedding(shipped, panda):
     app = App("story", step="4", patch="40").fine()
     (fig,) = app.charts()
     written = [re.sub("<.?b>", "", a["text"]) for a in fig["layout"]["annotations"] if a["text"].startswith("<b>")]
-    expected = project(shipped, panda.seen.pixels, 40).embedding[:6]
+    expected = project_patch(shipped, panda.model_input.pixels, 40).embedding[:6]
     assert written == [f"{v:+.2f}".replace("-", "−") for v in expected]
 
 
 def test_the_lens_shows_what_the_head_says(shipped, panda):
     app = App("story", step="8").fine()
-    share = probabilities(lens(shipped, panda.seen.pixels))
+    share = probabilities(logit_lens(shipped, panda.model_input.pixels))
     assert {tile["words"] for tile in app.component("story_depth")["tiles"]} == {""}, "it would give the answer away"
     assert app.chart("Probabilities of the leading"), "in the answer"
     tiles = app.set(guess_depth=1).fine().component("story_depth")["tiles"]
@@ -259,7 +259,7 @@ def test_logits_and_shares_of_the_answer(shipped, panda):
     app = App("story", step="9").fine()
     assert "Go on: patch 136 in the attention explorer" in [link.proto.label for link in app.at.get("page_link")]
     bars = app.chart("Logits")["layout"]["annotations"]
-    name, share = panda.top(1)[0]
+    name, share = panda.top_classes(1)[0]
     assert bars[0]["text"] == f"{name}: logit {panda.logits.max():.2f} → {100 * share:.1f} %"
 
 
@@ -322,7 +322,7 @@ def test_the_quiz_leads_to_the_step_with_the_logit_lens():
 
 def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):
     rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
-    given = project(shipped, rec.seen.pixels, 7).x_p
+    given = project_patch(shipped, rec.model_input.pixels, 7).x_p
     app = App("story", photo="cat", patch="7", step="3").fine()
-    value = rec.seen.pixels[0, 7 * rec.grid.patch_px, 0]
+    value = rec.model_input.pixels[0, 7 * rec.grid.patch_px, 0]
     assert f"the first, {value}, becomes {decimal(given[0, 0, 0], 2)}." in said(app)

@@ -11,8 +11,8 @@ from app import texts
 from app.state import models, session
 from app.state.beside import second
 from app.views.compare import ready_pairs, take
-from vitcore.forward.compare_models import compare, look
-from vitcore.forward.mask_outliers import outliers_of
+from vitcore.forward.compare_models import compare, record_tokens
+from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
 from vitcore.models import load_model
 from vitcore.models.model_cards import CARDS, DEFAULT
@@ -27,7 +27,7 @@ PHOTO = session.SAMPLES / f"{session.samples()[0]['id']}.jpg"
 def expected(shipped):
     """The model that ships beside its own random weights, as the library compares them."""
     image = open_photo(PHOTO)
-    return compare(look(shipped, image), look(untrained(shipped), image))
+    return compare(record_tokens(shipped, image), record_tokens(untrained(shipped), image))
 
 
 def values(app: App, key: str) -> np.ndarray:
@@ -41,7 +41,7 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     np.testing.assert_allclose(values(app, "differ"), expected.difference.ravel(), rtol=1e-2, atol=1e-3)
     assert {app.component(key)["group"] for key in ("a_map", "b_map", "differ")} == {"compared"}, "pointed at together"
     shown = [metric.value for metric in app.at.metric]
-    mean = np.mean([value for *_, value in expected.block_by_block])
+    mean = np.mean([value for *_, value in expected.cka_per_layer])
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
     assert any(f"Rank correlation over 256 places: {shown[0]}." in said for said in app.sentences("markdown"))
     called = [
@@ -65,7 +65,7 @@ def test_every_picture_of_both_with_its_number(expected):
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
-    found = outliers_of(session.recording(load_model.load(), open_photo(session.SAMPLES / "cat.jpg")))
+    found = outliers_in_recording(session.recording(load_model.load(), open_photo(session.SAMPLES / "cat.jpg")))
     told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 

@@ -45,7 +45,7 @@ def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app.state import session
     from vitcore.analysis import filters, patches, position_embeddings
-    from vitcore.forward.recording import embed, record
+    from vitcore.forward.recording import patch_embeddings, record
     from vitcore.images import open_photo
     from vitcore.models import load_model
 
@@ -54,13 +54,13 @@ def analyses(runs: int) -> None:
 
     def of_the_photo(data: bytes) -> None:
         rec = record(vit, open_photo(data), maps=range(vit.blocks), fusions=("mean", "max", "min"))
-        patches.cut(rec.seen.pixels, vit.grid)
-        embed(vit, rec.seen.pixels)
-        rec.rollout(), rec.top()
+        patches.split_patches(rec.model_input.pixels, vit.grid)
+        patch_embeddings(vit, rec.model_input.pixels)
+        rec.rollout(), rec.top_classes()
 
     def of_the_model() -> None:
-        filters.components(load_model.patch_kernel(vit))
-        position_embeddings.similarity(load_model.positions(vit))
+        filters.principal_components(load_model.patch_kernel(vit))
+        position_embeddings.position_similarity(load_model.positions(vit))
 
     ways = {
         "filters and positions remembered (they are the model's)": lambda data: of_the_photo(data),

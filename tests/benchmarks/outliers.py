@@ -19,13 +19,13 @@ def row(name: str, px: int | None, answers: dict[str, str]) -> str:
     import numpy as np
 
     from vitcore.assets import SAMPLES
-    from vitcore.forward.mask_outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_in_recording
     from vitcore.forward.recording import record
     from vitcore.models.load_model import load
 
     vit = load(name, px, answers=answers)
     corners = {0, vit.grid.cols - 1, vit.grid.patches - vit.grid.cols, vit.grid.patches - 1}
-    each = [outliers_of(record(vit, photo, lean=True)) for photo in sorted(SAMPLES.glob("*.jpg"))]
+    each = [outliers_in_recording(record(vit, photo, store="query_key")) for photo in sorted(SAMPLES.glob("*.jpg"))]
     counts = [len(one.patches) for one in each]
     cornered = sum(len(corners.intersection(one.patches.tolist())) for one in each)
     times = np.stack([one.times for one in each])

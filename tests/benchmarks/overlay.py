@@ -18,7 +18,7 @@ from vitcore.assets import asset
 from vitcore.figures.attention import fitted
 from vitcore.figures.heat_overlay import LUMA, fine_detail, on_photo, scale_top
 from vitcore.figures.theme import SEQUENTIAL, colour
-from vitcore.images import sharp
+from vitcore.images import sharp_crop
 
 SIX = ("red-panda", "macaw", "cat", "crab", "rocket", "castle")
 
@@ -43,7 +43,7 @@ def main(photos: list[str]) -> None:
     print("| photo | before | after |\n|---|---|---|")
     for file in photos or [str(asset(f"samples/{name}.jpg")) for name in SIX]:
         rec = vitcore.record(vit, file)
-        mask, photo = rec.rollout(), fitted(sharp(rec.photo, rec.seen)).convert("RGB")
+        mask, photo = rec.rollout(), fitted(sharp_crop(rec.photo, rec.model_input)).convert("RGB")
         after = on_photo(mask, fine_detail(photo, rec.grid), scale_top(mask))
         print(f"| {rec.photo.name} | {read(mask, before(mask, photo)):.2f} | {read(mask, after):.3f} |")
 

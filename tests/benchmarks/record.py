@@ -46,12 +46,12 @@ def picture(px: int) -> Image.Image:
 
 def plain(vit: load_model.Vit, image: Image.Image) -> Callable[[], object]:
     """What `record` does without the instrument: the same preprocessing and one fused pass."""
-    from vitcore.forward.recording import to_input
-    from vitcore.images import see
+    from vitcore.forward.recording import to_model_input
+    from vitcore.images import crop_for_model
 
     def run() -> object:
         with torch.inference_mode():
-            return vit.module(to_input(vit, see(image, vit.transform, vit.grid).pixels))
+            return vit.module(to_model_input(vit, crop_for_model(image, vit.transform, vit.grid).pixels))
 
     return run
 

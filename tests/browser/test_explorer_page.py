@@ -9,9 +9,9 @@ from playwright.sync_api import Locator, Page, expect
 
 import vitcore
 from vitcore.analysis import attention_as_bytes
-from vitcore.analysis.outlier_tokens import standing_out
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
-from vitcore.outlier_sentences import told, told_masked
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
 SIDE = 16  # patches a side of the model that ships
 PHOTO = "red-panda"
@@ -390,11 +390,13 @@ def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
 
 def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_touch(visit, rec):
     """The browser's rule is Python's: for heads and layers on both sides of the line, and for a patch that is pointed at."""
-    patches, line, cards = outliers_of(rec).patches, ".outlying span", "figure .card .largest"
-    decoded = {block: attention_as_bytes.decode(attention_as_bytes.encode(rec.maps[block])) for block in (2, 9)}
+    patches, line, cards = outliers_in_recording(rec).patches, ".outlying span", "figure .card .largest"
+    decoded = {
+        block: attention_as_bytes.decode_weights(attention_as_bytes.encode_weights(rec.maps[block])) for block in (2, 9)
+    }
 
     def expected(values) -> str:
-        return told(standing_out(rec.grid.to_map(values), patches), rec.grid)
+        return outlier_sentence(outliers_in_map(rec.grid.to_map(values), patches), rec.grid)
 
     said = set()
     for block, head, token in ((9, 2, 0), (2, 0, 137), (9, 0, 100)):
@@ -402,7 +404,7 @@ def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_t
         weights = decoded[block][:, token]
         expect(page.locator(line)).to_have_text(expected(weights[head]))
         said.add(expected(weights[head]))
-        marked = [len(standing_out(rec.grid.to_map(one), patches)) for one in weights]
+        marked = [len(outliers_in_map(rec.grid.to_map(one), patches)) for one in weights]
         lines = page.locator(cards).evaluate_all("all => all.map(one => one.textContent)")
         assert [f"{count} outlier token" in one for count, one in zip(marked, lines, strict=True)] == [
             bool(n) for n in marked
@@ -414,11 +416,11 @@ def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_t
     page = ready(visit(f"attention?photo={PHOTO}&block=9&one_head=2&token=0"))
     before = pixels(page, "canvas.hit")
     page.get_by_role("button", name="Mask outlier tokens").click()
-    expect(page.locator(line)).to_have_text(told_masked(len(patches)))
+    expect(page.locator(line)).to_have_text(masked_outliers_sentence(len(patches)))
     expect(page).to_have_url(re.compile("mask_outliers=true"))
     at_rest(page)
     assert pixels(page, "canvas.hit") != before, "nothing is framed any more"
-    most = without_outliers(rec).maps[9][2, 0, 1:]
+    most = mask_outlier_tokens(rec).maps[9][2, 0, 1:]
     expect(page.locator("figure .most")).to_contain_text(f"patch {int(most.argmax())} ")
     page.get_by_role("button", name="Mask outlier tokens").click()
     expect(page).not_to_have_url(re.compile("mask_outliers"))

@@ -97,12 +97,12 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
     """What happens to the model's answer when the patches are shuffled, and when their positions move along?"""
     page = at_rest(follow(at_rest(visit()), "Patches"))
     page.get_by_label("Shuffle the patches").click(force=True)
-    order = patches.shuffled(rec.grid.patches, 0)
-    mixed = patches.join(patches.cut(rec.seen.pixels, rec.grid)[order], rec.grid)
+    order = patches.shuffle_order(rec.grid.patches, 0)
+    mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
     answers = {
-        "Patches in order": rec.top(1)[0],
+        "Patches in order": rec.top_classes(1)[0],
         "Patches shuffled, positions stay": top_classes(predict(vit, mixed), vit.labels, 1)[0],
-        "Patches shuffled, positions move along": rec.top(1)[0],
+        "Patches shuffled, positions move along": rec.top_classes(1)[0],
     }
     assert len({label for label, _ in answers.values()}) == 2, "the scrambled picture is something else to the model"
     guess = page.get_by_role("radio", name="something else, or much less sure")
@@ -176,6 +176,6 @@ def test_the_five_pictures_of_my_photo(visit, vit, tmp_path, width):
         expect(main.get_by_text(look, exact=True).first).to_be_visible()
     px = own.distance_px[0]
     expect(main.get_by_text(f"layer 0: {px.min():.0f}–{px.max():.0f} of 128 px")).to_be_visible()
-    label, p = own.top(1)[0]
+    label, p = own.top_classes(1)[0]
     expect(main.get_by_text(f"{label} {100 * p:.1f} %")).to_be_visible()
     assert too_wide(page) <= 1

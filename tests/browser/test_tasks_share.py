@@ -16,7 +16,7 @@ from test_lecture_page import SIZE, chrome_is_hidden
 
 import vitcore
 from vitcore.analysis.relevance import difference_points
-from vitcore.forward.logit_lens import lens
+from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.relevance import relevance
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
@@ -77,7 +77,7 @@ def test_send_the_attention_you_are_looking_at(visit):
 
 def test_after_which_layer_the_answer_is_there(visit, vit, rec):
     """After which layer would the model first give the answer it finally gives? What would it say after layer 3?"""
-    best = lens(vit, rec.seen.pixels).argmax(1)  # [0]: the embeddings alone
+    best = logit_lens(vit, rec.model_input.pixels).argmax(1)  # [0]: the embeddings alone
     final, after_3 = vit.labels[best[-1]], vit.labels[best[4]]
     passed = next(i for i in range(len(best)) if (best[i:] == best[-1]).all())
     page = at_rest(visit("story"))
@@ -96,8 +96,8 @@ def test_after_which_layer_the_answer_is_there(visit, vit, rec):
 
 def test_where_two_methods_differ_most(visit, vit, rec):
     """Rollout and a method that asks for a class disagree: show both for the second-likeliest class, and where most."""
-    second = rec.top(2)[1][0]
-    asked = relevance(vit, rec.seen.pixels, "chefer", vit.labels.index(second)).maps
+    second = rec.top_classes(2)[1][0]
+    asked = relevance(vit, rec.model_input.pixels, "chefer", vit.labels.index(second)).maps
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout"))
@@ -164,7 +164,7 @@ def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_pat
         handout = context.new_page()
         handout.goto((tmp_path / "part-1" / "handout.html").as_uri())
         expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
-        label, share = vitcore.record(vit, saved(crops["part-1"], "PNG")).top(1)[0]
+        label, share = vitcore.record(vit, saved(crops["part-1"], "PNG")).top_classes(1)[0]
         expect(handout.get_by_text(f"Its answer: {label}, {100 * share:.1f} %")).to_be_visible()
         assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
     finally:

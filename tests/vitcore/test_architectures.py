@@ -12,9 +12,9 @@ import torch
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
 from vitcore.architectures.meta_device import meta_device
-from vitcore.forward.block_activations import inside, project
-from vitcore.forward.logit_lens import lens
-from vitcore.forward.recording import embed, fused_again, heads_again, predict, record
+from vitcore.forward.block_activations import project_patch, trace_token
+from vitcore.forward.logit_lens import logit_lens
+from vitcore.forward.recording import patch_embeddings, predict, recompute_fused_heads, recompute_heads, record
 from vitcore.forward.relevance import relevance
 from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
@@ -74,18 +74,18 @@ def test_models_that_attend_over_one_grid(name, noise):
     rec = record(vit, noise(3, (90, 70)), maps=range(vit.blocks), fusions=("mean", "max"))
     assert vit.is_global and vit.blocks == len(vit.module.blocks)
     assert rec.distance_px.shape == (vit.blocks, vit.heads) and len(rec.maps) == vit.blocks
-    assert np.abs(rec.logits - predict(vit, rec.seen.pixels)).max() <= 1e-4 * max(1, np.abs(rec.logits).max())
+    assert np.abs(rec.logits - predict(vit, rec.model_input.pixels)).max() <= 1e-4 * max(1, np.abs(rec.logits).max())
     assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5)
     for kept in rec.maps.values():
         assert kept.shape[0] == vit.heads and np.allclose(kept.astype(np.float32).sum(-1), 1, atol=3e-3)
-    lean = record(vit, noise(3, (90, 70)), lean=True)
-    if lean.asked:
-        assert np.allclose(heads_again(lean, 1), rec.maps[1], atol=2e-3)
-        assert np.allclose(fused_again(lean, "max"), rec.fused["max"], atol=2e-3)
-    assert embed(vit, rec.seen.pixels).shape[0] == vit.grid.patches
+    lean = record(vit, noise(3, (90, 70)), store="query_key")
+    if lean.query_key:
+        assert np.allclose(recompute_heads(lean, 1), rec.maps[1], atol=2e-3)
+        assert np.allclose(recompute_fused_heads(lean, "max"), rec.fused["max"], atol=2e-3)
+    assert patch_embeddings(vit, rec.model_input.pixels).shape[0] == vit.grid.patches
     assert rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
-    spoken_for(vit, rec.seen.pixels, METHODS)
-    assert np.allclose(lens(vit, rec.seen.pixels)[-1], predict(vit, rec.seen.pixels), atol=1e-4)
+    spoken_for(vit, rec.model_input.pixels, METHODS)
+    assert np.allclose(logit_lens(vit, rec.model_input.pixels)[-1], predict(vit, rec.model_input.pixels), atol=1e-4)
     assert load_model.first_kernel(vit).shape[1] == 3
     table = load_model.positions(vit)
     assert table is None or len(table) == vit.grid.patches
@@ -95,7 +95,7 @@ def test_parallel_attentions_are_heads_of_one_block(noise):
     vit = opened("vit_small_patch16_18x2_224", SMALL)
     assert (vit.blocks, vit.heads) == (2, 6)
     rec = record(vit, noise(), maps=[1])
-    alone = record(vit, noise(), maps=[1], fused_kernel=True)
+    alone = record(vit, noise(), maps=[1], exact=True)
     assert np.allclose(rec.maps[1], alone.maps[1], atol=1e-3) and np.abs(rec.maps[1][:3] - rec.maps[1][3:]).max() > 1e-2
 
 
@@ -104,22 +104,24 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
     vit = opened(name, IN_PART[name])
     rec = record(vit, noise(3, (90, 70)))
     assert not vit.is_global and rec.distance_px.size == 0 and rec.fused["mean"].size == 0
-    assert np.array_equal(rec.logits, predict(vit, rec.seen.pixels)) and len(rec.top()) == 5
-    spoken_for(vit, rec.seen.pixels, [name for name in METHODS if name not in ATTENTION])
+    assert np.array_equal(rec.logits, predict(vit, rec.model_input.pixels)) and len(rec.top_classes()) == 5
+    spoken_for(vit, rec.model_input.pixels, [name for name in METHODS if name not in ATTENTION])
     said = {
-        sentence(relevance, vit, rec.seen.pixels, method, 1 if METHODS[method].asks_class else None)
+        sentence(relevance, vit, rec.model_input.pixels, method, 1 if METHODS[method].asks_class else None)
         for method in ATTENTION
     }
     assert len(said) == len(ATTENTION) and all(name in one for one in said)
     assert (
-        sentence(rec.rollout) and sentence(lens, vit, rec.seen.pixels) and sentence(inside, vit, rec.seen.pixels, 0, 0)
+        sentence(rec.rollout)
+        and sentence(logit_lens, vit, rec.model_input.pixels)
+        and sentence(trace_token, vit, rec.model_input.pixels, 0, 0)
     )
     assert ("no attention" in said.pop()) == (not vit.structure.sizes)
     kernel = load_model.first_kernel(vit)
     assert kernel is None or kernel.shape[1] == 3
     if (patches := vit.structure.patches) is not None:
-        assert embed(vit, rec.seen.pixels).shape[0] == patches.patches
-        found = project(vit, rec.seen.pixels, patches.patches - 1)
+        assert patch_embeddings(vit, rec.model_input.pixels).shape[0] == patches.patches
+        found = project_patch(vit, rec.model_input.pixels, patches.patches - 1)
         assert found is None or found.x_p.shape[:2] == patches.step_px
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.shells import shell
-from vitcore.analysis.position_embeddings import similarity
+from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.cli.commands import main
 from vitcore.models import load_model
 from vitcore.models.model_cards import CARDS, DEFAULT
@@ -101,7 +101,9 @@ def test_json_of_filters(capsys, shipped):
 def test_json_of_positions(capsys, shipped):
     found = answer(capsys, "positions")
     cosine = np.array(found["similarity"])
-    assert np.allclose(cosine, similarity(load_model.positions(shipped)), atol=1e-6) and np.allclose(np.diag(cosine), 1)
+    assert np.allclose(cosine, position_similarity(load_model.positions(shipped)), atol=1e-6) and np.allclose(
+        np.diag(cosine), 1
+    )
     assert found["correlation_with_distance"] <= -0.4
 
 

@@ -12,10 +12,18 @@ from scipy.stats import spearmanr
 
 import vitcore
 from tests.shells import shell
-from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.cli.commands import main
-from vitcore.forward.compare_models import attention, beside, compare, look, look_again, shown, standing_out_in
-from vitcore.forward.recording import record, to_input
+from vitcore.forward.compare_models import (
+    attention_map,
+    common_photo,
+    compare,
+    maps_on_common_grid,
+    outliers_in_common_map,
+    record_tokens,
+    tokens_of_recording,
+)
+from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
 from vitcore.report.comparison_handout import distances, of_distances
 
@@ -29,52 +37,52 @@ def other(make_vit) -> vitcore.Vit:
 
 
 def test_a_model_beside_itself_is_all_ones(tiny, photo):
-    found = compare(look(tiny, photo), look(tiny, photo))
+    found = compare(record_tokens(tiny, photo), record_tokens(tiny, photo))
     assert found.rank_correlation == pytest.approx(1) and not found.difference.any() and not found.grid.resampled
-    assert [(i, j) for i, j, _ in found.block_by_block] == [(0, 0), (1, 1), (2, 2)]
-    np.testing.assert_allclose([value for *_, value in found.block_by_block], 1, atol=1e-6)
+    assert [(i, j) for i, j, _ in found.cka_per_layer] == [(0, 0), (1, 1), (2, 2)]
+    np.testing.assert_allclose([value for *_, value in found.cka_per_layer], 1, atol=1e-6)
     answers = found.answers
     assert (answers.same_top1, answers.shared_top5, answers.divergence_bits) == (True, 5, 0)
     np.testing.assert_allclose(found.cka, found.cka.T, atol=1e-6)
 
 
 def test_a_look_is_a_recording_and_the_models_own_tokens(tiny, photo):
-    one, rec = look(tiny, photo, maps=(1,), fused_kernel=True), record(tiny, photo, fused_kernel=True)
+    one, rec = record_tokens(tiny, photo, maps=(1,), exact=True), record(tiny, photo, exact=True)
     np.testing.assert_array_equal(one.rec.logits, rec.logits)
     np.testing.assert_array_equal(one.rec.fused["mean"], rec.fused["mean"])
     assert set(one.rec.maps) == {1}
     states: list[torch.Tensor] = []
     hooks = [block.register_forward_hook(lambda m, x, y: states.append(y)) for block in tiny.module.blocks]
     with torch.inference_mode():
-        tiny.module(to_input(tiny, rec.seen.pixels))
+        tiny.module(to_model_input(tiny, rec.model_input.pixels))
     for hook in hooks:
         hook.remove()
     np.testing.assert_array_equal(one.tokens, torch.cat(states)[:, tiny.grid.prefix :].numpy())
 
 
 def test_a_look_at_a_recording_that_is_there(tiny, photo):
-    one = look(tiny, photo)
-    again = look_again(tiny, one.rec)
+    one = record_tokens(tiny, photo)
+    again = tokens_of_recording(tiny, one.rec)
     assert again.rec is one.rec and not again.tokens.flags.writeable
     np.testing.assert_allclose(again.tokens, one.tokens, atol=1e-4)  # the model's own kernel, the weights not watched
 
 
 def test_the_attention_of_a_layer_on_one_grid(tiny, other, photo):
-    a, b = look(tiny, photo, maps=range(3)), look(other, photo, maps=range(5))
-    mean = np.mean([attention(a.rec, 1, head) for head in range(3)], 0)
-    np.testing.assert_allclose(attention(a.rec, 1), mean, rtol=1e-2, atol=1e-4)  # heads are kept in half precision
-    np.testing.assert_array_equal(attention(a.rec, 2, 1, 5), a.rec.head_maps(2, 5)[1])
-    np.testing.assert_array_equal(attention(a.rec, 0, token=5), a.rec.grid.to_map(a.rec.fused["mean"][0][5]))
-    maps = beside(compare(a, b).grid, attention(a.rec, 1), attention(b.rec, 4, 0))
+    a, b = record_tokens(tiny, photo, maps=range(3)), record_tokens(other, photo, maps=range(5))
+    mean = np.mean([attention_map(a.rec, 1, head) for head in range(3)], 0)
+    np.testing.assert_allclose(attention_map(a.rec, 1), mean, rtol=1e-2, atol=1e-4)  # heads are kept in half precision
+    np.testing.assert_array_equal(attention_map(a.rec, 2, 1, 5), a.rec.head_maps(2, 5)[1])
+    np.testing.assert_array_equal(attention_map(a.rec, 0, token=5), a.rec.grid.to_map(a.rec.fused["mean"][0][5]))
+    maps = maps_on_common_grid(compare(a, b).grid, attention_map(a.rec, 1), attention_map(b.rec, 4, 0))
     assert [one.shape for one in maps.both] == [(4, 4)] * 2 and np.allclose([one.sum() for one in maps.both], 1)
     np.testing.assert_allclose(maps.difference, 100 * (maps.both[0] - maps.both[1]))
 
 
 def test_models_of_other_shapes_are_compared_on_one_grid(tiny, other, photo):
-    a, b = look(tiny, photo), look(other, photo)
+    a, b = record_tokens(tiny, photo), record_tokens(other, photo)
     found = compare(a, b)
     assert found.cka.shape == (3, 5) and found.grid.resampled and (found.grid.rows, found.grid.cols) == (4, 4)
-    assert [(i, j) for i, j, _ in found.block_by_block] == [(0, 0), (0, 1), (1, 2), (2, 3), (2, 4)]
+    assert [(i, j) for i, j, _ in found.cka_per_layer] == [(0, 0), (0, 1), (1, 2), (2, 3), (2, 4)]
     fine = b.rec.rollout().reshape(4, 2, 4, 2).sum((1, 3))  # each cell holds four patches
     np.testing.assert_allclose(found.rollouts[1], fine / fine.sum())
     assert found.rank_correlation == pytest.approx(spearmanr(a.rec.rollout().ravel(), fine.ravel()).statistic)
@@ -82,19 +90,19 @@ def test_models_of_other_shapes_are_compared_on_one_grid(tiny, other, photo):
     back = compare(b, a)
     np.testing.assert_allclose(back.cka, found.cka.T, atol=1e-6)
     assert back.answers == found.answers
-    assert [(j, i) for i, j, _ in back.block_by_block] == [(i, j) for i, j, _ in found.block_by_block]
+    assert [(j, i) for i, j, _ in back.cka_per_layer] == [(i, j) for i, j, _ in found.cka_per_layer]
 
 
 def test_what_each_sees_of_the_photo_counts(make_module, noise):
     whole, middle = make_module(), make_module()
     whole.pretrained_cfg, middle.pretrained_cfg = {"crop_pct": 1.0}, {"crop_pct": 0.5}
     picture = noise(0, (64, 64))
-    a, b = (look(load_model.wrap(module, "m"), picture) for module in (whole, middle))
+    a, b = (record_tokens(load_model.wrap(module, "m"), picture) for module in (whole, middle))
     found = compare(a, b)
-    assert found.grid.box == b.rec.seen.box == (16, 16, 48, 48) and found.grid.resampled
+    assert found.grid.box == b.rec.model_input.box == (16, 16, 48, 48) and found.grid.resampled
     assert (found.grid.rows, found.grid.cols) == (2, 2)
-    assert shown(found, 32).shape == (32, 32, 3)
-    np.testing.assert_array_equal(shown(found, 32), np.asarray(picture)[16:48, 16:48])
+    assert common_photo(found, 32).shape == (32, 32, 3)
+    np.testing.assert_array_equal(common_photo(found, 32), np.asarray(picture)[16:48, 16:48])
 
 
 @pytest.fixture(scope="module")
@@ -107,40 +115,40 @@ def outlying(make_module) -> vitcore.Vit:
 
 
 def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
-    from vitcore.forward.mask_outliers import outliers_of, without_outliers
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
     from vitcore.report.comparison_handout import of_outliers
 
-    looks = look(outlying, photo), look(outlying, photo)
+    looks = record_tokens(outlying, photo), record_tokens(outlying, photo)
     plain, masked = compare(*looks), compare(*looks, mask_outliers=True)
-    expected = without_outliers(looks[0].rec).rollout()
+    expected = mask_outlier_tokens(looks[0].rec).rollout()
     assert masked.rollouts[0] == pytest.approx(expected / expected.sum()) and masked.masked and not plain.masked
-    patches = outliers_of(looks[0].rec).patches
+    patches = outliers_in_recording(looks[0].rec).patches
     assert patches.tolist() == [0, 63]
-    found = standing_out(plain.rollouts[0], patches)
-    assert standing_out_in(plain, 0, plain.rollouts[0]) == (found.tolist(), found.tolist())
+    found = outliers_in_map(plain.rollouts[0], patches)
+    assert outliers_in_common_map(plain, 0, plain.rollouts[0]) == (found.tolist(), found.tolist())
     assert of_outliers(masked) == ["A: 2 outlier tokens are masked here.", "B: 2 outlier tokens are masked here."]
-    assert compare(look(tiny, photo), look(tiny, photo), mask_outliers=True).rollouts[0] == pytest.approx(
-        compare(look(tiny, photo), look(tiny, photo)).rollouts[0]
-    ), "nothing to mask"
+    assert compare(record_tokens(tiny, photo), record_tokens(tiny, photo), mask_outliers=True).rollouts[
+        0
+    ] == pytest.approx(compare(record_tokens(tiny, photo), record_tokens(tiny, photo)).rollouts[0]), "nothing to mask"
 
 
 def test_outlier_tokens_are_found_in_the_cells_of_a_coarser_grid(outlying, tiny, photo):
     """64 patches and 16: on the common grid, an outlier in a corner is a part of that corner's cell."""
-    comparison = compare(look(outlying, photo), look(tiny, photo))
+    comparison = compare(record_tokens(outlying, photo), record_tokens(tiny, photo))
     rows, cols = comparison.grid.rows, comparison.grid.cols
     assert comparison.grid.resampled and rows * cols < 64
     values, last = np.full((rows, cols), 1.0), rows * cols - 1
-    assert standing_out_in(comparison, 0, values) == ([], [])
+    assert outliers_in_common_map(comparison, 0, values) == ([], [])
     values[-1, -1] = 5
-    assert standing_out_in(comparison, 0, values) == ([last], [63])
+    assert outliers_in_common_map(comparison, 0, values) == ([last], [63])
     values[0, 0] = 5
-    assert standing_out_in(comparison, 0, values) == ([0, last], [0, 63])
-    assert standing_out_in(comparison, 1, values) == ([], []), "the other model has none"
+    assert outliers_in_common_map(comparison, 0, values) == ([0, last], [0, 63])
+    assert outliers_in_common_map(comparison, 1, values) == ([], []), "the other model has none"
 
 
 def test_two_photos_are_not_compared(tiny, noise):
     with pytest.raises(ValueError, match="different photos"):
-        compare(look(tiny, noise(0)), look(tiny, noise(1)))
+        compare(record_tokens(tiny, noise(0)), record_tokens(tiny, noise(1)))
 
 
 # The shell
@@ -183,7 +191,7 @@ def test_json_and_figures(two, capsys, tmp_path):
 def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
     from vitcore.report.comparison_handout import handout
 
-    found = compare(look(tiny, photo), look(other, photo))
+    found = compare(record_tokens(tiny, photo), record_tokens(other, photo))
     page = handout(found, (tiny, other), ("<one>", "two & more"), command="vitcore compare one two").decode()
     assert "<one>" not in page and "&lt;one&gt;" in page and "two &amp; more" in page
     assert re.findall(r"(?:src|srcset|href)=\"(?!data:)", page) == [] and "<script src" not in page
@@ -196,7 +204,7 @@ def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
 def test_figures_share_their_scales(tiny, other, photo):
     from vitcore.report.comparison_handout import figures_of
 
-    drawn = figures_of(compare(look(tiny, photo), look(other, photo)), (tiny, other))
+    drawn = figures_of(compare(record_tokens(tiny, photo), record_tokens(other, photo)), (tiny, other))
     tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]
     assert tops[0] == tops[1] > 0
     shares = [

@@ -80,6 +80,6 @@ def test_to_map_rejects_other_sizes(count):
 
 def test_corners_and_the_rim_are_counted():
     grid = Grid(3, 4, 16)
-    assert grid.at_the_rim([0, 3, 8, 11]) == (4, 4)
-    assert grid.at_the_rim([1, 5, 6, 7]) == (0, 2)
-    assert grid.at_the_rim(range(12)) == (4, 10)
+    assert grid.on_border([0, 3, 8, 11]) == (4, 4)
+    assert grid.on_border([1, 5, 6, 7]) == (0, 2)
+    assert grid.on_border(range(12)) == (4, 10)

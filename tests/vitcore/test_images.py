@@ -15,14 +15,14 @@ from vitcore.images import (
     Photo,
     PhotoError,
     crop_box,
-    geometry,
+    crop_for_model,
+    crop_sentence,
     open_photo,
-    outlined,
-    photo_of,
-    printable,
-    see,
-    seen_part,
-    sharp,
+    outline_crop,
+    photo_from_image,
+    printable_name,
+    resize_and_crop,
+    sharp_crop,
 )
 
 
@@ -114,7 +114,7 @@ def test_hostile_names_do_no_harm(name):
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 300, "\x00", "é", "‮"])
 def test_printable_names(name):
-    shown = printable(name)
+    shown = printable_name(name)
     assert shown.isprintable() and 0 < len(shown) <= 80
 
 
@@ -153,7 +153,7 @@ def test_every_orientation_is_upright(orientation, kind):
 
 @pytest.mark.parametrize("orientation", [1, 6])
 def test_pictures_that_are_open_already_are_made_upright_too(orientation):
-    photo = photo_of(Image.open(io.BytesIO(files.oriented(orientation))))
+    photo = photo_from_image(Image.open(io.BytesIO(files.oriented(orientation))))
     assert photo.image.size == (64, 48) and photo.image.mode == "RGB"
     assert close(colour_at(photo.image, 8, 8), files.RED, 16) and close(colour_at(photo.image, 8, 40), files.BLUE, 16)
 
@@ -333,7 +333,7 @@ GEOMETRIES = [
 def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
     high, wide = geometry_of[:2]
     transform, grid = transform_for(*geometry_of), Grid(high // 8, wide // 8, 8)
-    pixels = np.asarray(geometry(coordinates(size), transform)).astype(float)
+    pixels = np.asarray(resize_and_crop(coordinates(size), transform)).astype(float)
     assert pixels.shape == (high, wide, 3)
     left, top, right, bottom = crop_box(size, transform, grid)
     x = left + (np.arange(wide) + 0.5) / wide * (right - left)
@@ -368,8 +368,8 @@ def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
 )
 def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, told):
     photo = Image.new("RGB", size)
-    crop = see(photo, transform_for(64, 64, share, mode), Grid(8, 8, 8))
-    assert seen_part(photo, crop) == f"The photo has {size[0]} × {size[1]} pixels{told}"
+    crop = crop_for_model(photo, transform_for(64, 64, share, mode), Grid(8, 8, 8))
+    assert crop_sentence(photo, crop) == f"The photo has {size[0]} × {size[1]} pixels{told}"
 
 
 def test_a_crop_box_by_hand():
@@ -381,7 +381,7 @@ def test_a_crop_box_by_hand():
 @pytest.mark.parametrize("crop_pct", [1.0, 0.875])
 def test_what_is_seen_is_what_timms_transform_gives(crop_pct, photo):
     transform, grid = transform_for(64, 96, crop_pct, "center"), Grid(8, 12, 8)
-    seen = see(photo.image, transform, grid)
+    seen = crop_for_model(photo.image, transform, grid)
     assert seen.pixels.dtype == np.uint8 and seen.pixels.shape == (64, 96, 3)
     mean, std = (np.array(v) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     normal = (seen.pixels / 255 - mean) / std
@@ -390,13 +390,13 @@ def test_what_is_seen_is_what_timms_transform_gives(crop_pct, photo):
 
 def test_a_transform_without_a_crop_is_refused(photo):
     with pytest.raises(TypeError, match="tensor before"):
-        geometry(photo.image, transforms.Compose([transforms.ToTensor(), transforms.CenterCrop(64)]))
+        resize_and_crop(photo.image, transforms.Compose([transforms.ToTensor(), transforms.CenterCrop(64)]))
 
 
 def test_the_sharp_picture_shows_the_same_part():
     photo = Photo(coordinates((512, 400)), "coordinates", "0")
-    seen = see(photo.image, transform_for(64, 96, 0.875, "center"), Grid(8, 12, 8))
-    large = sharp(photo, seen, 480)
+    seen = crop_for_model(photo.image, transform_for(64, 96, 0.875, "center"), Grid(8, 12, 8))
+    large = sharp_crop(photo, seen, 480)
     assert large.shape == (320, 480, 3)
     small = large.reshape(64, 5, 96, 5, 3).mean((1, 3))
     assert np.abs(small - seen.pixels).max() <= 3  # of 255: less than a pixel of the model's
@@ -405,9 +405,9 @@ def test_the_sharp_picture_shows_the_same_part():
 
 def test_the_outline_is_the_crop():
     photo = Photo(files.flat((200, 200, 200), (300, 150)), "flat", "0")
-    seen = see(photo.image, transform_for(64, 64, 1.0, "center"), Grid(8, 8, 8))
+    seen = crop_for_model(photo.image, transform_for(64, 64, 1.0, "center"), Grid(8, 8, 8))
     assert seen.box == (75, 0, 225, 150)
-    drawn = outlined(photo, seen, 300)
+    drawn = outline_crop(photo, seen, 300)
     assert drawn.size == (300, 150)
     assert tuple(colour_at(drawn, 150, 75)) == (200, 200, 200), "what is seen is shown as it is"
     assert close(colour_at(drawn, 20, 75), 157, 4), "the rest is dimmed"

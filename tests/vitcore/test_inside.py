@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore.forward.block_activations import inside, prefix_names, project
-from vitcore.forward.recording import embed, record, to_input
+from vitcore.forward.block_activations import prefix_token_names, project_patch, trace_token
+from vitcore.forward.recording import patch_embeddings, record, to_model_input
 from vitcore.models import load_model
 
 KINDS = {
@@ -43,7 +43,7 @@ def states(vit, pixels) -> list[np.ndarray]:
     """(T, D) after each block, from timm."""
     with torch.inference_mode():
         found = vit.module.forward_intermediates(
-            to_input(vit, pixels),
+            to_model_input(vit, pixels),
             norm=False,
             output_fmt="NLC",
             return_prefix_tokens=vit.grid.prefix > 0,
@@ -58,16 +58,16 @@ def close(one, other, rtol: float = 1e-5) -> None:
 
 
 def test_a_token_enters_and_leaves_as_timm_says(vit, own):
-    after = states(vit, own.seen.pixels)
+    after = states(vit, own.model_input.pixels)
     for block in range(1, min(vit.blocks, 3)):
-        found = inside(vit, own.seen.pixels, block, TOKEN)
+        found = trace_token(vit, own.model_input.pixels, block, TOKEN)
         close(found.x_in, after[block - 1][TOKEN])
         close(found.x_out, after[block][TOKEN])
 
 
 def test_weights_are_those_of_the_recording(vit, own):
     for block in range(min(vit.blocks, 3)):
-        found = inside(vit, own.seen.pixels, block, TOKEN)
+        found = trace_token(vit, own.model_input.pixels, block, TOKEN)
         assert found.weights.shape == found.scores.shape == (vit.heads, vit.grid.tokens)
         np.testing.assert_allclose(found.weights, own.maps[block][:, TOKEN].astype(np.float32), atol=2e-3, rtol=2e-3)
         np.testing.assert_allclose(found.weights.sum(-1), 1, atol=1e-5)
@@ -76,7 +76,7 @@ def test_weights_are_those_of_the_recording(vit, own):
 
 
 def test_sums_and_sizes(vit, own):
-    found = inside(vit, own.seen.pixels, 0, TOKEN)
+    found = trace_token(vit, own.model_input.pixels, 0, TOKEN)
     close(found.after_attention, found.x_in + found.attended)
     close(found.x_out, found.after_attention + found.mlp)
     assert found.q.shape == found.k.shape == found.v.shape == found.heads.shape and len(found.q) == vit.heads
@@ -86,8 +86,8 @@ def test_sums_and_sizes(vit, own):
 
 def test_every_number_of_a_plain_block_by_hand(tiny, noise):
     """Eq. 2 and 3 with the weights and nothing of timm's code."""
-    pixels = record(tiny, noise(2)).seen.pixels
-    block, found = tiny.module.blocks[1], inside(tiny, pixels, 1, 7)
+    pixels = record(tiny, noise(2)).model_input.pixels
+    block, found = tiny.module.blocks[1], trace_token(tiny, pixels, 1, 7)
     z = torch.from_numpy(states(tiny, pixels)[0])
     with torch.inference_mode():
         normed = F.layer_norm(z, (24,), block.norm1.weight, block.norm1.bias, 1e-6)
@@ -130,25 +130,27 @@ def beside_each_other():
 def test_blocks_of_another_build_say_so(build, make_module):
     vit = load_model.wrap(make_module(block_fn=build()), "other")
     with pytest.raises(load_model.ModelError, match=r"blocks of other are not built as Eq\. 2 and 3"):
-        inside(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0, 0)
+        trace_token(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0, 0)
 
 
 def test_a_block_or_token_there_is_not(tiny):
     for block, token in ((3, 0), (-1, 0), (0, 17), (0, -1)):
         with pytest.raises(ValueError, match=f"no token {token} in a block {block}"):
-            inside(tiny, np.zeros((32, 32, 3), np.uint8), block, token)
+            trace_token(tiny, np.zeros((32, 32, 3), np.uint8), block, token)
 
 
 def test_the_shared_model_is_left_alone(tiny, noise):
     """Four threads in four blocks and tokens of one module: each gets the numbers it gets alone."""
-    pixels = record(tiny, noise(4)).seen.pixels
+    pixels = record(tiny, noise(4)).model_input.pixels
     asked = [(0, 1), (1, 2), (2, 3), (2, 16)]
-    alone = [inside(tiny, pixels, *one).x_out for one in asked]
+    alone = [trace_token(tiny, pixels, *one).x_out for one in asked]
     fused = [block.attn.fused_attn for block in tiny.module.blocks]
     wrong = []
 
     def look(i: int) -> None:
-        wrong.extend(i for _ in range(8) if not np.allclose(inside(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5))
+        wrong.extend(
+            i for _ in range(8) if not np.allclose(trace_token(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5)
+        )
 
     threads = [threading.Thread(target=look, args=(i,)) for i in range(4)]
     for thread in threads:
@@ -162,11 +164,11 @@ def test_the_shared_model_is_left_alone(tiny, noise):
 def test_attention_without_the_fused_kernel_has_the_same_numbers(make_vit, noise):
     """timm can compute attention step by step (`fused_attn`); the copy that is watched asks for the kernel."""
     vit = make_vit()
-    pixels = record(vit, noise(4)).seen.pixels
-    fused = inside(vit, pixels, 1, 3)
+    pixels = record(vit, noise(4)).model_input.pixels
+    fused = trace_token(vit, pixels, 1, 3)
     for block in vit.module.blocks:
         block.attn.fused_attn = False
-    close(inside(vit, pixels, 1, 3).heads, fused.heads)
+    close(trace_token(vit, pixels, 1, 3).heads, fused.heads)
     assert not vit.module.blocks[1].attn.fused_attn
 
 
@@ -175,29 +177,29 @@ def test_attention_without_the_fused_kernel_has_the_same_numbers(make_vit, noise
 
 def test_a_patch_times_the_filters_is_its_embedding(vit, own):
     for patch in (0, vit.grid.middle, vit.grid.patches - 1):
-        found = project(vit, own.seen.pixels, patch)
+        found = project_patch(vit, own.model_input.pixels, patch)
         assert found is not None
         sums = np.tensordot(found.filters, found.x_p, 3) + found.bias
-        close(sums, embed(vit, own.seen.pixels)[patch])
+        close(sums, patch_embeddings(vit, own.model_input.pixels)[patch])
         close(found.embedding, sums)
 
 
 def test_x_p_is_the_patch_in_the_models_units(tiny, noise):
     own = record(tiny, noise(5))
-    found = project(tiny, own.seen.pixels, 6)
+    found = project_patch(tiny, own.model_input.pixels, 6)
     left, top, right, bottom = tiny.grid.box_px(6)
-    unit = own.seen.pixels[top:bottom, left:right] / 255
+    unit = own.model_input.pixels[top:bottom, left:right] / 255
     close(found.x_p, (unit - np.array(tiny.mean)) / np.array(tiny.std))
 
 
 def test_patches_read_in_another_way_have_no_projection(make_vit):
     vit = make_vit()
     vit.module.patch_embed.norm = torch.nn.LayerNorm(24)  # the embedding is no longer a sum of products
-    assert project(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0) is None
+    assert project_patch(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0) is None
 
 
 def test_prefix_tokens_have_names(make_vit):
-    assert prefix_names(make_vit()) == ("class",)
-    assert prefix_names(make_vit(reg_tokens=2)) == ("class", "register 0", "register 1")
-    assert prefix_names(make_vit(class_token=False, global_pool="map", reg_tokens=1)) == ("register 0",)
-    assert prefix_names(make_vit(class_token=False, global_pool="avg")) == ()
+    assert prefix_token_names(make_vit()) == ("class",)
+    assert prefix_token_names(make_vit(reg_tokens=2)) == ("class", "register 0", "register 1")
+    assert prefix_token_names(make_vit(class_token=False, global_pool="map", reg_tokens=1)) == ("register 0",)
+    assert prefix_token_names(make_vit(class_token=False, global_pool="avg")) == ()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.forward.logit_lens import lens, probabilities
-from vitcore.forward.recording import predict, to_input
+from vitcore.forward.logit_lens import logit_lens, probabilities
+from vitcore.forward.recording import predict, to_model_input
 from vitcore.models import load_model
 
 KINDS = {
@@ -33,7 +33,7 @@ def pixels_for(vit) -> np.ndarray:
 
 def test_the_last_row_is_the_answer(vit):
     pixels = pixels_for(vit)
-    rows = lens(vit, pixels)
+    rows = logit_lens(vit, pixels)
     assert rows.shape == (vit.blocks + 1, len(vit.labels))
     assert np.abs(rows[-1] - predict(vit, pixels)).max() <= 1e-5
 
@@ -42,26 +42,26 @@ def test_every_row_is_what_timm_reads_from_that_depth(vit):
     """Independently: timm's own intermediates, through its own norm and `forward_head`."""
     pixels = pixels_for(vit)
     with torch.inference_mode():
-        x = to_input(vit, pixels)
+        x = to_model_input(vit, pixels)
         states = vit.module.forward_intermediates(x, norm=False, output_fmt="NLC", return_prefix_tokens=True,
                                                   intermediates_only=True)  # fmt: skip
         whole = [torch.cat([s[1], s[0]], 1) if isinstance(s, tuple) else s for s in states]
         expected = [vit.module.forward_head(vit.module.norm(state))[0].numpy() for state in whole]
     assert len(expected) == vit.blocks
-    np.testing.assert_allclose(lens(vit, pixels)[1:], expected, atol=1e-5)
+    np.testing.assert_allclose(logit_lens(vit, pixels)[1:], expected, atol=1e-5)
 
 
 def test_row_0_knows_the_embeddings_only(make_vit):
     """The class token before any block has seen nothing: its row is the same for every photo; a block's is not."""
     vit = make_vit()
-    one, other = (lens(vit, np.full((32, 32, 3), grey, np.uint8)) for grey in (10, 240))
+    one, other = (logit_lens(vit, np.full((32, 32, 3), grey, np.uint8)) for grey in (10, 240))
     assert np.array_equal(one[0], other[0])
     assert np.abs(one[1] - other[1]).max() > 1e-3
 
 
 def test_a_model_without_a_head_predicts_nothing(make_vit):
     with pytest.raises(load_model.ModelError, match="tiny has no head"):
-        lens(make_vit(num_classes=0), np.zeros((32, 32, 3), np.uint8))
+        logit_lens(make_vit(num_classes=0), np.zeros((32, 32, 3), np.uint8))
 
 
 def test_the_shared_model_is_left_alone(tiny):
@@ -72,7 +72,7 @@ def test_the_shared_model_is_left_alone(tiny):
 
     def look(i: int) -> None:
         for _ in range(5):
-            if np.abs(lens(tiny, photos[i])[-1] - plain[i]).max() > 1e-5:
+            if np.abs(logit_lens(tiny, photos[i])[-1] - plain[i]).max() > 1e-5:
                 wrong.append(("lens", i))
             if np.abs(predict(tiny, photos[i]) - plain[i]).max() > 1e-5:
                 wrong.append(("predict", i))

@@ -7,12 +7,12 @@ from torch import nn
 
 from tests.files import saved
 from vitcore.forward import module_swaps, onednn_linear
-from vitcore.forward.block_activations import inside
-from vitcore.forward.compare_models import look
-from vitcore.forward.logit_lens import lens
-from vitcore.forward.module_swaps import faster
-from vitcore.forward.onednn_linear import ByOneDnn
-from vitcore.forward.recording import predict, predict_without_place, record, to_input
+from vitcore.forward.block_activations import trace_token
+from vitcore.forward.compare_models import record_tokens
+from vitcore.forward.logit_lens import logit_lens
+from vitcore.forward.module_swaps import with_onednn_linears
+from vitcore.forward.onednn_linear import OneDnnLinear
+from vitcore.forward.recording import predict, predict_without_positions, record, to_model_input
 from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import features
 
@@ -34,7 +34,7 @@ def test_onednn_computes_x_times_weights_and_bias(shape, bias):
     torch.manual_seed(0)
     layer, x = nn.Linear(7, 11, bias), torch.randn(shape)
     with torch.inference_mode():
-        made = ByOneDnn(layer)(x)
+        made = OneDnnLinear(layer)(x)
     by_hand = x.double() @ layer.weight.double().T + (layer.bias.double() if bias else 0)
     assert made.shape == (*shape[:-1], 11)
     assert torch.allclose(made.double(), by_hand, atol=1e-5)
@@ -46,12 +46,12 @@ def test_either_library_makes_the_same_of_a_photo(by, make_vit, noise):
     photos, made = Photos("noise", [saved(photo, "PNG")], np.array([-1])), []
     for onednn in (False, True):
         by(onednn)
-        seen = look(vit, photo)
-        rec, pixels = seen.rec, seen.rec.seen.pixels
+        seen = record_tokens(vit, photo)
+        rec, pixels = seen.rec, seen.rec.model_input.pixels
         made.append([
             rec.logits, rec.fused["mean"], rec.norms, rec.distance_px, seen.tokens,
-            predict(vit, pixels), predict(vit, pixels, order, True), predict_without_place(vit, pixels),
-            lens(vit, pixels), features(vit, photos), inside(vit, pixels, 1, 5).x_out,
+            predict(vit, pixels), predict(vit, pixels, order, True), predict_without_positions(vit, pixels),
+            logit_lens(vit, pixels), features(vit, photos), trace_token(vit, pixels, 1, 5).x_out,
         ])  # fmt: skip
     for usual, other in zip(*made, strict=True):
         np.testing.assert_allclose(other, usual, rtol=1e-4, atol=1e-5)
@@ -61,29 +61,29 @@ def test_either_library_makes_the_same_of_a_photo(by, make_vit, noise):
 def test_with_the_fused_kernel_logits_are_the_model_s_to_the_bit(by, make_vit, noise):
     by(True)
     vit = make_vit()
-    rec = record(vit, noise(1), fused_kernel=True)
-    assert np.array_equal(rec.logits, record(vit, rec.photo, fused_kernel=True).logits)
+    rec = record(vit, noise(1), exact=True)
+    assert np.array_equal(rec.logits, record(vit, rec.photo, exact=True).logits)
     by(False)
-    assert np.array_equal(rec.logits, predict(vit, rec.seen.pixels))
+    assert np.array_equal(rec.logits, predict(vit, rec.model_input.pixels))
 
 
 def test_the_model_keeps_its_layers_and_shares_its_weights(by, make_vit):
     by(True)
     module = make_vit().module
     before = {name: type(part) for name, part in module.named_modules()}
-    copied = faster(module)
+    copied = with_onednn_linears(module)
     assert {name: type(part) for name, part in module.named_modules()} == before
     parts = dict(copied.named_modules())
-    assert all(isinstance(parts[name], ByOneDnn) for name, kind in before.items() if kind is nn.Linear)
+    assert all(isinstance(parts[name], OneDnnLinear) for name, kind in before.items() if kind is nn.Linear)
     assert [id(p) for p in copied.parameters()] == [id(p) for p in module.parameters()]
     by(False)
-    assert faster(module) is module
+    assert with_onednn_linears(module) is module
 
 
 def test_layers_of_other_numbers_stay_pytorch_s(by, make_vit):
     by(True)
     module = make_vit().module.to(torch.bfloat16)
-    assert faster(module) is module
+    assert with_onednn_linears(module) is module
 
 
 @pytest.mark.parametrize("onednn", [False, True])
@@ -96,7 +96,7 @@ def test_who_hooks_a_layer_is_called_and_keeps_what_it_made(by, make_vit, noise,
     rec = record(vit, noise(1))
     of_recording, seen[:] = list(seen), []
     with torch.inference_mode():
-        vit.module(to_input(vit, rec.seen.pixels))
+        vit.module(to_model_input(vit, rec.model_input.pixels))
     assert [part.shape for part in of_recording] == [(1, rec.grid.tokens, 96), (1, rec.grid.tokens, 24)]
     for one, other in zip(of_recording, seen, strict=True):
         assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from vitcore.analysis.attention_distance import mean_distance_px
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
-from vitcore.forward.recording import record, to_input
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
 
 FUSIONS = ("mean", "max", "min")
@@ -32,19 +32,22 @@ def test_norms_are_those_of_the_tokens_as_they_leave_each_block(make_vit, noise,
     seen = record(vit, noise(1))
     with torch.inference_mode():
         left = vit.module.forward_intermediates(
-            to_input(vit, seen.seen.pixels), output_fmt="NLC", return_prefix_tokens=True, intermediates_only=True
+            to_model_input(vit, seen.model_input.pixels),
+            output_fmt="NLC",
+            return_prefix_tokens=True,
+            intermediates_only=True,
         )
     tokens = (
         [torch.cat([prefix[0], patches[0]]) for patches, prefix in left] if vit.grid.prefix else [p[0] for p in left]
     )
     assert seen.norms == pytest.approx(torch.stack(tokens).norm(dim=-1).numpy(), rel=1e-5)
-    assert without_outliers(seen) is seen  # random weights have none
+    assert mask_outlier_tokens(seen) is seen  # random weights have none
 
 
 def test_a_planted_outlier_is_found_and_masked_in_everything_that_is_read(rec):
-    seen = outliers_of(rec)
+    seen = outliers_in_recording(rec)
     assert seen.patches.tolist() == [6] and seen.first[6] == 0 and seen.high[:, 6].all()
-    masked = without_outliers(rec)
+    masked = mask_outlier_tokens(rec)
     for before, after in [*zip(rec.maps.values(), masked.maps.values(), strict=True),
                           *((rec.fused[name], masked.fused[name]) for name in FUSIONS)]:  # fmt: skip
         assert before[..., 7].max() > 0 and (after[..., 7] == 0).all()
@@ -58,14 +61,14 @@ def test_a_planted_outlier_is_found_and_masked_in_everything_that_is_read(rec):
 
 
 def test_a_lean_recording_is_masked_alike(planted, rec):
-    lean = without_outliers(record(planted, rec.photo, lean=True))
-    whole = without_outliers(rec)
+    lean = mask_outlier_tokens(record(planted, rec.photo, store="query_key"))
+    whole = mask_outlier_tokens(rec)
     assert lean.fused["mean"].astype(np.float32) == pytest.approx(whole.fused["mean"], abs=1e-3)
-    assert not lean.asked  # queries and keys would bring the unmasked heads back
+    assert not lean.query_key  # queries and keys would bring the unmasked heads back
 
 
 def test_the_shipped_model_makes_registers_of_the_corners(shipped, photo):
     """As ViT-Ti/16, its teacher: three or four patches on every photo that ships, all of them corners, from block 7 on."""
-    seen = outliers_of(record(shipped, photo))
+    seen = outliers_in_recording(record(shipped, photo))
     assert seen.patches.tolist() == [0, 15, 240, 255] and set(seen.first[seen.patches]) == {7}
     assert 24 < seen.times[11, seen.patches].min() and np.delete(seen.times[11], seen.patches).max() < 1.5

@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 import vitcore
 from tests.conftest import ROOT, SAMPLES
 from vitcore.cli import commands
-from vitcore.forward.module_swaps import with_parts
-from vitcore.forward.recording import predict, to_input
+from vitcore.forward.module_swaps import with_modules
+from vitcore.forward.recording import predict, to_model_input
 from vitcore.models import load_model
 from vitcore.quiz import (
     draw_quiz,
@@ -87,8 +87,8 @@ class Truth:
     @torch.inference_mode()
     def stopped(self, depth: int) -> str:
         """What a model of so many blocks answers."""
-        module = with_parts(self.vit.module, blocks=self.vit.module.blocks[:depth])
-        return self.vit.labels[int(module(to_input(self.vit, self.rec.seen.pixels))[0].argmax())]
+        module = with_modules(self.vit.module, blocks=self.vit.module.blocks[:depth])
+        return self.vit.labels[int(module(to_model_input(self.vit, self.rec.model_input.pixels))[0].argmax())]
 
     def _recorded(self, title: str):
         names = {row["title"]: row["id"] for row in quiz_data.samples()}
@@ -218,7 +218,7 @@ AGAIN = {
     prediction_questions.settles: of_settles,
     prediction_questions.lens_says: of_lens,
     prediction_questions.answer: lambda t, q: [c.words for c in q.choices].index(
-        t.vit.labels[int(predict(t.vit, t.rec.seen.pixels).argmax())]),
+        t.vit.labels[int(predict(t.vit, t.rec.model_input.pixels).argmax())]),
     prediction_questions.photo_for_class: of_class,
 }  # fmt: skip
 
@@ -282,8 +282,8 @@ def test_what_has_no_clear_answer_is_not_asked(asked):
     alike = replace(asked, cosine=np.ones_like(asked.cosine))
     rng = quiz_data.generator(0)
     assert weight_questions.place_of_tile(alike, rng) is None and weight_questions.like_place(alike, rng) is None
-    flat = replace(asked.rec.seen, pixels=np.full_like(asked.rec.seen.pixels, 90))
-    assert patch_questions.crop(replace(asked, rec=replace(asked.rec, seen=flat)), rng) is None
+    flat = replace(asked.rec.model_input, pixels=np.full_like(asked.rec.model_input.pixels, 90))
+    assert patch_questions.crop(replace(asked, rec=replace(asked.rec, model_input=flat)), rng) is None
     same = replace(asked, others=(replace(asked.own, title="Another"),) * 3)
     assert map_questions.photo_of_map(same, rng) is None and map_questions.map_of_photo(same, rng) is None
     assert prediction_questions.photo_for_class(same, rng) is None
@@ -316,7 +316,7 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     assert len(patch_questions.unlike(parts[:3], quiz_data.generator(1))) == 1
     for name in ("biplane", "rocket", "crab"):  # much sky, much dark, much sand
         rec = vitcore.record(shipped, SAMPLES / f"{name}.jpg")
-        parts = shipped.patches.cut(rec.seen.pixels)
+        parts = shipped.patches.cut(rec.model_input.pixels)
         for seed in range(20):
             question = patch_questions.crop(replace(asked, rec=rec), quiz_data.generator(seed))
             places = patches_of(question)
@@ -378,11 +378,11 @@ def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
 
 
 def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(shipped, capsys, tmp_path):
-    from vitcore.forward.mask_outliers import outliers_of, without_outliers
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 
     m = quiz_data.look(shipped, PHOTO, 3, mask_outliers=True)
-    whole = without_outliers(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
-    assert m.masked and m.own.outliers == tuple(outliers_of(whole).patches)
+    whole = mask_outlier_tokens(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
+    assert m.masked and m.own.outliers == tuple(outliers_in_recording(whole).patches)
     assert m.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px)
     assert m.rec.rollout() == pytest.approx(whole.rollout()) and not m.own.read.flat[list(m.own.outliers)].any()
     for other in m.others:
@@ -406,7 +406,7 @@ def test_distances_of_blocks_that_were_not_kept_are_not_asked_about(shipped):
 
 def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shipped):
     """Exactly those letters whose maps they stand out of, by the rule."""
-    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.analysis.outlier_tokens import outliers_in_map
 
     m = quiz_data.look(shipped, PHOTO, 0)
     seen = set()
@@ -417,7 +417,7 @@ def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shi
         by_title = {one.title: one for one in (m.own, *m.others)}
         photos = [by_title[choice.told] for choice in question.choices]
         letters = [
-            letter for letter, one in zip("ABCD", photos, strict=True) if len(standing_out(one.read, one.outliers))
+            letter for letter, one in zip("ABCD", photos, strict=True) if len(outliers_in_map(one.read, one.outliers))
         ]
         said = re.search(r"In maps? ([A-D, ]+) the brightest patches are outlier tokens", question.why)
         assert (said.group(1).split(", ") if said else []) == letters

@@ -9,10 +9,18 @@ import torch
 from PIL import Image
 
 from tests import files
-from vitcore.analysis.patches import cut, join, shuffled
+from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.analysis.rollout import rollout
 from vitcore.forward import attention_reducer
-from vitcore.forward.recording import embed, fused_again, heads_again, predict, record, to_input, top_classes
+from vitcore.forward.recording import (
+    patch_embeddings,
+    predict,
+    recompute_fused_heads,
+    recompute_heads,
+    record,
+    to_model_input,
+    top_classes,
+)
 from vitcore.images import Photo
 from vitcore.models import load_model
 
@@ -61,7 +69,7 @@ def own(vit, noise):
 def test_arrays_have_the_shapes_that_are_documented(vit, own):
     blocks, heads, tokens = vit.blocks, vit.heads, vit.grid.tokens
     assert own.model == vit.name and own.grid == vit.grid
-    assert own.seen.pixels.shape == (*vit.grid.image_px, 3) and own.seen.pixels.dtype == np.uint8
+    assert own.model_input.pixels.shape == (*vit.grid.image_px, 3) and own.model_input.pixels.dtype == np.uint8
     assert own.logits.shape == (vit.module.num_classes or vit.module.embed_dim,)
     assert own.distance_px.shape == own.distance_renormalised_px.shape == (blocks, heads)
     assert {name: fused.shape for name, fused in own.fused.items()} == dict.fromkeys(
@@ -70,11 +78,11 @@ def test_arrays_have_the_shapes_that_are_documented(vit, own):
     assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(
         range(blocks), (heads, tokens, tokens)
     )
-    assert own.readout.shape == (tokens,)
+    assert own.pooling_weights.shape == (tokens,)
 
 
 def arrays_of(recording):
-    plain = (recording.logits, recording.distance_px, recording.distance_renormalised_px, recording.readout)
+    plain = (recording.logits, recording.distance_px, recording.distance_renormalised_px, recording.pooling_weights)
     return [*plain, *recording.fused.values()], list(recording.maps.values())
 
 
@@ -104,11 +112,11 @@ def test_distances_lie_within_the_grid(vit, own):
 
 def test_the_readout_is_where_the_logits_come_from(vit, own):
     """The tokens of the last block whose values move the answer, found by differentiating the model's own head."""
-    features = vit.module.forward_features(to_input(vit, own.seen.pixels)).requires_grad_()
+    features = vit.module.forward_features(to_model_input(vit, own.model_input.pixels)).requires_grad_()
     (slope,) = torch.autograd.grad(vit.module.forward_head(features).square().sum(), features)
     matter = slope[0].abs().sum(-1).numpy() > 0
-    assert np.array_equal(own.readout > 0, matter)
-    assert own.readout.sum() == pytest.approx(1, abs=1e-6) and own.readout.min() >= 0
+    assert np.array_equal(own.pooling_weights > 0, matter)
+    assert own.pooling_weights.sum() == pytest.approx(1, abs=1e-6) and own.pooling_weights.min() >= 0
 
 
 def test_rollout_starts_where_the_answer_is_read(vit, own):
@@ -116,7 +124,7 @@ def test_rollout_starts_where_the_answer_is_read(vit, own):
     assert mask.shape == (vit.grid.rows, vit.grid.cols) and 0 < mask.sum() <= 1 + 1e-6
     chosen = {"discard_ratio": 0.5, "residual": 0.3, "first_block": 1}
     for fusion in ("mean", "max", "min"):
-        row = rollout(own.fused[fusion], own.readout, prefix=vit.grid.prefix, **chosen)
+        row = rollout(own.fused[fusion], own.pooling_weights, prefix=vit.grid.prefix, **chosen)
         assert np.array_equal(own.rollout(fusion=fusion, **chosen), vit.grid.to_map(row))
 
 
@@ -129,7 +137,7 @@ def test_rollout_of_a_patch(vit, own):
 
 
 def test_logits_are_those_of_the_plain_model(vit, own):
-    expected = predict(vit, own.seen.pixels)
+    expected = predict(vit, own.model_input.pixels)
     assert np.abs(own.logits - expected).max() <= 1e-5 * max(1, np.abs(expected).max())
 
 
@@ -143,7 +151,7 @@ def test_without_the_fused_kernel_the_recording_is_the_same(vit, own, noise):
         for part in parts:
             part.fused_attn = True
     assert len(parts) >= vit.blocks
-    for name in ("distance_px", "distance_renormalised_px", "readout", "logits"):
+    for name in ("distance_px", "distance_renormalised_px", "pooling_weights", "logits"):
         assert np.allclose(getattr(manual, name), getattr(own, name), rtol=1e-4, atol=1e-5), name
     assert all(np.allclose(manual.fused[name], own.fused[name], atol=1e-5) for name in own.fused)
     assert np.allclose(manual.maps[0], own.maps[0], rtol=2e-3, atol=1e-5)
@@ -155,8 +163,8 @@ def test_the_model_is_left_as_it_was(make_vit, noise):
     keys = set(vit.module.__dict__)
     table = vit.module.pos_embed
     rec = record(vit, noise(), maps=[0])
-    predict(vit, rec.seen.pixels, shuffled(16, 0), move_positions=True)
-    embed(vit, rec.seen.pixels)
+    predict(vit, rec.model_input.pixels, shuffle_order(16, 0), move_positions=True)
+    patch_embeddings(vit, rec.model_input.pixels)
     after = vit.module.state_dict()
     assert state.keys() == after.keys() and all(torch.equal(state[k], after[k]) for k in state)
     assert vit.module.pos_embed is table and set(vit.module.__dict__) == keys and not vit.module.training
@@ -177,7 +185,7 @@ def test_many_tokens(make_vit, noise, image_px, heads):
     assert np.allclose(rec.fused["min"], weights.min(1), rtol=2e-3, atol=1e-6)
     patches = weights[:, :, 1:, 1:]
     assert np.allclose(rec.distance_px, (patches * vit.grid.distances_px()).sum(-1).mean(-1), rtol=2e-3)
-    assert np.allclose(rec.logits, predict(vit, rec.seen.pixels), atol=1e-5)
+    assert np.allclose(rec.logits, predict(vit, rec.model_input.pixels), atol=1e-5)
 
 
 @pytest.mark.parametrize(("fit", "at_once"), [(0.4, 1), (1, 2), (1.5, 3)])
@@ -185,11 +193,11 @@ def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, mo
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
     monkeypatch.setattr(attention_reducer, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(attention_reducer.Reader(vit, frozenset(), (), False, False).buffer) == at_once
-    for lean in (False, True):
-        some = record(vit, noise(), fusions=("mean", "max", "min"), lean=lean)
+    assert len(attention_reducer.AttentionReducer(vit, frozenset(), (), False, False).buffer) == at_once
+    for store in ("maps", "query_key"):
+        some = record(vit, noise(), fusions=("mean", "max", "min"), store=store)
         for name, fused in whole.fused.items():
-            assert np.allclose(some.fused[name], fused, atol=1e-3 if lean else 1e-7), name
+            assert np.allclose(some.fused[name], fused, atol=1e-3 if store == "query_key" else 1e-7), name
         assert np.allclose(some.distance_px, whole.distance_px, rtol=1e-6)
         assert np.allclose(some.logits, whole.logits, atol=1e-6)
 
@@ -204,7 +212,7 @@ def test_a_model_that_masks_its_attention(make_vit, noise):
     vit.module.blocks[1].attn.forward = lambda x, **_: forward(x, attn_mask=torch.ones(17, 17, dtype=torch.bool).tril())
     rec = record(vit, noise(), maps=range(3))
     assert np.triu(rec.maps[1][0], 1).max() == 0 < np.triu(rec.maps[0][0], 1).max()
-    assert np.allclose(rec.logits, record(vit, noise(), fused_kernel=True).logits, atol=1e-5)
+    assert np.allclose(rec.logits, record(vit, noise(), exact=True).logits, atol=1e-5)
 
 
 @pytest.mark.parametrize("favour", [3, 12, 18, 24, 200])
@@ -252,11 +260,11 @@ def test_a_pillow_image_is_treated_like_a_file(tiny):
     image = Image.new("RGBA", (60, 40), (200, 0, 0, 0))
     image.paste((0, 0, 200, 255), (0, 0, 30, 40))
     from_file, from_image = record(tiny, files.saved(image, "PNG")), record(tiny, image)
-    assert np.array_equal(from_file.seen.pixels, from_image.seen.pixels), "what is transparent is white"
+    assert np.array_equal(from_file.model_input.pixels, from_image.model_input.pixels), "what is transparent is white"
 
 
 def test_the_input_is_normalised_as_timm_does(shipped, photo, rec):
-    assert torch.allclose(to_input(shipped, rec.seen.pixels)[0], shipped.transform(photo.image), atol=1e-6)
+    assert torch.allclose(to_model_input(shipped, rec.model_input.pixels)[0], shipped.transform(photo.image), atol=1e-6)
 
 
 # Answers
@@ -271,11 +279,11 @@ def test_the_likeliest_classes():
 
 
 def test_top_of_a_recording(rec, make_vit, noise):
-    labels, p = zip(*rec.top(), strict=True)
+    labels, p = zip(*rec.top_classes(), strict=True)
     expected = torch.tensor(rec.logits).softmax(0).topk(5)
     assert list(p) == pytest.approx(expected.values.tolist(), abs=1e-6)
     assert list(labels) == [rec.labels[i] for i in expected.indices]
-    assert record(make_vit(num_classes=0), noise()).top() == []
+    assert record(make_vit(num_classes=0), noise()).top_classes() == []
 
 
 def test_huge_logits_do_not_overflow():
@@ -292,16 +300,16 @@ SHUFFLED = ["class token", "registers without positions", "attention pool", "mea
 def test_shuffled_patches_matter_only_when_positions_stay(make_vit, noise, kind):
     vit = make_vit(**KINDS[kind])
     straight = record(vit, noise(1))
-    order = shuffled(vit.grid.patches, 4)
-    mixed = join(cut(straight.seen.pixels, vit.grid)[order], vit.grid)
+    order = shuffle_order(vit.grid.patches, 4)
+    mixed = join_patches(split_patches(straight.model_input.pixels, vit.grid)[order], vit.grid)
     assert np.abs(predict(vit, mixed, order, move_positions=True) - straight.logits).max() <= 1e-4
     assert np.abs(predict(vit, mixed, order) - straight.logits).max() > 1e-2
     assert np.array_equal(predict(vit, mixed, order), predict(vit, mixed))
 
 
 def test_shuffling_in_the_shipped_model(shipped, rec):
-    order = shuffled(256, 1)
-    mixed = join(cut(rec.seen.pixels, rec.grid)[order], rec.grid)
+    order = shuffle_order(256, 1)
+    mixed = join_patches(split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
     assert np.abs(predict(shipped, mixed, order, move_positions=True) - rec.logits).max() <= 1e-4
     assert np.abs(predict(shipped, mixed) - rec.logits).max() > 0.1
 
@@ -309,7 +317,7 @@ def test_shuffling_in_the_shipped_model(shipped, rec):
 def test_positions_that_do_not_exist_cannot_move(make_vit):
     vit = make_vit(pos_embed="none")
     with pytest.raises(load_model.ModelError, match="no learned absolute position"):
-        predict(vit, np.zeros((32, 32, 3), np.uint8), shuffled(16, 0), move_positions=True)
+        predict(vit, np.zeros((32, 32, 3), np.uint8), shuffle_order(16, 0), move_positions=True)
 
 
 # Models these pictures are not defined for (others are in test_architectures.py)
@@ -328,7 +336,7 @@ def test_a_block_that_attends_twice_is_refused(make_vit, noise):
 
 def test_a_recording_cannot_be_changed_by_accident(rec):
     singles, halves = arrays_of(rec)
-    assert [a.shape for a in [*singles, *halves, rec.seen.pixels] if a.flags.writeable] == []
+    assert [a.shape for a in [*singles, *halves, rec.model_input.pixels] if a.flags.writeable] == []
     with pytest.raises(dataclasses.FrozenInstanceError):
         rec.model = "other"
 
@@ -346,28 +354,28 @@ def test_a_lean_recording_makes_the_rest_again(make_vit, noise):
     vit = make_vit(reg_tokens=4)
     image = noise(5, (64, 64))
     whole = record(vit, image, maps=range(vit.blocks), fusions=("mean", "max", "min"))
-    lean = record(vit, image, lean=True)
+    lean = record(vit, image, store="query_key")
     assert lean.maps == {} and lean.fused["mean"].dtype == np.float16
     np.testing.assert_array_equal(lean.logits, whole.logits)
     np.testing.assert_array_equal(lean.distance_px, whole.distance_px)
     np.testing.assert_allclose(lean.fused["mean"], whole.fused["mean"], atol=3e-4)
     np.testing.assert_allclose(lean.rollout(), whole.rollout(), atol=1e-4)
     for block in range(vit.blocks):
-        again = heads_again(lean, block)
+        again = recompute_heads(lean, block)
         np.testing.assert_array_equal(again, whole.maps[block])
         assert again.dtype == np.float16 and not again.flags.writeable
     for fusion in ("mean", "max", "min"):
-        np.testing.assert_allclose(fused_again(lean, fusion), whole.fused[fusion], atol=5e-4)
+        np.testing.assert_allclose(recompute_fused_heads(lean, fusion), whole.fused[fusion], atol=5e-4)
 
 
 def test_a_lean_recording_is_small(make_vit, noise):
     vit = make_vit(img_size=128, patch_size=4)  # 1,025 tokens
     image = noise(5, (128, 128))
     whole = record(vit, image, maps=range(vit.blocks), fusions=("mean", "max", "min"))
-    lean = record(vit, image, lean=True)
+    lean = record(vit, image, store="query_key")
 
     def held(rec):
-        asked = sum(a.queries.nbytes + a.keys.nbytes for a in rec.asked)
+        asked = sum(a.queries.nbytes + a.keys.nbytes for a in rec.query_key)
         return asked + sum(a.nbytes for a in [*rec.fused.values(), *rec.maps.values()])
 
     assert held(lean) < held(whole) / 6
@@ -378,12 +386,12 @@ def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
     import timm
 
     vit = load_model.wrap(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
-    lean = record(vit, noise(1, (224, 224)), lean=True)
-    assert lean.asked == () and "mean" in lean.fused
+    lean = record(vit, noise(1, (224, 224)), store="query_key")
+    assert lean.query_key == () and "mean" in lean.fused
     with pytest.raises(KeyError):
-        heads_again(lean, 0)
+        recompute_heads(lean, 0)
     with pytest.raises(KeyError):
-        fused_again(lean, "max")
+        recompute_fused_heads(lean, "max")
 
 
 def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):
@@ -397,7 +405,7 @@ def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):
         (lambda: rec.head_maps(2), KeyError, r"maps=\[2\]"),
         (lambda: rec.head_maps(1, -1), IndexError, f"from 0 to {tiny.grid.tokens - 1}, not -1"),
         (lambda: rec.rollout(tiny.grid.tokens), IndexError, f"not {tiny.grid.tokens}"),
-        (lambda: rec.build_up(-3), IndexError, "not -3"),
+        (lambda: rec.rollout_per_layer(-3), IndexError, "not -3"),
         (lambda: rec.rollout(fusion="max"), KeyError, r"fusions=\['max'\]"),
     ):
         with pytest.raises(error, match=said):

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
-from vitcore.analysis.training_film import appeared
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
+from vitcore.analysis.training_film import emerged_structure
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT
 from vitcore.train import film_files
@@ -59,7 +59,7 @@ def test_they_say_how_many_photos_they_were_measured_on(film, alone):
 
 
 def test_positions_come_to_know_the_grid(film):
-    near = [correlation_with_distance(similarity(film.at("positions", i)), film.grid) for i in (0, -1)]
+    near = [correlation_with_distance(position_similarity(film.at("positions", i)), film.grid) for i in (0, -1)]
     assert abs(near[0]) < 0.1 and near[1] <= -0.5
 
 
@@ -99,6 +99,6 @@ def test_labels_alone_say_what_they_were(alone):
 
 def test_what_comes_by_itself(alone):
     """From labels alone: smooth filters and a sense of place; no head of layer 0 comes to look nearer than another."""
-    first, last = (appeared(alone.arrays, i, alone.grid) for i in (0, -1))
+    first, last = (emerged_structure(alone.arrays, i, alone.grid) for i in (0, -1))
     assert not (first.filters or first.positions or first.heads)
     assert last.filters and last.positions and not last.heads

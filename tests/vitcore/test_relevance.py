@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from vitcore.analysis.relevance import METHODS
-from vitcore.forward.recording import to_input
+from vitcore.forward.recording import to_model_input
 from vitcore.forward.relevance import relevance
 from vitcore.models import load_model
 
@@ -94,7 +94,7 @@ def plain_gradient_rollout(module, x, target):
 def test_gradient_methods_equal_plain_pytorch(make_vit, method, plain, seed, target):
     vit = make_vit(seed)
     pixels = pixels_of(vit, seed)
-    expected = plain(vit.module, to_input(vit, pixels), target).numpy().reshape(4, 4)
+    expected = plain(vit.module, to_model_input(vit, pixels), target).numpy().reshape(4, 4)
     found = relevance(vit, pixels, method, target).maps
     assert expected.max() > 1e-4, "there is nothing to compare"
     assert np.abs(found - expected).max() <= 1e-5
@@ -102,9 +102,9 @@ def test_gradient_methods_equal_plain_pytorch(make_vit, method, plain, seed, tar
 
 
 def test_chefer_of_the_shipped_model_equals_plain_pytorch(shipped, rec):
-    pixels, target = rec.seen.pixels, int(rec.logits.argmax())
+    pixels, target = rec.model_input.pixels, int(rec.logits.argmax())
     r = torch.eye(shipped.grid.tokens, dtype=torch.float64)
-    for cam, grad in plain_attention(shipped.module, to_input(shipped, pixels), target):
+    for cam, grad in plain_attention(shipped.module, to_model_input(shipped, pixels), target):
         r += (grad * cam).clamp(min=0).mean(0) @ r
     found = relevance(shipped, pixels, "chefer").maps
     assert np.abs(found - r[0, 1:].numpy().reshape(found.shape)).max() <= 1e-5
@@ -113,7 +113,7 @@ def test_chefer_of_the_shipped_model_equals_plain_pytorch(shipped, rec):
 def test_rollout_is_the_recordings(shipped, rec):
     settings = {"fusion": "max", "discard_ratio": 0.4, "residual": 0.3, "first_block": 2}
     for chosen in ({}, settings, settings | {"start": 9}):
-        found = relevance(shipped, rec.seen.pixels, "rollout", **chosen).maps
+        found = relevance(shipped, rec.model_input.pixels, "rollout", **chosen).maps
         assert np.abs(found - rec.rollout(**chosen)).max() < 1e-6
 
 
@@ -124,7 +124,7 @@ def test_integrated_gradients_add_up_to_what_the_logit_rose(make_vit):
     for steps in (2, 64):
         found = relevance(vit, pixels, "integrated_gradients", 4, steps=steps, baseline="black")
         with torch.no_grad():
-            photo, black = (vit.module(to_input(vit, p))[0, 4].item() for p in (pixels, np.zeros_like(pixels)))
+            photo, black = (vit.module(to_model_input(vit, p))[0, 4].item() for p in (pixels, np.zeros_like(pixels)))
         assert found.rises == pytest.approx([photo - black], abs=1e-4)
         assert found.gaps == pytest.approx([found.maps.sum() - (photo - black)], abs=1e-4)
         gaps[steps] = abs(found.gaps[0])
@@ -135,7 +135,7 @@ def test_integrated_gradients_of_the_path_by_hand(make_vit):
     """A Riemann sum in the middle of many steps, every gradient by .backward()."""
     vit = make_vit()
     pixels = pixels_of(vit)
-    x = to_input(vit, pixels)
+    x = to_model_input(vit, pixels)
     total, steps = torch.zeros_like(x), 200
     for step in range(steps):
         at = (x * (step + 0.5) / steps).requires_grad_()
@@ -159,7 +159,7 @@ def test_grad_cam_by_hand(make_vit):
         seen.append(output)
 
     own.blocks[-1].norm1.register_forward_hook(keep)
-    own(to_input(vit, pixels))[0, 5].backward()
+    own(to_model_input(vit, pixels))[0, 5].backward()
     patches, gradient = seen[0][0, 3:].detach(), seen[0].grad[0, 3:]
     by_hand = torch.relu((patches * gradient.mean(0)).sum(1)).reshape(4, 4).numpy()
     found = relevance(vit, pixels, "grad_cam", 5).maps
@@ -236,7 +236,7 @@ def test_a_class_that_depends_on_nothing_has_no_relevance(make_vit, method, kind
 def test_no_class_means_the_likeliest_and_classes_differ(tiny, method):
     batch = pixels_of(tiny, count=2)
     with torch.no_grad():
-        likeliest = [int(tiny.module(to_input(tiny, p)).argmax()) for p in batch]
+        likeliest = [int(tiny.module(to_model_input(tiny, p)).argmax()) for p in batch]
     found = relevance(tiny, batch, method, **quick(method))
     assert list(found.targets) == likeliest
     assert np.array_equal(found.maps, relevance(tiny, batch, method, likeliest, **quick(method)).maps)
@@ -302,7 +302,7 @@ def test_a_pool_of_tokens_is_where_relevance_begins(make_vit):
     vit = make_vit(class_token=False, global_pool="avg", fc_norm=False)
     pixels = pixels_of(vit)
     r = torch.eye(16, dtype=torch.float64)
-    for cam, grad in plain_attention(vit.module, to_input(vit, pixels), 3):
+    for cam, grad in plain_attention(vit.module, to_model_input(vit, pixels), 3):
         r += (grad * cam).clamp(min=0).mean(0) @ r
     expected = (r - torch.eye(16)).mean(0).numpy().reshape(4, 4)
     assert np.abs(relevance(vit, pixels, "chefer", 3).maps - expected).max() < 1e-5

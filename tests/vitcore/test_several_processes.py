@@ -14,8 +14,8 @@ PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
 
 
 def test_one_process_does_everything_in_order(capfd):
-    assert distributed.each([3, 1, 2], lambda x: x * x) == [9, 1, 4] and distributed.speaks()
-    assert distributed.each([5], str) == ["5"] and distributed.each([], str) == []
+    assert distributed.distributed_map([3, 1, 2], lambda x: x * x) == [9, 1, 4] and distributed.is_main_process()
+    assert distributed.distributed_map([5], str) == ["5"] and distributed.distributed_map([], str) == []
 
 
 def test_each_of_several_takes_every_wth_and_all_know_all(monkeypatch):
@@ -24,8 +24,8 @@ def test_each_of_several_takes_every_wth_and_all_know_all(monkeypatch):
     did, others = [], [(i, -i) for i in (6, 3, 0, 5, 2)]
     monkeypatch.setattr(distributed, "_processes", lambda: state)
     monkeypatch.setattr("accelerate.utils.gather_object", lambda mine: others + mine)
-    found = distributed.each(range(7), lambda i: did.append(i) or -i)
-    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not distributed.speaks()
+    found = distributed.distributed_map(range(7), lambda i: did.append(i) or -i)
+    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not distributed.is_main_process()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import vitcore
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.cli import commands
 from vitcore.models import load_model
 from vitcore.models.model_cards import CARDS, DEFAULT
@@ -27,7 +27,7 @@ def card() -> dict:
 
 
 def test_near_positions_are_alike(shipped):
-    assert correlation_with_distance(similarity(load_model.positions(shipped)), shipped.grid) <= -0.5
+    assert correlation_with_distance(position_similarity(load_model.positions(shipped)), shipped.grid) <= -0.5
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def photos(found: dict) -> dict | int:
 def test_the_card_tells_what_was_measured_and_how(card, shipped):
     measured = card["trained"]["measured"]
     assert measured["position_correlation"] == pytest.approx(
-        correlation_with_distance(similarity(load_model.positions(shipped)), shipped.grid), abs=2e-3
+        correlation_with_distance(position_similarity(load_model.positions(shipped)), shipped.grid), abs=2e-3
     )
     commands = [one["command"] for one in card["trained"]["commands"]]
     assert "python -m vitcore train layer_by_layer" in commands[0]

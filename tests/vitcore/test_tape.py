@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore.attention_capture import Call, Softmax, Tape, additive
-from vitcore.forward.recording import record, to_input
+from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall, additive_mask
+from vitcore.forward.recording import record, to_model_input
 from vitcore.images import open_photo
 
 SIZES = [
@@ -37,7 +37,7 @@ def taped(module, x, answer=False):
         seen.append(weights.clone())
         return weights @ call.v if answer else None
 
-    with torch.inference_mode(), Tape(watch):
+    with torch.inference_mode(), AttentionCapture(watch):
         logits = module(x)
     return logits, seen
 
@@ -76,8 +76,8 @@ def test_logits_stay_within_1e_5_when_the_instrument_answers(make_module, change
 @pytest.mark.parametrize("changes", SIZES[:4], ids=str)
 def test_recorded_logits_of_random_vits(make_vit, noise, changes):
     vit = make_vit(**changes)
-    beside, inside = record(vit, noise(), fused_kernel=True), record(vit, noise())
-    expected = plain(vit.module, to_input(vit, beside.seen.pixels))[0]
+    beside, inside = record(vit, noise(), exact=True), record(vit, noise())
+    expected = plain(vit.module, to_model_input(vit, beside.model_input.pixels))[0]
     assert np.array_equal(beside.logits, expected.numpy())
     assert np.abs(inside.logits - beside.logits).max() <= 1e-5
     assert same_top_5(torch.tensor(inside.logits), expected)
@@ -88,9 +88,9 @@ def test_recorded_logits_of_the_shipped_model(shipped, photo_file):
     exact, off = copy.deepcopy(shipped.module).double(), []
     for file in sorted(photo_file.parent.glob("*.jpg"))[::4]:
         rec = record(shipped, open_photo(file))
-        x = to_input(shipped, rec.seen.pixels)
+        x = to_model_input(shipped, rec.model_input.pixels)
         expected, truth = plain(shipped.module, x)[0].numpy(), plain(exact, x.double())[0].numpy()
-        assert np.array_equal(record(shipped, open_photo(file), fused_kernel=True).logits, expected)
+        assert np.array_equal(record(shipped, open_photo(file), exact=True).logits, expected)
         assert (np.argsort(-rec.logits)[:5] == np.argsort(-truth)[:5]).all()
         off.append([np.square(logits - truth).mean() for logits in (rec.logits, expected)])
     ours, theirs = np.sqrt(np.mean(off, axis=0))
@@ -142,7 +142,7 @@ def one_call(**options):
     if options.get("enable_gqa"):
         k, v = k[:, :2], v[:, :2]
     calls = []
-    with Tape(calls.append):
+    with AttentionCapture(calls.append):
         out = F.scaled_dot_product_attention(q, k, v, **options)
     return calls, out
 
@@ -197,9 +197,9 @@ def test_a_query_that_may_attend_to_nothing_attends_to_nothing():
 
 
 def test_boolean_masks_become_terms_of_the_scores():
-    assert additive(torch.tensor([True, False]), torch.float32).tolist() == [0, -torch.inf]
+    assert additive_mask(torch.tensor([True, False]), torch.float32).tolist() == [0, -torch.inf]
     given = torch.tensor([0.5, -1.0])
-    assert additive(given, torch.float32) is given
+    assert additive_mask(given, torch.float32) is given
 
 
 @each_size
@@ -219,11 +219,11 @@ def test_models_without_the_fused_kernel_give_the_same_maps(make_module, changes
 def test_every_spelling_of_softmax_is_seen_once(softmax):
     calls = []
     scores = torch.randn(1, 2, 4, 4)
-    with Tape(calls.append):
+    with AttentionCapture(calls.append):
         result = softmax(scores, dim=-1)
         softmax(scores[0], dim=-1)  # not attention: three dimensions
     (seen,) = calls
-    assert isinstance(seen, Softmax) and torch.equal(seen.weights(), result)
+    assert isinstance(seen, SoftmaxCall) and torch.equal(seen.weights(), result)
     assert torch.equal(seen.weights(slice(1, 3)), result[:, :, 1:3])
 
 
@@ -239,7 +239,7 @@ def test_gradients_flow_through_the_weights():
         kept.append(call.weights())
         return kept[-1] @ call.v
 
-    with Tape(watch):
+    with AttentionCapture(watch):
         out = F.scaled_dot_product_attention(q, k, v)
     upstream = torch.randn(out.shape, generator=generator)
     to_weights, to_q = torch.autograd.grad((out * upstream).sum(), [kept[0], q])
@@ -257,7 +257,7 @@ def test_gradients_of_a_class_reach_the_weights_of_every_block(make_vit):
         return kept[-1] @ call.v
 
     x = pixels_for(vit.module).requires_grad_()  # the model's own weights are frozen
-    with Tape(watch):
+    with AttentionCapture(watch):
         logits = vit.module(x)
     grads = torch.autograd.grad(logits[0, 2], kept)
     assert [g.shape for g in grads] == [(1, 3, 17, 17)] * 3
@@ -272,7 +272,7 @@ def test_calls_are_numbered_from_0_on_each_tape(make_module):
     module = make_module()
     for _ in range(2):
         calls = []
-        with torch.inference_mode(), Tape(calls.append):
+        with torch.inference_mode(), AttentionCapture(calls.append):
             module(pixels_for(module))
         assert [call.index for call in calls] == [0, 1, 2]
 
@@ -280,7 +280,7 @@ def test_calls_are_numbered_from_0_on_each_tape(make_module):
 def test_nothing_is_watched_outside_the_block(make_module):
     module = make_module()
     calls = []
-    with pytest.raises(ZeroDivisionError), Tape(calls.append):
+    with pytest.raises(ZeroDivisionError), AttentionCapture(calls.append):
         raise ZeroDivisionError
     plain(module, pixels_for(module))
     assert calls == []
@@ -288,6 +288,6 @@ def test_nothing_is_watched_outside_the_block(make_module):
 
 def test_the_call_knows_its_scale():
     (call,), _ = one_call()
-    assert isinstance(call, Call) and call.factor == pytest.approx(8**-0.5)
+    assert isinstance(call, AttentionCall) and call.factor == pytest.approx(8**-0.5)
     (call,), _ = one_call(scale=0.25)
     assert call.factor == 0.25

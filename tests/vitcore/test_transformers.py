@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.attention_capture import Tape
-from vitcore.forward.recording import record, to_input
+from vitcore.attention_capture import AttentionCapture
+from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
 
 SIZES = [
@@ -64,7 +64,7 @@ def test_attention_equals_theirs(pair):
     module, twin = pair
     x = torch.randn(2, 3, *module.patch_embed.img_size, generator=torch.Generator().manual_seed(3))
     seen = []
-    with Tape(lambda call: seen.append(call.weights())):
+    with AttentionCapture(lambda call: seen.append(call.weights())):
         features = module.forward_features(x)
     answer = twin(x, output_attentions=True)
     assert len(answer.attentions) == len(seen) == len(module.blocks)
@@ -79,7 +79,7 @@ def test_recordings_equal_theirs(pair, noise):
     module, twin = pair
     vit = load_model.wrap(module)
     rec = record(vit, noise(), maps=range(vit.blocks), fusions=("mean", "max", "min"))
-    theirs = torch.cat(twin(to_input(vit, rec.seen.pixels), output_attentions=True).attentions).numpy()
+    theirs = torch.cat(twin(to_model_input(vit, rec.model_input.pixels), output_attentions=True).attentions).numpy()
     assert np.allclose(rec.fused["mean"], theirs.mean(1), rtol=0, atol=1e-5)
     assert np.allclose(rec.fused["max"], theirs.max(1), rtol=0, atol=1e-5)
     assert np.allclose(rec.fused["min"], theirs.min(1), rtol=0, atol=1e-5)

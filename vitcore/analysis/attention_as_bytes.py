@@ -14,7 +14,7 @@ WORST = 2 ** (SPAN / 254 / 2) - 1  # relative: 2.2 %
 LEAST = 2.0 ** (-SPAN * 254.5 / 254)  # weights below this are coded as 0
 
 
-def encode(weights: NDArray) -> NDArray[np.uint8]:
+def encode_weights(weights: NDArray) -> NDArray[np.uint8]:
     """Weights from 0 to 1 (float16, 32 or 64) as codes of the same shape."""
     if weights.dtype == np.float16:  # there are only 65536 of them: looked up, a block takes a millisecond
         return _table()[np.ascontiguousarray(weights).view(np.uint16)]
@@ -23,7 +23,7 @@ def encode(weights: NDArray) -> NDArray[np.uint8]:
     return np.clip(code, 0, 255).astype(np.uint8)
 
 
-def decode(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+def decode_weights(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
     """The weights that codes stand for."""
     values = np.exp2(-SPAN * (255 - np.arange(256.0)) / 254)
     values[0] = 0
@@ -33,4 +33,4 @@ def decode(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
 @functools.cache
 def _table() -> NDArray[np.uint8]:
     every = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
-    return encode(np.clip(np.nan_to_num(every, nan=0.0, posinf=1.0, neginf=0.0), 0, 1))
+    return encode_weights(np.clip(np.nan_to_num(every, nan=0.0, posinf=1.0, neginf=0.0), 0, 1))

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.grid import SINK, Grid
+from vitcore.grid import SINK_SHARE, Grid
 
 Mode = Literal["drop", "renormalise"]
 MODES: tuple[Mode, ...] = ("drop", "renormalise")
@@ -37,7 +37,7 @@ def uniform_distance_px(grid: Grid) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class HeadReach:
     """Which heads of a block read least and most; renormalised, a sink is not "near"."""
 
     near: int
@@ -46,10 +46,10 @@ class Reach:
     far_px: float
 
 
-def reach(px: NDArray, block: int = 0) -> Reach:
+def head_reach(px: NDArray, block: int = 0) -> HeadReach:
     """The nearest and the farthest head of a block, from (L, H) distances."""
     near, far = int(px[block].argmin()), int(px[block].argmax())
-    return Reach(near, far, float(px[block, near]), float(px[block, far]))
+    return HeadReach(near, far, float(px[block, near]), float(px[block, far]))
 
 
 def near_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:
@@ -64,19 +64,19 @@ def far_heads(px: NDArray, even_px: float) -> list[tuple[int, int]]:
     return [(int(block), int(head)) for block, head in np.argwhere(np.asarray(px, np.float64) > even_px + TENTH_PX / 2)]
 
 
-def farthest(px: NDArray) -> tuple[int, int]:
+def farthest_head(px: NDArray) -> tuple[int, int]:
     """(block, head) of the head of (L, H) that reads most."""
     block, head = np.unravel_index(np.argmax(px), np.shape(px))
     return int(block), int(head)
 
 
-def sinks(share: NDArray) -> list[tuple[int, int]]:
+def sink_heads(share: NDArray) -> list[tuple[int, int]]:
     """(block, head) of every head whose (L, H) `share` on prefix tokens is at least `SINK`, the largest first."""
-    places = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK)]
+    places = [(int(block), int(head)) for block, head in np.argwhere(np.asarray(share) >= SINK_SHARE)]
     return sorted(places, key=lambda place: -float(share[place]))
 
 
-def most_changed(before_px: NDArray, after_px: NDArray) -> tuple[int, int]:
+def most_changed_head(before_px: NDArray, after_px: NDArray) -> tuple[int, int]:
     """(block, head) whose distance differs most between two (L, H) tables."""
     block, head = np.unravel_index(np.abs(np.asarray(after_px, np.float64) - before_px).argmax(), np.shape(before_px))
     return int(block), int(head)

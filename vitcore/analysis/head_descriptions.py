@@ -13,16 +13,19 @@ from vitcore.analysis.attention_distance import mean_distance_px, uniform_distan
 from vitcore.analysis.outlier_tokens import mask_keys
 from vitcore.grid import Grid
 
-Word = Literal["sink", "outliers", "even", "local", "global", "mixed", "positional"]
-SINK = 0.5  # of the attention goes to one prefix token, or to the outlier tokens together
-MUCH = 0.1  # of the attention on outlier tokens, from which on it is worth a word
-EVEN = 0.95  # of the entropy of attending to all tokens alike
-LOCAL, GLOBAL = 0.5, 0.9  # of the distance of attending to all patches alike, prefix and outlier tokens left out
-POSITIONAL = 0.5  # of the variance of attention between patches is explained by their offset alone
+HeadWord = Literal["sink", "outliers", "even", "local", "global", "mixed", "positional"]
+SINK_SHARE = 0.5  # of the attention goes to one prefix token, or to the outlier tokens together
+OUTLIER_SHARE = 0.1  # of the attention on outlier tokens, from which on it is worth a word
+EVEN_ENTROPY_SHARE = 0.95  # of the entropy of attending to all tokens alike
+LOCAL_REACH, GLOBAL_REACH = (
+    0.5,
+    0.9,
+)  # of the distance of attending to all patches alike, prefix and outlier tokens left out
+POSITIONAL_SHARE = 0.5  # of the variance of attention between patches is explained by their offset alone
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HeadDescription:
     """One head on one photo; `sink` is the prefix token that the word "sink" is about."""
 
     entropy_bits: float
@@ -31,7 +34,7 @@ class Head:
     shares: tuple[float, ...]  # on each prefix token
     outlying: float  # share on outlier tokens
     by_offset: float
-    words: tuple[Word, ...]
+    words: tuple[HeadWord, ...]
     sink: int | None
 
 
@@ -71,9 +74,9 @@ def _offsets(grid: Grid) -> NDArray[np.int64]:
     return (down * (2 * grid.cols - 1) + right).ravel()
 
 
-def describe(
+def describe_heads(
     weights: NDArray, distance_px: NDArray, renormalised_px: NDArray, grid: Grid, outliers: NDArray[np.bool_]
-) -> list[Head]:
+) -> list[HeadDescription]:
     """Every head of a block: its weights (H, T, T), its distances (H,), which the recording has already; `outliers` (T,) are
     the photo's outlier tokens."""
     if outliers.any():
@@ -85,27 +88,27 @@ def describe(
     )  # fmt: skip
     described = []
     for bits, px, reach_px, shares, out, offset in rows:
-        words, sink = name(float(bits), float(reach_px), shares, float(offset), grid, float(out))
+        words, sink = head_words(float(bits), float(reach_px), shares, float(offset), grid, float(out))
         numbers = float(bits), float(px), float(reach_px), tuple(map(float, shares)), float(out), float(offset)
-        described.append(Head(*numbers, words, sink))
+        described.append(HeadDescription(*numbers, words, sink))
     return described
 
 
-def name(
+def head_words(
     bits: float, reach_px: float, shares: NDArray, by_offset: float, grid: Grid, outlying: float = 0.0
-) -> tuple[tuple[Word, ...], int | None]:
+) -> tuple[tuple[HeadWord, ...], int | None]:
     """The words for a head, the first that fits of sink, outliers, even, local, global, mixed, then "positional"; and its sink."""
-    sink = int(np.argmax(shares)) if len(shares) and max(shares) >= SINK else None
+    sink = int(np.argmax(shares)) if len(shares) and max(shares) >= SINK_SHARE else None
     reach = reach_px / max(uniform_distance_px(grid), 1e-12)
-    first: Word = "mixed"
+    first: HeadWord = "mixed"
     if sink is not None:
         first = "sink"
-    elif outlying >= SINK:
+    elif outlying >= SINK_SHARE:
         first = "outliers"
-    elif bits >= EVEN * np.log2(grid.tokens):
+    elif bits >= EVEN_ENTROPY_SHARE * np.log2(grid.tokens):
         first = "even"
-    elif reach <= LOCAL:
+    elif reach <= LOCAL_REACH:
         first = "local"
-    elif reach >= GLOBAL:
+    elif reach >= GLOBAL_REACH:
         first = "global"
-    return ((first, "positional") if by_offset >= POSITIONAL else (first,)), sink
+    return ((first, "positional") if by_offset >= POSITIONAL_SHARE else (first,)), sink

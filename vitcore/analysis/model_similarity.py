@@ -16,11 +16,11 @@ Product = Callable[[NDArray, NDArray], NDArray]  # of matrices, or of stacks of 
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels of the photo
 ALIKE = 0.1  # of a patch: grids whose edges differ by less are one
 TILE = 128  # positions: tiles of Gram matrices that stay in a processor's cache
-MOST_POSITIONS = 400  # that tokens are compared at: the cost grows with their square
+MAX_POSITIONS = 400  # that tokens are compared at: the cost grows with their square
 
 
 @dataclass(frozen=True, eq=False)
-class Common:
+class CommonGrid:
     """One grid for two models: `rows` × `cols` cells over `box`, the part of the photo that both see.
 
     `across` and `down` of a model are (cols, its cols) and (rows, its rows): how much each of its columns and rows weighs
@@ -54,7 +54,7 @@ class Common:
         return int(self.down[which][row].argmax()) * self.across[which].shape[1] + int(self.across[which][col].argmax())
 
 
-def common(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> Common:
+def common_grid(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> CommonGrid:
     """The finest grid whose cells are no smaller than either model's patches, over what both see of the photo.
 
     With `most`, of at most so many cells. Raises: ValueError, when the models see no part of the photo in common.
@@ -64,7 +64,7 @@ def common(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> C
     same = shapes[0] == shapes[1] and (np.abs(np.subtract(*boxes)) < ALIKE * np.tile(sizes[0][::-1], 2)).all()
     if same and not (most and grids[0].patches > most):
         one = tuple(np.eye(count) for count in shapes[0])
-        return Common(*shapes[0], boxes[0], (one[1], one[1]), (one[0], one[0]), False)
+        return CommonGrid(*shapes[0], boxes[0], (one[1], one[1]), (one[0], one[0]), False)
     (l0, t0, r0, b0), (l1, t1, r1, b1) = boxes
     box = max(l0, l1), max(t0, t1), min(r0, r1), min(b0, b1)
     if box[0] >= box[2] or box[1] >= box[3]:
@@ -75,7 +75,7 @@ def common(grids: tuple[Grid, Grid], boxes: tuple[Box, Box], most: int = 0) -> C
     rows, cols = (int(n) for n in np.maximum(np.floor(counts + 1e-6), 1))
     down = tuple(_overlap((b[1], b[3]), n, (box[1], box[3]), rows) for b, (n, _) in zip(boxes, shapes, strict=True))
     across = tuple(_overlap((b[0], b[2]), n, (box[0], box[2]), cols) for b, (_, n) in zip(boxes, shapes, strict=True))
-    return Common(rows, cols, box, across, down, True)  # type: ignore[arg-type]
+    return CommonGrid(rows, cols, box, across, down, True)  # type: ignore[arg-type]
 
 
 def _overlap(span: tuple[float, float], count: int, wanted: tuple[float, float], cells: int) -> NDArray[np.float64]:
@@ -133,7 +133,7 @@ def subspace_overlap(a: NDArray, b: NDArray) -> float:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class PredictionAgreement:
     """Whether two answers agree: the likeliest class is the same, how many of the likeliest five are, and how far the
     distributions are apart: Jensen-Shannon divergence in bits, 0 (the same) to 1."""
 
@@ -143,7 +143,9 @@ class Agreement:
     divergence_bits: float
 
 
-def agreement(a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]]) -> Agreement | None:
+def prediction_agreement(
+    a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]]
+) -> PredictionAgreement | None:
     """How two models' logits (C,) agree; None where they don't tell the same classes apart. Their order may differ."""
     from scipy.spatial.distance import jensenshannon
     from scipy.special import softmax
@@ -159,4 +161,4 @@ def agreement(a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, 
     five = min(5, len(p))
     tops = [np.argsort(-one, kind="stable")[:five] for one in (p, q)]
     shared = len(set(tops[0].tolist()) & set(tops[1].tolist()))
-    return Agreement(bool(tops[0][0] == tops[1][0]), shared, five, float(jensenshannon(p, q, base=2)) ** 2)
+    return PredictionAgreement(bool(tops[0][0] == tops[1][0]), shared, five, float(jensenshannon(p, q, base=2)) ** 2)

@@ -19,7 +19,7 @@ ONE_IN = (
 )
 
 
-def cuts(norms: NDArray) -> NDArray[np.float64]:
+def outlier_thresholds(norms: NDArray) -> NDArray[np.float64]:
     """The norm above which a patch is an outlier, (…) for the norms (…, N) of all patches of a photo after a block.
 
     It is the larger of two: the modified z-score of 3.5 on the logarithms of the norms, median · exp(3.5 · MAD / 0.6745)
@@ -36,13 +36,13 @@ def cuts(norms: NDArray) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Outliers:
+class OutlierTokens:
     """The outlier tokens of one photo: `norms` (L, T) of all tokens after each block, `cuts` (L,), `medians` (L,) of patches,
     and `high` (L, N), whether a patch is above the cut."""
 
     norms: NDArray[np.float32]
     prefix: int
-    cuts: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
     medians: NDArray[np.float64]
     high: NDArray[np.bool_]
 
@@ -67,11 +67,11 @@ class Outliers:
         return self.norms[:, self.prefix :] / np.maximum(self.medians, 1e-30)[:, None]
 
 
-def outliers(norms: NDArray, prefix: int) -> Outliers:
+def find_outlier_tokens(norms: NDArray, prefix: int) -> OutlierTokens:
     """Which patches are outliers after each block, from the norms (L, T) of all tokens."""
     patches = norms[:, prefix:]
-    limits = cuts(patches)
-    return Outliers(norms, prefix, limits, np.median(patches, -1).astype(np.float64), patches > limits[:, None])
+    limits = outlier_thresholds(patches)
+    return OutlierTokens(norms, prefix, limits, np.median(patches, -1).astype(np.float64), patches > limits[:, None])
 
 
 def mask_keys(weights: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
@@ -93,13 +93,13 @@ def mask_keys(weights: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
     return (kept * sums).astype(weights.dtype)
 
 
-def share_on(fused: NDArray, tokens: NDArray[np.bool_], rows: NDArray) -> NDArray[np.float64]:
+def share_on_tokens(fused: NDArray, tokens: NDArray[np.bool_], rows: NDArray) -> NDArray[np.float64]:
     """Share (L,) of the attention (L, T, T) of a distribution over tokens (T,) that goes to these tokens."""
     asked = np.einsum("t,ltk->lk", np.asarray(rows, np.float64), np.asarray(fused, np.float64))
     return asked[:, tokens].sum(-1) / np.maximum(asked.sum(-1), 1e-30)
 
 
-def standing_out(values: NDArray, patches: ArrayLike) -> NDArray[np.int64]:
+def outliers_in_map(values: NDArray, patches: ArrayLike) -> NDArray[np.int64]:
     """Those of a photo's outlier `patches` that hold much of a map (rows, cols) or (N,), in reading order: where they mislead.
 
     An outlier token holds much when it has more than an even share of the map's total, and at most one in `ONE_IN` of the

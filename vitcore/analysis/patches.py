@@ -8,34 +8,34 @@ from numpy.typing import NDArray
 from vitcore.grid import Grid
 
 
-def cut(pixels: NDArray, grid: Grid) -> NDArray:
+def split_patches(pixels: NDArray, grid: Grid) -> NDArray:
     """(H, W, C) pixels as (N, P, P, C) patches in reading order."""
     return grid.cut(pixels)
 
 
-def join(patches: NDArray, grid: Grid) -> NDArray:
+def join_patches(patches: NDArray, grid: Grid) -> NDArray:
     """(N, P, P, C) patches as the (H, W, C) picture they were cut from."""
     high, wide = grid.step_px
     blocks = patches.reshape(grid.rows, grid.cols, high, wide, patches.shape[-1]).swapaxes(1, 2)
     return blocks.reshape(*grid.image_px, patches.shape[-1])
 
 
-def flatten(patches: NDArray) -> NDArray:
+def flatten_patches(patches: NDArray) -> NDArray:
     """(N, P, P, C) patches as the rows x_p of Eq. 1, (N, P·P·C): row by row, colour by colour."""
     return patches.reshape(len(patches), -1)
 
 
-def normalised(pixels: NDArray, mean: Sequence[float], std: Sequence[float]) -> NDArray[np.float64]:
+def normalise_pixels(pixels: NDArray, mean: Sequence[float], std: Sequence[float]) -> NDArray[np.float64]:
     """(…, 3) values from 0 to 255 as a model gets them: (v / 255 − mean) / std of each colour."""
     return (pixels / 255 - np.asarray(mean)) / np.asarray(std)
 
 
-def same_pixels(parts: NDArray, patch: int) -> list[int]:
+def identical_patches(parts: NDArray, patch: int) -> list[int]:
     """The other patches whose pixels are those of `patch`, in reading order."""
     alike = (parts == parts[patch]).all(axis=(1, 2, 3))
     return [int(other) for other in np.flatnonzero(alike) if other != patch]
 
 
-def shuffled(count: int, seed: int) -> NDArray[np.int64]:
+def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
     """A seeded order of `count` patches: slot i shows patch order[i]."""
     return np.random.default_rng(seed).permutation(count)

@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from vitcore.grid import Grid
 
 
-def similarity(positions: NDArray) -> NDArray[np.float64]:
+def position_similarity(positions: NDArray) -> NDArray[np.float64]:
     """Cosine similarity (N, N) of position embeddings (N, D), the class token's left out by the caller."""
     unit = np.asarray(positions, np.float64)
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True).clip(1e-12)
     return np.clip(unit @ unit.T, -1, 1)
 
 
-def tiles(cosine: NDArray, grid: Grid) -> NDArray:
+def similarity_tiles(cosine: NDArray, grid: Grid) -> NDArray:
     """(N, N) similarities as (rows, cols, rows, cols): tile [r, c] is one position against all others."""
     return cosine.reshape(grid.rows, grid.cols, grid.rows, grid.cols)
 
 
-def nearest(cosine: NDArray, position: int) -> tuple[int, float]:
+def most_similar_position(cosine: NDArray, position: int) -> tuple[int, float]:
     """The other position that is most similar to this one, and their cosine."""
     others = np.array(cosine[position], np.float64)
     others[position] = -2
@@ -28,7 +28,7 @@ def nearest(cosine: NDArray, position: int) -> tuple[int, float]:
     return most, float(others[most])
 
 
-def beside(cosine: NDArray, position: int, grid: Grid) -> dict[str, float]:
+def neighbour_cosines(cosine: NDArray, position: int, grid: Grid) -> dict[str, float]:
     """The cosine with each of the `neighbours`."""
     return {way: float(cosine[position, there]) for way, there in neighbours(position, grid).items()}
 
@@ -46,7 +46,7 @@ MIRROR = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
+class MirrorSymmetry:
     """How like its mirror image a position is on average, beside all pairs of positions as far apart."""
 
     way: str  # "sides": left and right change places; "ends": top and bottom; "both"
@@ -54,13 +54,13 @@ class Mirror:
     elsewhere: float
 
 
-def corners(cosine: NDArray, grid: Grid) -> tuple[float, float, float]:
+def corner_cosines(cosine: NDArray, grid: Grid) -> tuple[float, float, float]:
     """The cosines of top left with bottom right and of top right with bottom left, and the mean over all pairs of positions."""
     n, last = len(cosine), grid.cols - 1
     return float(cosine[0, -1]), float(cosine[last, n - 1 - last]), float((cosine.sum() - n) / (n * (n - 1)))
 
 
-def mirrors(cosine: NDArray, grid: Grid) -> list[Mirror]:
+def mirror_symmetries(cosine: NDArray, grid: Grid) -> list[MirrorSymmetry]:
     """The mirror patterns there are, of positions at least half the picture from their image: the clearest first."""
     row, col = np.divmod(np.arange(grid.patches), grid.cols)
     images = {
@@ -75,12 +75,12 @@ def mirrors(cosine: NDArray, grid: Grid) -> list[Mirror]:
         here = np.flatnonzero(far[np.arange(grid.patches), image] >= max(grid.image_px) / 2)
         if len(here):
             alike = float(cosine[here, image[here]].mean())
-            pairs.append(Mirror(way, alike, float(mean[ring[here, image[here]]].mean())))
+            pairs.append(MirrorSymmetry(way, alike, float(mean[ring[here, image[here]]].mean())))
     clear = [one for one in pairs if one.cosine - one.elsewhere >= MIRROR]
     return sorted(clear, key=lambda one: one.elsewhere - one.cosine)
 
 
-def untrained(positions: int, width: int, seed: int = 0) -> NDArray[np.float64]:
+def untrained_positions(positions: int, width: int, seed: int = 0) -> NDArray[np.float64]:
     """Position embeddings (N, D) as training begins with them: independent normal numbers."""
     return np.random.default_rng(seed).normal(0, 0.02, (positions, width))
 
@@ -91,7 +91,7 @@ def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:
     return float(np.corrcoef(cosine[pair], grid.distances_px()[pair])[0, 1])
 
 
-def row_and_column(cosine: NDArray, grid: Grid) -> float:
+def row_and_column_similarity(cosine: NDArray, grid: Grid) -> float:
     """How much more alike positions of one row or column are than others as far apart: mean cosine over rings a step wide."""
     row, col = np.divmod(np.arange(grid.patches), grid.cols)
     same = (row[:, None] == row) | (col[:, None] == col)
@@ -100,7 +100,7 @@ def row_and_column(cosine: NDArray, grid: Grid) -> float:
     return float(np.mean([cosine[here & same].mean() - cosine[here & ~same].mean() for here in rings]))
 
 
-def same_place(patch: int, grid: Grid, other: Grid) -> int:
+def matching_patch(patch: int, grid: Grid, other: Grid) -> int:
     """The patch of another grid that holds the centre of this one's, where both cut the same picture."""
     row, col = grid.row_col(patch)
     return other.patch((2 * row + 1) * other.rows // (2 * grid.rows), (2 * col + 1) * other.cols // (2 * grid.cols))

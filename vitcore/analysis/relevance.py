@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout import discard, rollout, start_row
+from vitcore.analysis.rollout import discard_weakest, rollout, start_row
 from vitcore.grid import Grid
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class RelevanceMethod:
     """One way to say which patches mattered: whether it asks for a class, whether its numbers have a sign, its source."""
 
     name: str
@@ -30,18 +30,19 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("rollout", False, False, "arXiv 2005.00928",
+        RelevanceMethod("rollout", False, False, "arXiv 2005.00928",
                ("start", "fusion", "discard_ratio", "residual", "first_block"), True, "rollout"),
-        Method("gradient_rollout", True, False, "arXiv 2005.00928, github.com/jacobgil/vit-explain",
+        RelevanceMethod("gradient_rollout", True, False, "arXiv 2005.00928, github.com/jacobgil/vit-explain",
                ("discard_ratio", "residual", "first_block"), True, "gradient rollout"),
-        Method("chefer", True, False, "arXiv 2103.15679", (), True, "Chefer's relevance"),
-        Method("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps"), title="integrated gradients"),
-        Method("grad_cam", True, False, "arXiv 1610.02391", title="Grad-CAM"),
+        RelevanceMethod("chefer", True, False, "arXiv 2103.15679", (), True, "Chefer's relevance"),
+        RelevanceMethod("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps"),
+                        title="integrated gradients"),
+        RelevanceMethod("grad_cam", True, False, "arXiv 1610.02391", title="Grad-CAM"),
     )
 }  # fmt: skip
 
 
-def speaking_for(weights: NDArray, gradients: NDArray) -> NDArray[np.float64]:
+def positive_gradient_attention(weights: NDArray, gradients: NDArray) -> NDArray[np.float64]:
     """mean_h (A ⊙ ∂y_c/∂A)⁺: the attention (…, H, T, T) that speaks for the class, heads averaged, (…, T, T)."""
     return np.maximum(weights * gradients, 0, dtype=np.float64).mean(-3)
 
@@ -66,10 +67,10 @@ def gradient_rollout(
 
 def _kept(matrix: NDArray, discard_ratio: float, prefix: int) -> NDArray[np.bool_]:
     """Which tokens (T,) hand anything on, once the weakest weights are discarded."""
-    return discard(matrix, discard_ratio, prefix).sum(-1) > 0
+    return discard_weakest(matrix, discard_ratio, prefix).sum(-1) > 0
 
 
-def chefer(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
+def chefer_relevance(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
     """Relevance (T,) of every token for the class (arXiv 2103.15679, for a model of self-attention alone).
 
     R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `speaking_for` of that block. Taken is the row of
@@ -81,7 +82,7 @@ def chefer(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
     return row - begin
 
 
-def to_patches(pixels: NDArray, grid: Grid) -> NDArray:
+def sum_per_patch(pixels: NDArray, grid: Grid) -> NDArray:
     """(…, height, width) values of the model's pixels summed over each patch, (…, rows, cols)."""
     high, wide = grid.step_px
     if pixels.shape[-2:] != grid.image_px:
@@ -89,7 +90,7 @@ def to_patches(pixels: NDArray, grid: Grid) -> NDArray:
     return pixels.reshape(*pixels.shape[:-2], grid.rows, high, grid.cols, wide).sum((-3, -1))
 
 
-def share(values: NDArray) -> NDArray[np.float64]:
+def absolute_shares(values: NDArray) -> NDArray[np.float64]:
     """A map (rows, cols) as shares of its sum of absolute values: what makes two methods' maps comparable."""
     total = float(np.abs(values).sum())
     return np.asarray(values, np.float64) / total if total > 0 else np.zeros(values.shape)
@@ -97,7 +98,7 @@ def share(values: NDArray) -> NDArray[np.float64]:
 
 def difference_points(a: NDArray, b: NDArray) -> NDArray[np.float64]:
     """One map minus another in percentage points, each as shares of its own sum of absolute values."""
-    return 100 * (share(a) - share(b))
+    return 100 * (absolute_shares(a) - absolute_shares(b))
 
 
 def rank_correlation(a: NDArray, b: NDArray) -> float:

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 STRIP_BYTES = 2**20  # rows of a matrix in float64, as many at a time as a core's cache holds
 
-Fusion = Literal["mean", "max", "min"]
-FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
+HeadFusion = Literal["mean", "max", "min"]
+HEAD_FUSIONS: tuple[HeadFusion, ...] = ("mean", "max", "min")
 
 
-def fuse(weights: NDArray, fusion: Fusion = "mean") -> NDArray:
+def fuse_heads(weights: NDArray, fusion: HeadFusion = "mean") -> NDArray:
     """(…, H, T, T) attention weights of heads as one (…, T, T) matrix."""
-    if fusion not in FUSIONS:
-        raise ValueError(f"fusion is one of {', '.join(FUSIONS)}, not {fusion!r}")
+    if fusion not in HEAD_FUSIONS:
+        raise ValueError(f"fusion is one of {', '.join(HEAD_FUSIONS)}, not {fusion!r}")
     return getattr(np, fusion)(weights, axis=-3)
 
 
-def discard(fused: NDArray, ratio: float, prefix: int) -> NDArray:
+def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:
     """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
     if not 0 <= ratio < 1:
         raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
@@ -37,12 +37,12 @@ def discard(fused: NDArray, ratio: float, prefix: int) -> NDArray:
     return out
 
 
-def transition(
+def transition_matrix(
     fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5
 ) -> NDArray[np.float64]:
     """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
     _check_residual(residual)
-    a = np.array(discard(fused, discard_ratio, prefix), np.float64)
+    a = np.array(discard_weakest(fused, discard_ratio, prefix), np.float64)
     sums = a.sum(-1, keepdims=True)
     a /= np.where(sums > 0, sums, 1)
     a *= 1 - residual
@@ -51,10 +51,12 @@ def transition(
     return a
 
 
-def step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
+def rollout_step(
+    row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float
+) -> NDArray[np.float64]:
     """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
     _check_residual(residual)
-    weights, tokens = discard(fused, discard_ratio, prefix), fused.shape[-1]
+    weights, tokens = discard_weakest(fused, discard_ratio, prefix), fused.shape[-1]
     moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
     few = max(1, STRIP_BYTES // (8 * tokens))
     strip = np.empty((min(few, tokens), tokens))
@@ -82,11 +84,11 @@ def rollout(
     _check_first(first_block, len(fused))
     row = start_row(start, fused.shape[-1])
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
-        row = step(row, matrix, prefix, discard_ratio, residual)
+        row = rollout_step(row, matrix, prefix, discard_ratio, residual)
     return row
 
 
-def build_up(
+def rollout_per_layer(
     fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5,
     first_block: int = 0,
 ) -> NDArray[np.float64]:  # fmt: skip
@@ -99,7 +101,7 @@ def build_up(
     _check_first(first_block, len(fused))
     rows = np.tile(start_row(start, fused.shape[-1]), (len(fused), 1))
     for block in range(len(fused) - 1, first_block - 1, -1):  # every row that has this block in it takes it at once
-        rows[block:] = step(rows[block:], fused[block], prefix, discard_ratio, residual)
+        rows[block:] = rollout_step(rows[block:], fused[block], prefix, discard_ratio, residual)
     return rows
 
 
@@ -110,7 +112,7 @@ def rollout_matrix(
     _check_first(first_block, len(fused))
     product = np.eye(fused.shape[-1])
     for matrix in fused[first_block:]:
-        product = transition(matrix, prefix, discard_ratio, residual) @ product
+        product = transition_matrix(matrix, prefix, discard_ratio, residual) @ product
     return product
 
 
@@ -129,7 +131,7 @@ def _check_residual(residual: float) -> None:
         raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
 
 
-def in_common(one: NDArray, two: NDArray) -> float:
+def map_overlap(one: NDArray, two: NDArray) -> float:
     """The share two maps have in common, each taken as shares of its own total: 1 for the same map, 0 for disjoint ones."""
     first, second = (np.asarray(m, np.float64) / max(float(np.sum(m)), 1e-30) for m in (one, two))
     return float(np.minimum(first, second).sum())

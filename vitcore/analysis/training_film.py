@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filters import low_share
-from vitcore.analysis.patches import cut, join
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.filters import low_frequency_share
+from vitcore.analysis.patches import join_patches, split_patches
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.grid import Grid
 
 UNTOUCHED, MASKED, REPLACED, KEPT = 0, 1, 2, 3  # what happened to a patch (arXiv 2010.11929 App. B.1.2)
 
 
-def curve(log: Sequence[dict[str, Any]], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def log_curve(log: Sequence[dict[str, Any]], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(steps, values) of the records that have a finite `name`."""
     points = [(r["step"], r[name]) for r in log if isinstance(r.get(name), int | float) and np.isfinite(r[name])]
     return np.array([step for step, _ in points], np.int64), np.array([value for _, value in points], np.float64)
 
 
-def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:
+def bin_curve(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) -> tuple[NDArray, NDArray]:
     """A curve as the means of at most `most` bins, equally wide in steps or in their logarithm."""
     if len(steps) <= most:
         return steps, values
@@ -36,7 +36,7 @@ def binned(steps: NDArray, values: NDArray, most: int, log_steps: bool = False) 
 
 
 @dataclass(frozen=True)
-class Appeared:
+class EmergedStructure:
     """What is there at a moment of a training, each None where the model has no such thing.
 
     `smooth`: share of the filters' energy in the lowest quarter of spatial frequencies (white noise: 0.25);
@@ -64,41 +64,43 @@ class Appeared:
         return self.far > 2 * self.near
 
 
-def appeared(arrays: Mapping[str, NDArray], frame: int, grid: Grid) -> Appeared:
+def emerged_structure(arrays: Mapping[str, NDArray], frame: int, grid: Grid) -> EmergedStructure:
     """What is there in one frame of a film's `arrays`: kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H)."""
     kernel, table = arrays.get("kernel"), arrays.get("positions")
     correlation = None
     if table is not None:
         patches = table[frame].astype(np.float64)[-grid.patches :]
-        correlation = correlation_with_distance(similarity(patches), grid) if np.ptp(patches) else 0.0
+        correlation = correlation_with_distance(position_similarity(patches), grid) if np.ptp(patches) else 0.0
     reach = arrays["distance_px"][frame][0].astype(np.float64) / uniform_distance_px(grid)
-    smooth = None if kernel is None else low_share(kernel[frame])
-    return Appeared(smooth, correlation, float(reach.min()), float(reach.max()))
+    smooth = None if kernel is None else low_frequency_share(kernel[frame])
+    return EmergedStructure(smooth, correlation, float(reach.min()), float(reach.max()))
 
 
-def first_frames(arrays: Mapping[str, NDArray], grid: Grid) -> dict[str, int | None]:
+def frames_of_emergence(arrays: Mapping[str, NDArray], grid: Grid) -> dict[str, int | None]:
     """The first frame of a film in which each thing is there: "filters", "positions", "heads"; None where it never is."""
-    frames = [appeared(arrays, frame, grid) for frame in range(len(arrays["distance_px"]))]
+    frames = [emerged_structure(arrays, frame, grid) for frame in range(len(arrays["distance_px"]))]
     names = ("filters", "positions", "heads")
     return {name: next((i for i, one in enumerate(frames) if getattr(one, name)), None) for name in names}
 
 
-def scale(shares: NDArray) -> float:
+def shares_scale_top(shares: NDArray) -> float:
     """The top of a colour scale for all these shares: few patches exceed it, and one that does can't darken the others."""
     return float(np.quantile(shares.astype(np.float64), 0.998))
 
 
-def corrupted(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
+def paint_corruption(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
     """What the model was given: replaced patches show the patch that stands there; masked ones are left for drawing."""
-    patches = cut(pixels, grid)
-    return join(np.where((fate == REPLACED)[:, None, None, None], patches[source], patches), grid)
+    patches = split_patches(pixels, grid)
+    return join_patches(np.where((fate == REPLACED)[:, None, None, None], patches[source], patches), grid)
 
 
-def painted(pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def paint_patches(
+    pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid
+) -> NDArray[np.uint8]:
     """The photo with one colour (N, 3) over each patch that was corrupted."""
-    patches = cut(pixels, grid)
+    patches = split_patches(pixels, grid)
     flat = np.broadcast_to(colours[:, None, None], patches.shape)
-    return join(np.where((fate != UNTOUCHED)[:, None, None, None], flat, patches), grid)
+    return join_patches(np.where((fate != UNTOUCHED)[:, None, None, None], flat, patches), grid)
 
 
 def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], fate: NDArray) -> float:

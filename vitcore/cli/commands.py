@@ -194,21 +194,21 @@ def _give(
         }
         print(json.dumps(facts | answer, ensure_ascii=False))
         return
-    from vitcore.csv_and_npz import npz_of
+    from vitcore.csv_and_npz import to_npz
     from vitcore.figures import print_figure
 
     drawn = print_figure(fig(), "png")
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / f"{name}.png").write_bytes(drawn)
-    (args.out / f"{name}.npz").write_bytes(npz_of(arrays))
+    (args.out / f"{name}.npz").write_bytes(to_npz(arrays))
     print(f"{args.out / name}.png  {args.out / name}.npz")
 
 
 def patches(args: argparse.Namespace) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
-    from vitcore.analysis.patches import cut
-    from vitcore.forward.recording import embed
+    from vitcore.analysis.patches import split_patches
+    from vitcore.forward.recording import patch_embeddings
 
     vit = _load(args)
     if vit.patches is None:
@@ -216,17 +216,18 @@ def patches(args: argparse.Namespace) -> None:
     rec = _record(vit, args.photo, fusions=())
     if not 0 <= args.gutter <= MOST_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MOST_GUTTER_PX}.")
-    blocks, grid = cut(rec.seen.pixels, vit.patches), vit.patches
-    fig = lambda: figures.patches(rec.seen.pixels, grid, args.gutter)  # noqa: E731
+    blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
+    fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
     _give(
-        args, vit, "patches", fig, {"patches": blocks, "embeddings": embed(vit, rec.seen.pixels)}, patches=len(blocks)
-    )
+        args, vit, "patches", fig, {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)},
+        patches=len(blocks),
+    )  # fmt: skip
 
 
 def filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
     from vitcore import figures
-    from vitcore.analysis.filters import as_picture, components
+    from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
     vit = _load(args)
@@ -237,12 +238,12 @@ def filters(args: argparse.Namespace) -> None:
     if rooted:
         kind = "is a hybrid" if vit.hybrid else "cuts no patches"
         print(f"{vit.name} {kind}: it has no RGB patch filters; these are its root convolution's.", file=sys.stderr)
-    basis = components(kernel)
+    basis = principal_components(kernel)
     most = len(basis.variance)
     count = min(28, most) if args.components is None else args.components
     if not 1 <= count <= most:
         raise UsageError(f"--components is from 1 to {most}.")
-    shown = as_picture(basis.vectors[:count])
+    shown = components_as_picture(basis.vectors[:count])
     subject = "Root convolution" if rooted else "RGB embedding filters"
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
@@ -252,14 +253,14 @@ def filters(args: argparse.Namespace) -> None:
 def positions(args: argparse.Namespace) -> None:
     """Cosine similarity of all position embeddings."""
     from vitcore import figures
-    from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+    from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
     from vitcore.models import load_model
 
     vit = _load(args)
     table = load_model.positions(vit)
     if table is None:
         raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
-    cosine = similarity(table)
+    cosine = position_similarity(table)
     fig = lambda: figures.positions(cosine, vit.grid)  # noqa: E731
     near = correlation_with_distance(cosine, vit.grid)
     _give(
@@ -278,12 +279,12 @@ def distance(args: argparse.Namespace) -> None:
     vit = _attending(_load(args), "mean attention distance")
     reaches = [
         px
-        for px in distributed.each(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
+        for px in distributed.distributed_map(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
         if px is not None
     ]
     if not reaches:
         raise UsageError("none of the photos could be read.")
-    if not distributed.speaks():
+    if not distributed.is_main_process():
         return
     px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
     fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
@@ -326,7 +327,7 @@ def _reach(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] |
 def rollout(args: argparse.Namespace) -> None:
     """Rollout of the class token, or of a patch."""
     from vitcore import figures
-    from vitcore.images import sharp
+    from vitcore.images import sharp_crop
 
     vit = _attending(_load(args), "rollout")
     grid = vit.grid
@@ -340,8 +341,9 @@ def rollout(args: argparse.Namespace) -> None:
     who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
     marks, said = rolling.standing_out(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
-    drawn = lambda: figures.rollout(mask, sharp(rec.photo, rec.seen), grid, args.style, about=about, start=args.patch)  # noqa: E731
+    photo = sharp_crop(rec.photo, rec.model_input)
+    drawn = lambda: figures.rollout(mask, photo, grid, args.style, about=about, start=args.patch)  # noqa: E731
     fig = lambda: figures.outlined(drawn(), marks, grid, told=said)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
-    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top()],
+    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
           masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

@@ -35,13 +35,13 @@ def add(verbs: Any, load: Callable[[str], Vit]) -> None:
 def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
-    from vitcore.forward.recording import as_photo
+    from vitcore.forward.recording import to_photo
     from vitcore.report.comparison_handout import facts
 
-    photo = as_photo(args.photo)
+    photo = to_photo(args.photo)
     vits = load(args.first), load(args.second)
     comparison = beside.compare(
-        beside.look(vits[0], photo), beside.look(vits[1], photo), mask_outliers=args.mask_outliers
+        beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
     )
     if args.json:
         print(json.dumps(facts(comparison), ensure_ascii=False, allow_nan=False))
@@ -55,15 +55,15 @@ def table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
     from vitcore.report.comparison_handout import of_outliers
 
-    a, b = (side.rec for side in comparison.looks)
+    a, b = (side.rec for side in comparison.recordings)
     wide = max(len(a.model), 34)
     row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
     sizes = [
         f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks"
-        for r, s in zip((a, b), comparison.looks, strict=True)
+        for r, s in zip((a, b), comparison.recordings, strict=True)
     ]
     lines = [row("model", a.model, b.model), row("shape", *sizes)]
-    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top(TOP)] for r in (a, b)]
+    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top_classes(TOP)] for r in (a, b)]
     for i in range(max(map(len, tops))):
         lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
     lines += [
@@ -76,7 +76,7 @@ def table(comparison: Comparison) -> list[str]:
         lines.append(f"               {apart}")
     lines += ["", f"tokens         {_on(comparison.cka_grid)}", "               linear CKA, block by block"]
     lines += [f"               {i:>3} · {j:<3} {value:.3f}  {'▇' * round(20 * value) if value == value else ''}"
-              for i, j, value in comparison.block_by_block]  # fmt: skip
+              for i, j, value in comparison.cka_per_layer]  # fmt: skip
     return [*lines, "", *_answers(comparison)]
 
 
@@ -84,7 +84,7 @@ def _farthest(comparison: Comparison) -> str:
     """Where one rollout exceeds the other most; nothing where they are equal."""
     place = int(abs(comparison.difference).argmax())
     most, (row, col) = float(comparison.difference.flat[place]), divmod(place, comparison.grid.cols)
-    who = comparison.looks[0 if most > 0 else 1].rec.model
+    who = comparison.recordings[0 if most > 0 else 1].rec.model
     return f"farthest apart in row {row}, column {col}: {who} has {abs(most):.2f} points more there" if most else ""
 
 
@@ -118,9 +118,10 @@ def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool 
             print(out / f"{name}.png")
     np.savez_compressed(
         out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1], difference=comparison.difference,
-        cka=comparison.cka, distance_px_a=comparison.looks[0].rec.distance_px, distance_px_b=comparison.looks[1].rec.distance_px,
+        cka=comparison.cka, distance_px_a=comparison.recordings[0].rec.distance_px,
+        distance_px_b=comparison.recordings[1].rec.distance_px,
     )  # fmt: skip
-    photo = comparison.looks[0].rec.photo.name
+    photo = comparison.recordings[0].rec.photo.name
     (out / "compare.html").write_bytes(
         handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo, comparison.masked))
     )

@@ -34,19 +34,19 @@ def masked(rec: Recording, asked: bool) -> tuple[Recording, list[int]]:
     """The recording with its outlier tokens masked, if that was asked, and which patches they are; says so where there are none."""
     if not asked:
         return rec, []
-    from vitcore.forward.mask_outliers import outliers_of, without_outliers
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 
-    patches = outliers_of(rec).patches.tolist()
+    patches = outliers_in_recording(rec).patches.tolist()
     if not patches:
         print(f"{rec.photo.name}: no patch is an outlier, so nothing is masked.", file=sys.stderr)
-    return without_outliers(rec), patches
+    return mask_outlier_tokens(rec), patches
 
 
 def standing_out(rec: Recording, mask: NDArray) -> tuple[list[int], str]:
     """The outlier tokens (patches) that hold much of a rollout, and what is said of them; none where they are masked."""
-    from vitcore.analysis.outlier_tokens import standing_out as of_map
-    from vitcore.forward.mask_outliers import outliers_of
-    from vitcore.outlier_sentences import told
+    from vitcore.analysis.outlier_tokens import outliers_in_map as of_map
+    from vitcore.forward.mask_outliers import outliers_in_recording
+    from vitcore.outlier_sentences import outlier_sentence
 
-    marks = of_map(mask, outliers_of(rec).patches).tolist()
-    return marks, told(marks, rec.grid)
+    marks = of_map(mask, outliers_in_recording(rec).patches).tolist()
+    return marks, outlier_sentence(marks, rec.grid)

@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 from statistics import mean
 
-from vitcore.analysis.experiment_verdicts import Judgement, at_plateau, judge
 from vitcore.experiments import architecture_experiments, representation_experiments, training_experiments
 from vitcore.experiments.experiment import At, Claim, Experiment, ExperimentError
 from vitcore.experiments.results_csv import Results
+from vitcore.experiments.verdicts import Judgement, at_plateau, judge_effects
 from vitcore.translation import say
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -45,7 +45,7 @@ def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement
     if len(finished(experiment, results)) < results.facts["seeds"]:
         return Judgement("open", why="seeds")
     effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished(experiment, results)]
-    told = judge(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
+    told = judge_effects(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
     if told.why != "seeds" and not at_plateau(list(plateau(experiment, results).values())):
         told = replace(told, verdict="open", why="plateau")
     if claim.times:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vitcore.train.recipe import Recipe
 
 if TYPE_CHECKING:
-    from vitcore.analysis.experiment_verdicts import Kind
+    from vitcore.experiments.verdicts import ClaimKind
 
 At = tuple[str, str]  # a curve and a place on it
 Values = Mapping[At, float]  # what one seed measured
@@ -63,7 +63,7 @@ class Claim:
     words: str
     effect: Callable[..., float]
     unit: str = "points"
-    kind: Kind = "above"
+    kind: ClaimKind = "above"
     margin: float = 0.0
     along: str = ""  # what is measured that `effect` is also given
     paper: tuple[float, float] | None = None

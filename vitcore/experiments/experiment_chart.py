@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitcore.analysis.experiment_verdicts import SHOWN, interval
 from vitcore.experiments.experiment import LONGER, MEASURES, Experiment
 from vitcore.experiments.results_csv import Results, Row
+from vitcore.experiments.verdicts import SHOWN, confidence_interval
 from vitcore.figures.charts.experiment import Curve, Dot, experiment
 from vitcore.translation import say
 
@@ -41,7 +41,8 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
         mine = [row for row in rows if row.curve == name]
         by_place = {x: [row for row in mine if row.x == x] for x in dict.fromkeys(row.x for row in mine)}
         ends = {
-            x: interval([row.value for row in some], SHOWN, results.facts["overlap"]) for x, some in by_place.items()
+            x: confidence_interval([row.value for row in some], SHOWN, results.facts["overlap"])
+            for x, some in by_place.items()
         }
         at = {x: where(some[0]) for x, some in by_place.items()}
         order = sorted(by_place, key=at.__getitem__)

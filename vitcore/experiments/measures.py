@@ -43,10 +43,10 @@ def _positions(folder: run_folder.RunFolder) -> dict[str, float]:
 
     vit = load_model.load(folder.path)
     table: Any = positions(vit)
-    cosine = analysis.similarity(table)
+    cosine = analysis.position_similarity(table)
     return {
         "nearness": -analysis.correlation_with_distance(cosine, vit.grid),
-        "row_column": analysis.row_and_column(cosine, vit.grid),
+        "row_column": analysis.row_and_column_similarity(cosine, vit.grid),
     }
 
 
@@ -68,9 +68,9 @@ def _distance(folder: run_folder.RunFolder) -> dict[str, float]:
 def _nearest(vit: Any, photos: Any) -> float:
     from vitcore.analysis.attention_distance import uniform_distance_px
     from vitcore.forward.recording import record
-    from vitcore.images import photo_of
+    from vitcore.images import photo_from_image
 
-    some = [photo_of(photos.open(i), photos.title(i)) for i in range(min(PHOTOS, len(photos)))]
+    some = [photo_from_image(photos.open(i), photos.title(i)) for i in range(min(PHOTOS, len(photos)))]
     heads_px = np.mean([record(vit, photo, fusions=()).distance_renormalised_px[0] for photo in some], 0)
     return float(100 * heads_px.min() / uniform_distance_px(vit.grid))
 

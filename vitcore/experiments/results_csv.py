@@ -2,8 +2,8 @@
 
 The first line is `# ` and a JSON object: version of the format, experiment, quick or full, data, seeds, the command, a mark of
 the recipes, versions of the packages, hardware, and `overlap`, test/train pictures where seeds share theirs
-(`experiment_verdicts.interval`). Values are written with all their digits. Rows of `CHOICE_SEED` are the trainings that chose the
-learning rates.
+(`verdicts.confidence_interval`). Values are written with all their digits. Rows of `CHOICE_SEED` are
+the trainings that chose the learning rates.
 """
 
 import csv

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vitcore.analysis.experiment_verdicts import FACTOR, PLATEAU, SURE, Judgement, at_plateau
 from vitcore.experiments.experiment import CHOICE_SEED, Claim, Experiment
+from vitcore.experiments.verdicts import FACTOR, PLATEAU, SURE, Judgement, at_plateau
 from vitcore.translation import decimal, say
 
 if TYPE_CHECKING:

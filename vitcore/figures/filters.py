@@ -40,7 +40,7 @@ def filters(
 
 
 def looks_like(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
-    """What a filter looks like, in words: the fields of an `analysis.filters.Look`."""
+    """What a filter looks like, in words: the fields of an `analysis.filter_patterns.FilterPattern`."""
     if colours is None:
         return say("no simple pattern")
     one, other = map(_colour, sorted(colours, key="dark".__eq__) if pattern in UNORDERED else colours)

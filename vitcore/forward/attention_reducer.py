@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.analysis.rollout import Fusion
+from vitcore.analysis.rollout import HeadFusion
 from vitcore.architectures.axial_vit import reach, spread
-from vitcore.attention_capture import Call, Softmax, additive, none_if_blind
+from vitcore.attention_capture import AttentionCall, SoftmaxCall, additive_mask, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
@@ -27,8 +27,8 @@ AT_ONCE_BYTES = 9 * 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What a block's attention is made of, (H, T, d) each: softmax(queries · keysᵀ · factor) is its weights."""
+class QueryKey:
+    """Queries and keys of a block's attention, (H, T, d) each: softmax(queries · keysᵀ · factor) is its weights."""
 
     queries: Tensor
     keys: Tensor
@@ -50,7 +50,7 @@ def _at_once(heads: int, tokens: int) -> int:
     return math.ceil(heads / math.ceil(heads / most))
 
 
-def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
+def pooling_weights(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
     """Where a model of this kind (`Vit.readout`) reads its answer, as a distribution over tokens (T,)."""
     row = np.zeros(grid.tokens, np.float32)
     if pool is not None:
@@ -66,11 +66,11 @@ def read_from(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.f
     return row
 
 
-class Reader:
+class AttentionReducer:
     """The watcher that reduces each block's attention as it streams by."""
 
     def __init__(
-        self, vit: Vit, keep: frozenset[int], fusions: tuple[Fusion, ...], fused_kernel: bool, lean: bool
+        self, vit: Vit, keep: frozenset[int], fusions: tuple[HeadFusion, ...], fused_kernel: bool, lean: bool
     ) -> None:
         grid = vit.grid
         self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
@@ -87,18 +87,18 @@ class Reader:
         # of the block at hand, in float32, where what is kept is not
         self.fusing = {name: torch.empty(tokens, tokens) for name in fusions if lean}
         self.shares, self.lean = torch.full((1, vit.heads), 1 / vit.heads), lean
-        self.asked: tuple[Asked, ...] = ()
+        self.query_key: tuple[QueryKey, ...] = ()
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
         self.far_and_ones = _far_and_ones(grid)
         self.buffer = torch.empty(_at_once(self.each, tokens), tokens, tokens)
 
-    def __call__(self, call: Call | Softmax) -> Tensor | None:
+    def __call__(self, call: AttentionCall | SoftmaxCall) -> Tensor | None:
         if self.axes:
             self._along(call)
             return None
         done = self.call * self.each  # heads of the block that were seen in calls before
-        if isinstance(call, Softmax):
+        if isinstance(call, SoftmaxCall):
             if call.result.shape[-2:] == self.buffer.shape[-2:]:
                 self._expect(call.result.shape[1])
                 self._reduce(call.result[0].float(), slice(done, done + self.each))
@@ -115,7 +115,7 @@ class Reader:
             if self.fused_kernel
             else torch.empty_like(call.v.transpose(1, 2), memory_format=torch.contiguous_format)
         )
-        mask = None if call.mask is None else additive(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
+        mask = None if call.mask is None else additive_mask(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
         queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
         for first in range(0, self.each, len(self.buffer)):
             heads = slice(first, min(first + len(self.buffer), self.each))
@@ -125,16 +125,16 @@ class Reader:
                 torch.softmax(p, -1, out=p)
             else:
                 p += mask[0, heads]
-                p.copy_(none_if_blind(p.softmax(-1), p))
+                p.copy_(zero_if_fully_masked(p.softmax(-1), p))
             self._reduce(p, slice(done + heads.start, done + heads.stop))
             if out is not None:
                 out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)
         if self.lean and mask is None:
             q, k = (part[0].float().clone() for part in (call.q, call.k))
             if self.call:
-                before = self.asked[-1]
-                q, k, self.asked = torch.cat([before.queries, q]), torch.cat([before.keys, k]), self.asked[:-1]
-            self.asked += (Asked(q, k, call.factor),)
+                before = self.query_key[-1]
+                q, k, self.query_key = torch.cat([before.queries, q]), torch.cat([before.keys, k]), self.query_key[:-1]
+            self.query_key += (QueryKey(q, k, call.factor),)
         self._next_call()
         return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
 
@@ -155,7 +155,7 @@ class Reader:
         for name, fused in self.fused.items():
             self._fuse(name, p, heads.start == 0, self.fusing.get(name, fused[self.block]))
 
-    def _fuse(self, name: Fusion, p: Tensor, first: bool, into: Tensor) -> None:
+    def _fuse(self, name: HeadFusion, p: Tensor, first: bool, into: Tensor) -> None:
         """Some heads' weights p (heads, T, T) fused with those of the block's heads before, of which (T, T) `into` tells."""
         if name == "mean":
             flat = into.view(1, -1)
@@ -173,7 +173,7 @@ class Reader:
         if block in self.keep:
             self.maps.setdefault(block, torch.empty(self.heads, *p.shape[1:], dtype=torch.float16))[heads] = p
 
-    def _along(self, call: Call | Softmax) -> None:
+    def _along(self, call: AttentionCall | SoftmaxCall) -> None:
         """A step of axial attention: heads fused over all patches, and after the second the product of both, head by head."""
         rows, cols = self.grid.rows, self.grid.cols
         axis = self.axes[self.call]
@@ -213,9 +213,9 @@ class Reader:
         renormalised = (walked / left.clamp(min=1e-12)).mean(1)
         return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
 
-    def readout(self) -> NDArray[np.float32]:
+    def pooling_weights(self) -> NDArray[np.float32]:
         """Where the model reads its answer, as a distribution over tokens (T,)."""
-        return read_from(self.kind, self.grid, self.pool)
+        return pooling_weights(self.kind, self.grid, self.pool)
 
     def check(self) -> None:
         """Every block must have been seen once."""

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.attention_capture import Call, Softmax, Tape, additive, none_if_blind
-from vitcore.forward.module_swaps import Watched, faster, with_parts
-from vitcore.forward.recording import to_input
+from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall, additive_mask, zero_if_fully_masked
+from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears
+from vitcore.forward.recording import to_model_input
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -24,7 +24,7 @@ CLOSE = 1e-4  # of the largest number, by which float32 sums in another order di
 
 
 @dataclass(frozen=True, eq=False)
-class Inside:
+class BlockActivations:
     """What one block does to one token, in the order it happens; float32 and read-only."""
 
     block: int
@@ -46,7 +46,7 @@ class Inside:
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class PatchProjection:
     """How a patch becomes its embedding: `filters` · x_p + `bias` (the x_p E of Eq. 1)."""
 
     x_p: Array  # (h, w, C): what the filters meet: normalised pixels, or a hybrid's features
@@ -56,7 +56,7 @@ class Projection:
 
 
 @torch.inference_mode()
-def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Inside:
+def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> BlockActivations:
     """Everything that happens to a token (counted with prefix tokens) in a block, for pixels (H, W, 3).
 
     Raises: ModelError, for blocks that are not those of Eq. 2–3 (norms after the sum, attention beside the MLP, …).
@@ -66,21 +66,21 @@ def inside(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> Insid
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
     in_out: dict[str, tuple[Tensor, Tensor]] = {}
-    calls: list[Call | Softmax] = []
+    calls: list[AttentionCall | SoftmaxCall] = []
     original = vit.module.blocks[block]
     watched = _watched_block(vit, original, in_out)
 
     def run(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        with Tape(calls.append):
+        with AttentionCapture(calls.append):
             return watched(x, *args, **kwargs)
 
     def see(x: Tensor, result: Tensor) -> None:
         in_out["block"] = x, result
 
-    module = faster(vit.module)
-    upto = [*module.blocks[:block], Watched(_Run(run), see)]
-    with_parts(module, blocks=nn.Sequential(*upto))(to_input(vit, pixels))
-    call = next((call for call in calls if isinstance(call, Call)), None)
+    module = with_onednn_linears(vit.module)
+    upto = [*module.blocks[:block], WatchedModule(_Run(run), see)]
+    with_modules(module, blocks=nn.Sequential(*upto))(to_model_input(vit, pixels))
+    call = next((call for call in calls if isinstance(call, AttentionCall)), None)
     if call is None or not _is_pre_norm(in_out):
         raise _not_defined(vit)
     return _inside(in_out, call, block, token)
@@ -118,14 +118,16 @@ def _watched_block(vit: Vit, block: Any, in_out: dict[str, tuple[Tensor, Tensor]
     def note(name: str) -> Any:
         return lambda x, result: in_out.update({name: (x, result)})
 
-    attn = with_parts(block.attn)
+    attn = with_modules(block.attn)
     if hasattr(attn, "fused_attn"):
         attn.fused_attn = True  # the copy's: the tape sees queries and keys there
-    parts: dict[str, nn.Module] = {part: Watched(getattr(block, part), note(part)) for part in PARTS}
-    parts["attn"] = Watched(attn, note("attn"))
+    parts: dict[str, nn.Module] = {part: WatchedModule(getattr(block, part), note(part)) for part in PARTS}
+    parts["attn"] = WatchedModule(attn, note("attn"))
     if isinstance(getattr(block.mlp, "fc2", None), nn.Module):
-        parts["mlp"] = Watched(with_parts(block.mlp, fc2=Watched(block.mlp.fc2, note("fc2"))), note("mlp"))
-    return with_parts(block, **parts)
+        parts["mlp"] = WatchedModule(
+            with_modules(block.mlp, fc2=WatchedModule(block.mlp.fc2, note("fc2"))), note("mlp")
+        )
+    return with_modules(block, **parts)
 
 
 def _is_pre_norm(in_out: dict[str, tuple[Tensor, Tensor]]) -> bool:
@@ -145,18 +147,18 @@ def _close(one: Tensor, other: Tensor) -> bool:
     return bool((one - other).abs().max() <= CLOSE * other.abs().max())
 
 
-def _inside(in_out: dict[str, tuple[Tensor, Tensor]], call: Call, block: int, token: int) -> Inside:
+def _inside(in_out: dict[str, tuple[Tensor, Tensor]], call: AttentionCall, block: int, token: int) -> BlockActivations:
     q, k, v = (part[0].float() for part in (call.q, call.k, call.v))  # (H, T, d)
     scores = call.factor * (q[:, token, None] @ k.transpose(-2, -1))  # (H, 1, T)
     if call.mask is not None:
-        mask = additive(call.mask, torch.float32).expand(1, *scores.shape[:1], q.shape[1], -1)
+        mask = additive_mask(call.mask, torch.float32).expand(1, *scores.shape[:1], q.shape[1], -1)
         scores = scores + mask[0, :, token, None]
-    weights = none_if_blind(scores.softmax(-1), scores)
+    weights = zero_if_fully_masked(scores.softmax(-1), scores)
 
     def of(name: str, result: bool = True) -> Array:
         return _array(in_out[name][int(result)][0, token])
 
-    return Inside(
+    return BlockActivations(
         block, token, of("block", False), of("norm1"), _array(q[:, token]), _array(k[:, token]), _array(v[:, token]),
         _array(scores[:, 0]), _array(weights[:, 0]), _array((weights @ v)[:, 0]), of("drop_path1"), of("norm2", False),
         of("norm2"), of("fc2", False) if "fc2" in in_out else np.zeros(0, np.float32), of("drop_path2"), of("block"),
@@ -170,25 +172,25 @@ def _array(values: Tensor) -> Array:
 
 
 @torch.inference_mode()
-def project(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> Projection | None:
+def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProjection | None:
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""
     embed = getattr(vit.module, "patch_embed", None)
     proj = getattr(embed, "proj", None)
     if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
     inputs: list[Tensor] = []
-    watched = with_parts(embed, proj=Watched(proj, lambda x, result: inputs.append(x)))
-    made = watched(to_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
+    watched = with_modules(embed, proj=WatchedModule(proj, lambda x, result: inputs.append(x)))
+    made = watched(to_model_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
     (high, wide), (row, col) = proj.kernel_size, (vit.patches or vit.grid).row_col(patch)
     cell = inputs[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)
-    projection = Projection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))
+    projection = PatchProjection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))
     sums = np.tensordot(projection.filters, projection.x_p, 3) + projection.bias
     return projection if np.allclose(sums, projection.embedding, atol=CLOSE * float(np.abs(sums).max())) else None
 
 
-def prefix_names(vit: Vit) -> tuple[str, ...]:
+def prefix_token_names(vit: Vit) -> tuple[str, ...]:
     """The tokens before the patches, by what they are: "class", "distillation", "register 0", …"""
     module = vit.module
     names = ["class"] if getattr(module, "cls_token", None) is not None else []

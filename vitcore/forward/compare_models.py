@@ -15,12 +15,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.analysis.model_similarity import MOST_POSITIONS, Agreement, Common, agreement, common, linear_cka
-from vitcore.analysis.outlier_tokens import standing_out
-from vitcore.analysis.relevance import difference_points, rank_correlation, share
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
-from vitcore.forward.module_swaps import faster, watching_blocks
-from vitcore.forward.recording import Recording, record, to_input
+from vitcore.analysis.model_similarity import (
+    MAX_POSITIONS,
+    CommonGrid,
+    PredictionAgreement,
+    common_grid,
+    linear_cka,
+    prediction_agreement,
+)
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+from vitcore.forward.module_swaps import with_onednn_linears, with_watched_blocks
+from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
@@ -28,7 +35,7 @@ from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class TokenRecording:
     """What one forward pass of one model leaves for comparing it: its recording, and `tokens` (L, N, D) of its patches."""
 
     rec: Recording
@@ -39,32 +46,32 @@ class Look:
 class Comparison:
     """Two looks at one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
 
-    looks: tuple[Look, Look]
-    grid: Common  # of rollouts
+    recordings: tuple[TokenRecording, TokenRecording]
+    grid: CommonGrid  # of rollouts
     rollouts: tuple[NDArray[np.float64], NDArray[np.float64]]
     difference: NDArray[np.float64]  # the first rollout less the second, in percentage points
     rank_correlation: float  # of the two rollouts, Spearman's
     cka: NDArray[np.float64]  # (L, L'): of the blocks' tokens
-    cka_grid: Common  # on which tokens were compared
-    answers: Agreement | None  # None where they don't tell the same classes apart
+    cka_grid: CommonGrid  # on which tokens were compared
+    answers: PredictionAgreement | None  # None where they don't tell the same classes apart
     masked: bool = False  # whether outlier tokens were masked in what rollouts are made of
 
     @property
-    def block_by_block(self) -> list[tuple[int, int, float]]:
+    def cka_per_layer(self) -> list[tuple[int, int, float]]:
         """(block, block, CKA): every block of the model that has more beside the other's at the same depth, last with last."""
         few, many = sorted(self.cka.shape)
-        paired = [(i, same_depth(i, many, few)) for i in range(many)]
+        paired = [(i, layer_at_same_depth(i, many, few)) for i in range(many)]
         pairs = paired if self.cka.shape[0] == many else [(j, i) for i, j in paired]
         return [(i, j, float(self.cka[i, j])) for i, j in pairs]
 
 
-def same_depth(block: int, blocks: int, others: int) -> int:
+def layer_at_same_depth(block: int, blocks: int, others: int) -> int:
     """The block of a model with `others` blocks that is as deep as this one among `blocks`: last beside last."""
     return (2 * block + 1) * others // (2 * blocks)
 
 
 @dataclass(frozen=True, eq=False)
-class Maps:
+class MapPair:
     """Two maps (rows, cols) on one grid, each as shares of its own total, their difference in percentage points, and how
     alike they rank the places (Spearman's)."""
 
@@ -73,39 +80,39 @@ class Maps:
     rank_correlation: float
 
 
-def beside(grid: Common, one: NDArray, two: NDArray) -> Maps:
+def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray) -> MapPair:
     """A map of each model, each on the grid of its patches, on one grid."""
-    a, b = (share(grid.cells(i, values)) for i, values in enumerate((one, two)))
-    return Maps((a, b), difference_points(a, b), rank_correlation(a, b))
+    a, b = (absolute_shares(grid.cells(i, values)) for i, values in enumerate((one, two)))
+    return MapPair((a, b), difference_points(a, b), rank_correlation(a, b))
 
 
-def attention(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
+def attention_map(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
     """(rows, cols) attention of a token (default: where the answer is read) in a block: of one head, or the heads' mean.
 
     Raises: KeyError, for a head of a block whose maps were not kept.
     """
     if head is not None:
         return rec.head_maps(block, token)[head]
-    weights = rec.of_blocks()[block].astype(np.float32)
-    return rec.grid.to_map(rec.readout @ weights if token is None else weights[token])
+    weights = rec.attention_per_layer()[block].astype(np.float32)
+    return rec.grid.to_map(rec.pooling_weights @ weights if token is None else weights[token])
 
 
-def standing_out_in(comparison: Comparison, which: int, values: NDArray) -> tuple[list[int], list[int]]:
+def outliers_in_common_map(comparison: Comparison, which: int, values: NDArray) -> tuple[list[int], list[int]]:
     """Of a map (rows, cols) of model 0 or 1 on the common grid: the cells in which its outlier tokens hold much, and those patches.
 
     A cell is a token's where it has a part of its patch.
     """
-    rec, grid = comparison.looks[which].rec, comparison.grid
-    patches = outliers_of(rec).patches
+    rec, grid = comparison.recordings[which].rec, comparison.grid
+    patches = outliers_in_recording(rec).patches
     areas = [
         grid.cells(which, np.eye(1, rec.grid.patches, patch).reshape(rec.grid.rows, rec.grid.cols)) for patch in patches
     ]
     own = [np.flatnonzero(area.ravel() > 1e-6) for area in areas]
-    cells = standing_out(values, np.unique(np.concatenate(own)) if own else [])
+    cells = outliers_in_map(values, np.unique(np.concatenate(own)) if own else [])
     return cells.tolist(), [int(patch) for patch, mine in zip(patches, own, strict=True) if np.isin(mine, cells).any()]
 
 
-def look(vit: Vit, image: Any, **settings: Any) -> Look:
+def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
     """Record an image, and keep its patches' tokens as they leave each block; settings are those of `record`.
 
     Raises: ModelError, as `record` does.
@@ -113,17 +120,17 @@ def look(vit: Vit, image: Any, **settings: Any) -> Look:
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
     module, states = _keeping(vit.module)
-    return Look(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
+    return TokenRecording(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
 
 
 @torch.inference_mode()
-def look_again(vit: Vit, rec: Recording) -> Look:
+def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
     if not vit.is_global:
         raise ModelError(vit.why_not(say("a comparison of blocks")))
-    module, states = _keeping(faster(vit.module))
-    module(to_input(vit, rec.seen.pixels))
-    return Look(rec, _stacked(states, vit.grid.prefix))
+    module, states = _keeping(with_onednn_linears(vit.module))
+    module(to_model_input(vit, rec.model_input.pixels))
+    return TokenRecording(rec, _stacked(states, vit.grid.prefix))
 
 
 def _keeping(module: nn.Module) -> tuple[Any, list[Tensor]]:
@@ -133,7 +140,7 @@ def _keeping(module: nn.Module) -> tuple[Any, list[Tensor]]:
     def keep(x: Tensor, result: Tensor) -> None:
         states.append(result)
 
-    return watching_blocks(module, keep), states
+    return with_watched_blocks(module, keep), states
 
 
 def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
@@ -143,7 +150,9 @@ def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
     return tokens
 
 
-def compare(a: Look, b: Look, fusion: str = "mean", mask_outliers: bool = False, **settings: float) -> Comparison:
+def compare(
+    a: TokenRecording, b: TokenRecording, fusion: str = "mean", mask_outliers: bool = False, **settings: float
+) -> Comparison:
     """Compare two looks at one photo; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
 
     Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
@@ -153,14 +162,15 @@ def compare(a: Look, b: Look, fusion: str = "mean", mask_outliers: bool = False,
     recs = a.rec, b.rec
     if recs[0].photo.digest != recs[1].photo.digest:
         raise ValueError("the two models looked at different photos")
-    grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].seen.box, recs[1].seen.box)
-    grid, coarse = common(grids, boxes), common(grids, boxes, MOST_POSITIONS)
-    read = [without_outliers(rec) if mask_outliers else rec for rec in recs]
-    maps = beside(grid, *(rec.rollout(None, fusion, **settings) for rec in read))
+    grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].model_input.box, recs[1].model_input.box)
+    grid, coarse = common_grid(grids, boxes), common_grid(grids, boxes, MAX_POSITIONS)
+    read = [mask_outlier_tokens(rec) if mask_outliers else rec for rec in recs]
+    maps = maps_on_common_grid(grid, *(rec.rollout(None, fusion, **settings) for rec in read))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     return Comparison(
         (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
-        linear_cka(tokens[0], tokens[1], _product), coarse, agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
+        linear_cka(tokens[0], tokens[1], _product), coarse,
+        prediction_agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
         mask_outliers,
     )  # fmt: skip
 
@@ -170,11 +180,11 @@ def _product(a: NDArray, b: NDArray) -> NDArray:
     return (torch.from_numpy(a) @ torch.from_numpy(b)).numpy()
 
 
-def shown(comparison: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
+def common_photo(comparison: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
     """The part of the photo that both models see, (height, width, 3), its longer side at `side_px`."""
     from PIL import Image
 
-    photo: Photo = comparison.looks[0].rec.photo
+    photo: Photo = comparison.recordings[0].rec.photo
     left, top, right, bottom = comparison.grid.box
     scale = side_px / max(right - left, bottom - top)
     size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))

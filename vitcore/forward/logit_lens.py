@@ -11,15 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.module_swaps import Watched, faster, with_parts
-from vitcore.forward.recording import to_input
+from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears
+from vitcore.forward.recording import to_model_input
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 
 @torch.inference_mode()
-def lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Logits (L + 1, classes) for pixels (H, W, 3): row 0 from the embeddings alone, row l after l blocks; the last row is
     the model's own answer.
 
@@ -37,9 +37,9 @@ def lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         states.extend([result] if states else [x, result])
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
-    module = faster(vit.module)
-    model = with_parts(module, blocks=nn.Sequential(*(Watched(block, see) for block in module.blocks)))
-    return model(to_input(vit, pixels)).float().numpy()
+    module = with_onednn_linears(vit.module)
+    model = with_modules(module, blocks=nn.Sequential(*(WatchedModule(block, see) for block in module.blocks)))
+    return model(to_model_input(vit, pixels)).float().numpy()
 
 
 def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:

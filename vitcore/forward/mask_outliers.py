@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_distance_px
-from vitcore.analysis.outlier_tokens import Outliers, mask_keys, outliers
+from vitcore.analysis.outlier_tokens import OutlierTokens, find_outlier_tokens, mask_keys
 from vitcore.forward.recording import Recording
 
 
-def outliers_of(rec: Recording) -> Outliers:
+def outliers_in_recording(rec: Recording) -> OutlierTokens:
     """The outlier tokens of a recording; none where its norms are not those of patches on one grid."""
     norms = rec.norms if len(rec.norms) else np.ones((len(rec.distance_px) or 1, rec.grid.tokens), np.float32)
-    return outliers(norms, rec.grid.prefix)
+    return find_outlier_tokens(norms, rec.grid.prefix)
 
 
-def without_outliers(rec: Recording, tokens: NDArray[np.bool_] | None = None) -> Recording:
+def mask_outlier_tokens(rec: Recording, tokens: NDArray[np.bool_] | None = None) -> Recording:
     """The recording with some tokens (T,) masked as keys in all its attention, in every block; default: its outlier tokens.
 
     Maps of heads, heads fused, and the distances of blocks whose maps are there change, as `outlier_tokens.mask_keys` says; the
@@ -24,12 +24,12 @@ def without_outliers(rec: Recording, tokens: NDArray[np.bool_] | None = None) ->
     that gives nearly all its attention to outliers, which is how a head rests, counts little, as what it leaves for others
     does. Axial attention is masked in both steps. Without any such token the recording itself comes back.
     """
-    masked = outliers_of(rec).tokens if tokens is None else tokens
+    masked = outliers_in_recording(rec).tokens if tokens is None else tokens
     if not masked.any():
         return rec
     maps = {block: _masked(one, masked) for block, one in rec.maps.items()}
     fused = {name: _masked(one, masked) for name, one in rec.fused.items()}
-    px, left, share = rec.distance_px.copy(), rec.distance_renormalised_px.copy(), rec.prefix_share.copy()
+    px, left, share = rec.distance_px.copy(), rec.distance_renormalised_px.copy(), rec.prefix_attention_share.copy()
     prefix = rec.grid.prefix
     for block, one in maps.items():
         px[block] = mean_distance_px(one, rec.grid)
@@ -43,8 +43,8 @@ def without_outliers(rec: Recording, tokens: NDArray[np.bool_] | None = None) ->
         fused=fused,
         distance_px=px,
         distance_renormalised_px=left,
-        prefix_share=share,
-        asked=(),
+        prefix_attention_share=share,
+        query_key=(),
         masked=True,
     )
 

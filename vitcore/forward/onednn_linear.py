@@ -17,7 +17,7 @@ TIMES = 7
 MARGIN = 1.2  # a library that is faster by chance is not chosen
 
 
-class ByOneDnn(nn.Module):
+class OneDnnLinear(nn.Module):
     """A linear layer as oneDNN computes it: weights of float32 on the CPU, without gradients."""
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -35,7 +35,7 @@ def onednn_is_faster() -> bool:
     if not (torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")):
         return False
     usually = skip_init(nn.Linear, WIDTH, WIDTH)  # draws no random numbers: they are the caller's
-    by_onednn, x = ByOneDnn(usually), torch.ones(1, TOKENS, WIDTH)
+    by_onednn, x = OneDnnLinear(usually), torch.ones(1, TOKENS, WIDTH)
     with torch.inference_mode():
         for numbers in usually.parameters():
             numbers.fill_(1)

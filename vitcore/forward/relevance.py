@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
-from vitcore.analysis.rollout import Fusion, fuse, rollout
+from vitcore.analysis.rollout import HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread
-from vitcore.attention_capture import Call, Softmax, Tape
-from vitcore.forward.attention_reducer import read_from
-from vitcore.forward.recording import to_input
+from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
+from vitcore.forward.attention_reducer import pooling_weights
+from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
@@ -71,7 +71,7 @@ def relevance(
     targets: tuple[int, ...]
     results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
-        inputs = [to_input(vit, image) for image in batch]
+        inputs = [to_model_input(vit, image) for image in batch]
         if METHODS[method].asks_class:
             targets = _targets(vit, inputs, target)
             results = [_RUN[method](vit, x, c, **settings) for x, c in zip(inputs, targets, strict=True)]
@@ -116,12 +116,12 @@ class _Watch:
         self.weights: list[Tensor] = []
         self.pool: Tensor | None = None
 
-    def __call__(self, call: Call | Softmax) -> Tensor | None:
+    def __call__(self, call: AttentionCall | SoftmaxCall) -> Tensor | None:
         tokens = self.vit.grid.tokens
         if self.vit.structure.axes:
             weights = call.weights()
-            return self._keep(weights) @ call.v if isinstance(call, Call) else None
-        if isinstance(call, Softmax):
+            return self._keep(weights) @ call.v if isinstance(call, AttentionCall) else None
+        if isinstance(call, SoftmaxCall):
             if call.result.shape[-2:] == (tokens, tokens):
                 self._keep(call.result)
             elif call.result.shape[-2] != tokens:
@@ -141,12 +141,12 @@ class _Watch:
 
     def start(self) -> NDArray[np.float32]:
         """Where the answer is read, a distribution over tokens (T,)."""
-        return read_from(self.vit.readout, self.vit.grid, self.pool)
+        return pooling_weights(self.vit.readout, self.vit.grid, self.pool)
 
 
 def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
     watch = _Watch(vit)
-    with Tape(watch):
+    with AttentionCapture(watch):
         logits = vit.module(x)
     calls, each = vit.structure.calls, vit.heads if vit.structure.axes else vit.heads // vit.structure.calls
     if len(watch.weights) != vit.blocks * calls or any(w.shape[1] != each for w in watch.weights):
@@ -168,11 +168,11 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
     return [block.float().numpy() for block in blocks]
 
 
-def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: Fusion = "mean", **settings: float) -> NDArray:
+def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
     with torch.no_grad():
         _, watch = _watched(vit, x)
-    fused = np.stack([fuse(w, fusion) for w in _dense(vit, watch.weights)])
+    fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, watch.weights)])
     settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
     begin = watch.start() if start is None else start
     return vit.grid.to_map(rollout(fused, begin, prefix=vit.grid.prefix, **settings))  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ def _speaking_for(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
     logits, watch = _watched(vit, x)
     gradients = torch.autograd.grad(logits[0, target], watch.weights, materialize_grads=True)
     pairs = zip(_dense(vit, watch.weights), _dense(vit, gradients), strict=True)
-    positive = [arithmetic.speaking_for(a, g) for a, g in pairs]
+    positive = [arithmetic.positive_gradient_attention(a, g) for a, g in pairs]
     return np.stack(positive), watch.start()
 
 
@@ -195,7 +195,7 @@ def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> Ma
 
 
 def _chefer(vit: Vit, x: Tensor, target: int) -> MapAndGap:
-    return vit.grid.to_map(arithmetic.chefer(*_speaking_for(vit, x, target))), None
+    return vit.grid.to_map(arithmetic.chefer_relevance(*_speaking_for(vit, x, target))), None
 
 
 def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mean", steps: int = STEPS) -> MapAndGap:
@@ -212,7 +212,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
-    values = arithmetic.to_patches(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    values = arithmetic.sum_per_patch(attributed[0].detach().double().sum(0).numpy(), vit.grid)
     return values, (rise, float(values.sum()) - rise)
 
 

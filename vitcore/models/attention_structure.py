@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.architectures.model_summary import BLOCK, without_memory
-from vitcore.attention_capture import Call, Softmax, Tape
+from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -123,7 +123,7 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _Ran | None:
         ran, inside = _Ran([], [], []), [""]
         hooks = list(_hooks(model, ran, inside))
         try:
-            with torch.no_grad(), Tape(partial(_note, ran, inside)):
+            with torch.no_grad(), AttentionCapture(partial(_note, ran, inside)):
                 model.eval()(torch.zeros(1, 3, *image_px, device=device))
             return ran
         except Exception:  # whatever such a model asks for that has no value there
@@ -160,10 +160,10 @@ def _look(ran: _Ran, name: str, part: nn.Module, given: Any, out: Any) -> None:
         ran.pictures.append((name, out))
 
 
-def _note(ran: _Ran, inside: list[str], call: Call | Softmax) -> None:
-    shape = (*call.q.shape[:-1], call.k.shape[-2]) if isinstance(call, Call) else call.result.shape
+def _note(ran: _Ran, inside: list[str], call: AttentionCall | SoftmaxCall) -> None:
+    shape = (*call.q.shape[:-1], call.k.shape[-2]) if isinstance(call, AttentionCall) else call.result.shape
     *_, at_once, heads, queries, keys = (1, *map(int, shape))
-    ran.calls.append(_Seen(inside[-1], at_once, heads, (queries, keys), isinstance(call, Call)))
+    ran.calls.append(_Seen(inside[-1], at_once, heads, (queries, keys), isinstance(call, AttentionCall)))
 
 
 def _global(module: Any, ran: _Ran, grid: Grid) -> Structure | None:

@@ -31,7 +31,7 @@ class Plan:
 
     @property
     def pass_bytes(self) -> int:
-        """About what a lean recording of one photo takes, and the work that makes it."""
+        """About what one photo's recording of queries and keys takes, and the work that makes it."""
         kept = 2 * self.blocks * self.tokens**2 + 8 * self.blocks * self.tokens * self.width
         one_block = 2 * self.heads * self.tokens**2
         return kept + one_block + 16 * self.tokens**2 + 64 * self.tokens * self.width

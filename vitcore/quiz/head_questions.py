@@ -5,8 +5,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.rollout import in_common
-from vitcore.grid import SINK
+from vitcore.analysis.rollout import map_overlap
+from vitcore.grid import SINK_SHARE
 from vitcore.quiz import question_pictures
 from vitcore.quiz.outlier_explanations import of_choices, of_map, with_more
 from vitcore.quiz.patch_questions import TRIES, four, some
@@ -60,7 +60,7 @@ def _reach(m: Material, rng: Generator, farthest: bool) -> Question | None:
         )  # fmt: skip
         if (
             question
-            and max(in_common(maps[question.right], one) for i, one in enumerate(maps) if i != question.right)
+            and max(map_overlap(maps[question.right], one) for i, one in enumerate(maps) if i != question.right)
             <= 1 - COMMON
         ):
             return question
@@ -83,7 +83,7 @@ def whose(m: Material, rng: Generator) -> Question | None:
         if sorted(away)[1] - min(away) < REACH * even:
             continue
         choices = [
-            Choice(letter, in_common(maps[place], maps[asked]), say("patch {patch}: {px} px away on average", patch=place,
+            Choice(letter, map_overlap(maps[place], maps[asked]), say("patch {patch}: {px} px away on average", patch=place,
                                                                     px=f"{px:.1f}"))
             for letter, place, px in zip(LETTERS, places, away, strict=True)
         ]  # fmt: skip
@@ -131,9 +131,9 @@ def nearest_layer(m: Material, rng: Generator) -> Question | None:
 def sink(m: Material, rng: Generator) -> Question | None:
     """Which of four heads gives most of its attention to tokens that are not patches?"""
     rec = m.rec
-    if not rec.grid.prefix or rec.prefix_share.size < 3:
+    if not rec.grid.prefix or rec.prefix_attention_share.size < 3:
         return None
-    shares = rec.prefix_share
+    shares = rec.prefix_attention_share
     places = [divmod(place, shares.shape[1]) for place in some(rng, shares.size, shares.size)]
     most = max(places, key=lambda place: float(shares[place]))
     places = [most, *(place for place in places if shares[place] <= shares[most] - SHARE)][:4]
@@ -158,9 +158,12 @@ def sink(m: Material, rng: Generator) -> Question | None:
 
 def _lookers(m: Material) -> list[tuple[int, int]]:
     """(block, head) of the heads whose maps there are and that look at patches with most of their attention."""
-    share = m.rec.prefix_share
+    share = m.rec.prefix_attention_share
     return [
-        (block, head) for block in sorted(m.rec.maps) for head in range(share.shape[1]) if share[block, head] < SINK
+        (block, head)
+        for block in sorted(m.rec.maps)
+        for head in range(share.shape[1])
+        if share[block, head] < SINK_SHARE
     ]
 
 

@@ -3,8 +3,8 @@
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout import in_common
-from vitcore.outlier_sentences import told, told_masked
+from vitcore.analysis.rollout import map_overlap
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.quiz import question_pictures
 from vitcore.quiz.outlier_explanations import of_choices, of_map, with_more
 from vitcore.quiz.patch_questions import TRIES, four, some
@@ -34,7 +34,7 @@ def rollout(m: Material, rng: Generator) -> Question | None:
     choices = [
         Choice(
             "",
-            in_common(one, rolled),
+            map_overlap(one, rolled),
             name,
             Picture(question_pictures.heat(m.own.picture, one), say("A map on the photo")),
         )
@@ -74,7 +74,8 @@ def attended(m: Material, rng: Generator) -> Question | None:
             choices,
             with_more(say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
                           share=percent(weights[most], 2)),
-                      told([most], grid) if most in m.own.outliers else told_masked(len(m.own.outliers)) if m.masked else ""),
+                      outlier_sentence([most], grid) if most in m.own.outliers
+                      else masked_outliers_sentence(len(m.own.outliers)) if m.masked else ""),
             least=WEIGHT, page="attention", address=_last(m), pictures=[four(m, places, grid)],
         )  # fmt: skip
         if question:
@@ -91,7 +92,7 @@ def map_of_photo(m: Material, rng: Generator) -> Question | None:
         Picture(question_pictures.cells(_read(one)), say("A map without its photo"), photo=False) for one in photos
     ]
     choices = [
-        Choice("", in_common(_read(one), m.own.read), one.title, picture)
+        Choice("", map_overlap(_read(one), m.own.read), one.title, picture)
         for one, picture in zip(photos, drawn, strict=True)
     ]
     return judged(
@@ -112,7 +113,7 @@ def photo_of_map(m: Material, rng: Generator) -> Question | None:
     asked = m.others[int(rng.integers(len(m.others)))]
     photos = _unlike(m, asked, rng)
     choices = [
-        Choice(one.title, in_common(_read(one), _read(asked)), "", Picture(one.picture, one.title)) for one in photos
+        Choice(one.title, map_overlap(_read(one), _read(asked)), "", Picture(one.picture, one.title)) for one in photos
     ]
     return judged(
         "photo_of_map",
@@ -127,7 +128,7 @@ def photo_of_map(m: Material, rng: Generator) -> Question | None:
 def _unlike(m: Material, asked: Other, rng: Generator) -> list[Other]:
     """That photo and those whose maps are not too much like its, in an order drawn."""
     everyone = (m.own, *m.others)
-    rest = [one for one in everyone if one is not asked and in_common(_read(one), _read(asked)) <= 1 - COMMON]
+    rest = [one for one in everyone if one is not asked and map_overlap(_read(one), _read(asked)) <= 1 - COMMON]
     photos = [asked, *rest]
     return [photos[i] for i in rng.permutation(len(photos))]
 

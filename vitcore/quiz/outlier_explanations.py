@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from numpy.typing import NDArray
 
-from vitcore.analysis.outlier_tokens import standing_out
-from vitcore.outlier_sentences import told, told_masked
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.quiz.question import LETTERS
 from vitcore.quiz.quiz_data import Material, Other
 from vitcore.translation import say
@@ -15,11 +15,11 @@ def of_choices(m: Material, maps: Sequence[NDArray], photos: Sequence[Other] = (
     """Of the choices' maps, each of this photo or of one of `photos`; empty where outlier tokens hold much of none."""
     whose = photos or [m.own] * len(maps)
     if m.masked:
-        return told_masked(max(len(one.outliers) for one in whose))
+        return masked_outliers_sentence(max(len(one.outliers) for one in whose))
     found = [
         letter
         for letter, one, photo in zip(LETTERS, maps, whose, strict=False)
-        if len(standing_out(one, photo.outliers))
+        if len(outliers_in_map(one, photo.outliers))
     ]
     if not found:
         return ""
@@ -29,7 +29,11 @@ def of_choices(m: Material, maps: Sequence[NDArray], photos: Sequence[Other] = (
 
 def of_map(m: Material, values: NDArray, photo: Other) -> str:
     """Of one map; empty where outlier tokens hold little of it."""
-    return told_masked(len(photo.outliers)) if m.masked else told(standing_out(values, photo.outliers), m.rec.grid)
+    return (
+        masked_outliers_sentence(len(photo.outliers))
+        if m.masked
+        else outlier_sentence(outliers_in_map(values, photo.outliers), m.rec.grid)
+    )
 
 
 def with_more(why: str, more: str) -> str:

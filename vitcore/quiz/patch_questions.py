@@ -19,7 +19,7 @@ def crop(m: Material, rng: Generator) -> Question | None:
     grid = m.vit.patches
     if grid is None or grid.patches < 4:
         return None
-    parts = grid.cut(m.rec.seen.pixels)
+    parts = grid.cut(m.rec.model_input.pixels)
     places = unlike(parts, rng)
     if len(places) < 4:
         return None

@@ -46,7 +46,7 @@ def outlined(photo: NDArray[np.uint8], patch: int, grid: Grid) -> NDArray[np.uin
 def cells(values: NDArray, patch: int | None = None) -> NDArray[np.uint8]:
     """(rows, cols) amounts as large cells, coloured as over a photo; a patch that was asked is outlined."""
     drawn = enlarged(colour(np.asarray(values, np.float64), SEQUENTIAL, 0, scale_top(values)))
-    return drawn if patch is None else outlined(drawn, patch, Grid.of_map(values))
+    return drawn if patch is None else outlined(drawn, patch, Grid.from_map(values))
 
 
 def tile(cosines: NDArray) -> NDArray[np.uint8]:
@@ -62,7 +62,7 @@ def enlarged(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def heat(photo: NDArray[np.uint8], amounts: NDArray) -> NDArray[np.uint8]:
     """(rows, cols) amounts as heat over a photo, as the pages draw a rollout."""
-    return over(Image.fromarray(photo), amounts[None], scale_top(amounts), Grid.of_map(amounts))[0]
+    return over(Image.fromarray(photo), amounts[None], scale_top(amounts), Grid.from_map(amounts))[0]
 
 
 def apart(patches: Sequence[int], grid: Grid, side_px: int) -> bool:

@@ -8,14 +8,14 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.filters import Components, components
-from vitcore.analysis.position_embeddings import similarity
+from vitcore.analysis.filters import PrincipalComponents, principal_components
+from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.assets import SAMPLES, samples
 from vitcore.figures.attention import fitted
-from vitcore.forward.logit_lens import lens, probabilities
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
-from vitcore.forward.recording import Recording, as_photo, record
-from vitcore.images import Photo, sharp
+from vitcore.forward.logit_lens import logit_lens, probabilities
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+from vitcore.forward.recording import Recording, record, to_photo
+from vitcore.images import Photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.report.photo_titles import digest as digest_of
@@ -46,7 +46,7 @@ class Material:
     rec: Recording  # with the maps of `blocks`
     own: Other  # the photo that is asked about
     others: tuple[Other, ...]
-    components: Components | None  # of the filters that read a patch, or of a network's first convolution
+    components: PrincipalComponents | None  # of the filters that read a patch, or of a network's first convolution
     cosine: NDArray[np.float64] | None  # (N, N) of the position embeddings
     by_depth: NDArray[np.float64] | None  # (L + 1, classes) of the logit lens
     masked: bool = False  # whether outlier tokens are masked in all maps and distances
@@ -63,7 +63,7 @@ def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outlie
     Raises: PhotoError and ModelError, as `open_photo` and `record` do.
     """
     every = range(vit.blocks) if vit.is_global else []
-    rec = record(vit, as_photo(photo), maps=every if mask_outliers else blocks(vit, seed))
+    rec = record(vit, to_photo(photo), maps=every if mask_outliers else blocks(vit, seed))
     names = others(seed, rec.photo.digest)
     seen = [record(vit, SAMPLES / f"{name}.jpg") for name, _ in names]
     if mask_outliers:
@@ -72,8 +72,8 @@ def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outlie
     kernel, table = load_model.first_kernel(vit), load_model.positions(vit)
     return gathered(
         vit, only(rec, blocks(vit, seed)), photos,
-        None if kernel is None else components(kernel), None if table is None else similarity(table),
-        probabilities(lens(vit, rec.seen.pixels)) if vit.is_global and vit.labels else None, mask_outliers,
+        None if kernel is None else principal_components(kernel), None if table is None else position_similarity(table),
+        probabilities(logit_lens(vit, rec.model_input.pixels)) if vit.is_global and vit.labels else None, mask_outliers,
     )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def only(rec: Recording, some: Sequence[int]) -> Recording:
 
 def masked(rec: Recording) -> Recording:
     """The recording with its outlier tokens masked; distances of blocks whose maps are not there are NaN, so nobody asks."""
-    made = without_outliers(rec)
+    made = mask_outlier_tokens(rec)
     if made is rec:
         return rec
     there = np.isin(np.arange(len(rec.distance_px)), list(rec.maps))[:, None]
@@ -94,7 +94,7 @@ def masked(rec: Recording) -> Recording:
 
 
 def gathered(
-    vit: Vit, rec: Recording, photos: Sequence[Other], parts: Components | None,
+    vit: Vit, rec: Recording, photos: Sequence[Other], parts: PrincipalComponents | None,
     cosine: NDArray[np.float64] | None, by_depth: NDArray[np.float64] | None, masked: bool = False,
 ) -> Material:  # fmt: skip
     """The same from what a caller has already; `rec` holds the maps of `blocks`."""
@@ -103,16 +103,16 @@ def gathered(
 
 def of_photo(vit: Vit, title: str, rec: Recording) -> Other:
     """What a quiz needs of a photo's recording."""
-    photo = fitted(sharp(rec.photo, rec.seen))
+    photo = fitted(sharp_crop(rec.photo, rec.model_input))
     scale = SIDE_PX / max(photo.size)
     small = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))))
-    outliers = tuple(outliers_of(rec).patches.tolist()) if vit.is_global else ()
+    outliers = tuple(outliers_in_recording(rec).patches.tolist()) if vit.is_global else ()
     return Other(title, np.asarray(small), reads(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers)
 
 
 def reads(rec: Recording, block: int) -> NDArray[np.float64]:
     """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
-    return rec.grid.to_map(rec.readout.astype(np.float64) @ rec.of_blocks()[block].astype(np.float64))
+    return rec.grid.to_map(rec.pooling_weights.astype(np.float64) @ rec.attention_per_layer()[block].astype(np.float64))
 
 
 def generator(seed: int, *about: object) -> np.random.Generator:

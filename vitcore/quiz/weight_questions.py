@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from vitcore.analysis.filters import as_picture
+from vitcore.analysis.filters import components_as_picture
 from vitcore.quiz import question_pictures
 from vitcore.quiz.patch_questions import TRIES, four, some
 from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
@@ -23,7 +23,7 @@ def component(m: Material, rng: Generator) -> Question | None:
     behind = np.flatnonzero(variance <= variance[0] - VARIANCE)
     rest = [int(behind[one]) for one in some(rng, 3, len(behind))]
     order = [[0, *rest][place] for place in rng.permutation(1 + len(rest))]
-    drawn = as_picture(m.components.vectors[:MOST_COMPONENTS])
+    drawn = components_as_picture(m.components.vectors[:MOST_COMPONENTS])
     choices = [
         Choice("", float(variance[one]), say("component {number}: {share} of the variance", number=1 + one,
                                              share=percent(variance[one])),

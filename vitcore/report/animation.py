@@ -17,9 +17,9 @@ from vitcore.figures.png_and_svg import FONTS
 from vitcore.figures.relevance import build_up_scale, build_up_top
 from vitcore.figures.theme import HEAT, INK, Mode, Scale, lut
 from vitcore.forward.recording import Recording
-from vitcore.images import sharp
+from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
-from vitcore.outlier_sentences import told, told_masked
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report.report_numbers import layers, left_out, marked
 from vitcore.report.report_pictures import asked, over, span
 from vitcore.report.report_settings import USUAL, Settings
@@ -43,7 +43,7 @@ def animation(
     settings.check(rec.grid, vit.blocks)
     if kind not in ("webp", "gif"):
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
-    maps, photo, made = layers(rec, settings), fitted(sharp(rec.photo, rec.seen)), b""
+    maps, photo, made = layers(rec, settings), fitted(sharp_crop(rec.photo, rec.model_input)), b""
     for side in SIDES_PX:
         made = _encoded(_frames(vit, rec, settings, maps, photo, side, mode), kind)
         if len(made) <= most_bytes:
@@ -53,7 +53,7 @@ def animation(
 
 def still(vit: Vit, rec: Recording, settings: Settings = USUAL, mode: Mode = "light") -> Image.Image:
     """The last frame, for where nothing moves."""
-    maps, photo = layers(rec, settings), fitted(sharp(rec.photo, rec.seen))
+    maps, photo = layers(rec, settings), fitted(sharp_crop(rec.photo, rec.model_input))
     return _frames(vit, rec, settings, maps, photo, SIDES_PX[0], mode)[-1]
 
 
@@ -66,8 +66,8 @@ def _frames(
         (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
     )
     top, first = build_up_top(maps), settings.first_block
-    marks, masked = [marked(rec, amounts) for amounts in maps], told_masked(len(left_out(rec, settings)))
-    said = [masked or told(some, rec.grid) for some in marks]
+    marks, masked = [marked(rec, amounts) for amounts in maps], masked_outliers_sentence(len(left_out(rec, settings)))
+    said = [masked or outlier_sentence(some, rec.grid) for some in marks]
     title = say("What {who} gathered", who=asked(vit, settings))
     sheet = _sheet(photo.size, side_px, title, build_up_scale(maps), mode, more=any(said))
     place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []

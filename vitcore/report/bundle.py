@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from vitcore import figures
-from vitcore.csv_and_npz import csv_of, npz_of
+from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
 from vitcore.file_names import slug
 from vitcore.forward.recording import Recording, record
@@ -97,15 +97,15 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
             files[f"{one.name}.png"] = print_figure(one.figure("light"), "png")
         if one.name == "rollout":
             small = index_page.thumbnail(one)
-    if rec.top():
-        files["answer.png"] = print_figure(figures.predictions(rec.top()), "png")
+    if rec.top_classes():
+        files["answer.png"] = print_figure(figures.predictions(rec.top_classes()), "png")
     files["animation.webp"] = animation(vit, rec, settings)
     files["numbers.json"] = json.dumps(numbers(vit, rec, settings, side), ensure_ascii=False, indent=1).encode()
-    files["numbers.csv"] = csv_of(
+    files["numbers.csv"] = to_csv(
         {name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
     )
-    files["numbers.npz"] = npz_of(by_name)
-    top = rec.top(1)
+    files["numbers.npz"] = to_npz(by_name)
+    top = rec.top_classes(1)
     title = title_of(rec, origin)
     return Made(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
 
@@ -114,7 +114,7 @@ def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, byte
     """The files of a model, the same for all photos; fewer where something isn't defined for it."""
     files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
     by_name = model_arrays(side)
-    return files | ({"numbers.npz": npz_of(by_name)} if by_name else {})
+    return files | ({"numbers.npz": to_npz(by_name)} if by_name else {})
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -15,12 +15,12 @@ from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import Mode
-from vitcore.forward.compare_models import Comparison, same_depth, shown, standing_out_in
-from vitcore.forward.mask_outliers import outliers_of
+from vitcore.forward.compare_models import Comparison, common_photo, layer_at_same_depth, outliers_in_common_map
+from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.grid import Grid
-from vitcore.images import outlined
+from vitcore.images import outline_crop
 from vitcore.models.load_model import Vit
-from vitcore.outlier_sentences import told, told_masked
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import title_of
 from vitcore.report.report_numbers import now, versions
@@ -41,17 +41,17 @@ def figures_of(
     comparison: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
 ) -> dict[str, go.Figure]:
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
-    photo, grid = shown(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
-    names = names or (comparison.looks[0].rec.model, comparison.looks[1].rec.model)
+    photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
+    names = names or (comparison.recordings[0].rec.model, comparison.recordings[1].rec.model)
     most = scale_top(np.stack(comparison.rollouts))
     drawn: dict[str, go.Figure] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
-        cells, patches = standing_out_in(comparison, which, mask)
-        said = told(patches, comparison.looks[which].rec.grid)
+        cells, patches = outliers_in_common_map(comparison, which, mask)
+        said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
         fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name, even=1 / mask.size)
         drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid, told=said)
-    recs = [side.rec for side in comparison.looks]
-    px, shares = [rec.distance_px for rec in recs], [rec.prefix_share for rec in recs]
+    recs = [side.rec for side in comparison.recordings]
+    px, shares = [rec.distance_px for rec in recs], [rec.prefix_attention_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
     drawn["difference"] = figures.relevance(
         comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
@@ -114,15 +114,19 @@ def of_outliers(comparison: Comparison) -> list[str]:
     """For each model what is said of outlier tokens that hold much of its rollout, or that they are masked; empty for none."""
     said = []
     for which, (letter, mask) in enumerate(zip(A_AND_B, comparison.rollouts, strict=True)):
-        rec, patches = comparison.looks[which].rec, standing_out_in(comparison, which, mask)[1]
-        one = told_masked(len(outliers_of(rec).patches)) if comparison.masked else told(patches, rec.grid)
+        rec, patches = comparison.recordings[which].rec, outliers_in_common_map(comparison, which, mask)[1]
+        one = (
+            masked_outliers_sentence(len(outliers_in_recording(rec).patches))
+            if comparison.masked
+            else outlier_sentence(patches, rec.grid)
+        )
         said.append(f"{letter}: {one}" if one else "")
     return said
 
 
 def of_tokens(comparison: Comparison) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
-    pairs = [pair for pair in comparison.block_by_block if pair[2] == pair[2]]
+    pairs = [pair for pair in comparison.cka_per_layer if pair[2] == pair[2]]
     if not pairs:
         return say("All tokens of a layer are alike in one of the models, so there is nothing to compare.")
     most, least = max(pairs, key=lambda pair: pair[2]), min(pairs, key=lambda pair: pair[2])
@@ -140,7 +144,7 @@ def of_tokens(comparison: Comparison) -> str:
 
 def of_answers(comparison: Comparison) -> str:
     """Whether both give the same answer."""
-    tops = [side.rec.top(1) for side in comparison.looks]
+    tops = [side.rec.top_classes(1) for side in comparison.recordings]
     return told_answers(comparison.answers, tops)
 
 
@@ -196,7 +200,7 @@ def _layer_by_layer(means: list[NDArray]) -> str:
     """In which layers which model reaches farther, from the mean share of the width in each layer of both."""
     few, many = sorted(len(one) for one in means)
     deeper = int(len(means[1]) > len(means[0]))
-    other = means[1 - deeper][[same_depth(block, many, few) for block in range(many)]]
+    other = means[1 - deeper][[layer_at_same_depth(block, many, few) for block in range(many)]]
     lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
     places = [np.flatnonzero(lead > ALIKE).tolist(), np.flatnonzero(lead < -ALIKE).tolist()]
     how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=A_AND_B[deeper])
@@ -236,7 +240,7 @@ def handout(
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
     origin = origin or Origin()
     names = names or (vits[0].name, vits[1].name)
-    recs = [side.rec for side in comparison.looks]
+    recs = [side.rec for side in comparison.recordings]
     maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
     maps = " ".join([maps, *filter(None, of_outliers(comparison))])
     px = [rec.distance_renormalised_px for rec in recs]
@@ -245,9 +249,9 @@ def handout(
         "compare.html", lang=origin.lang, title=title_of(recs[0], origin),
         names=[f"{letter} · {name}" for letter, name in zip(A_AND_B, names, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
-        photo=html_page.image(outlined(recs[0].photo, recs[0].seen), dimmed, True, 800, "fitted"),
+        photo=html_page.image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
         drawn={name: _drawing(fig) for name, fig in figures_of(comparison, vits, names).items()},
-        tops=[rec.top() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
+        tops=[rec.top_classes() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
         said={"maps": maps, "tokens": of_tokens(comparison), "answers": of_answers(comparison),
               "distances": of_distances(px, vits)},
         models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
@@ -288,11 +292,11 @@ TOP = 5
 
 def facts(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
-    both, answers = comparison.looks, comparison.answers
+    both, answers = comparison.recordings, comparison.answers
     models = [{
         "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
-        "sees_px": list(side.rec.seen.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
-        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top(TOP)],
+        "sees_px": list(side.rec.model_input.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
+        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP)],
     } for side in both]  # fmt: skip
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,

@@ -8,7 +8,7 @@ from typing import Any
 
 from vitcore.figures.theme import stops
 from vitcore.forward.recording import Recording
-from vitcore.images import outlined
+from vitcore.images import outline_crop
 from vitcore.models.load_model import Vit
 from vitcore.report import html_page
 from vitcore.report.model_facts import ModelSide, look_at
@@ -42,7 +42,7 @@ def handout(
     shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
     return html_page.page(
         "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
-        photo=_photo(rec, title_of(rec, origin)), model_input=_input(rec), top=rec.top(), answer=_answer(rec),
+        photo=_photo(rec, title_of(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
@@ -58,7 +58,7 @@ def title_of(rec: Recording, origin: Origin) -> str:
 
 
 def _lead(vit: Vit, rec: Recording) -> str:
-    top = rec.top(1)
+    top = rec.top_classes(1)
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
@@ -69,24 +69,24 @@ def _photo(rec: Recording, title: str) -> dict[str, Any]:
     alt = say("The photo {name}; what the model does not see is dimmed", name=title)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
-    drawn = html_page.image(outlined(rec.photo, rec.seen), alt, True, 800, "fitted")
+    drawn = html_page.image(outline_crop(rec.photo, rec.model_input), alt, True, 800, "fitted")
     return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 
 def _input(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
-    drawn = html_page.image(rec.seen.pixels, say("The model's input"), False, kind="seen")
+    drawn = html_page.image(rec.model_input.pixels, say("The model's input"), False, kind="seen")
     return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
 
 
 def _answer(rec: Recording) -> str:
-    if not rec.top():
+    if not rec.top_classes():
         return say(
             "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
             count=len(rec.logits),
         )
     over = say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
-    named = by_imagenet(row_of(rec.photo), [label for label, _ in rec.top()])
+    named = by_imagenet(row_of(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.filters import Components, as_picture, components
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.filters import PrincipalComponents, components_as_picture, principal_components
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 
@@ -18,24 +18,24 @@ class ModelSide:
 
     digest: str  # SHA-256 over names and values of all weights
     params: int
-    components: Components | None  # of the embedding filters, or of a hybrid's root convolution
+    components: PrincipalComponents | None  # of the embedding filters, or of a hybrid's root convolution
     cosine: NDArray[np.float64] | None  # (N, N) of the position embeddings
     correlation: float | None  # of cosine with 2-D distance
 
     def filter_tiles(self, count: int) -> NDArray[np.uint8]:
         """The first `count` components (K, P, P, 3) as bytes, zero at mid-grey."""
         assert self.components is not None
-        return as_picture(self.components.vectors[:count])
+        return components_as_picture(self.components.vectors[:count])
 
 
 def look_at(vit: Vit) -> ModelSide:
     """What there is to say of a model before it has seen a photo."""
     kernel, table = load_model.first_kernel(vit), load_model.positions(vit)
-    cosine = None if table is None else similarity(table)
+    cosine = None if table is None else position_similarity(table)
     return ModelSide(
         weights_digest(vit),
         sum(p.numel() for p in vit.module.parameters()),
-        None if kernel is None else components(kernel),
+        None if kernel is None else principal_components(kernel),
         cosine,
         None if cosine is None else correlation_with_distance(cosine, vit.grid),
     )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import vitcore
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.outlier_tokens import standing_out
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import Recording
 from vitcore.models.load_model import Vit
 from vitcore.report.html_page import Embedded
@@ -23,17 +23,17 @@ from vitcore.report.report_settings import Settings
 
 def read(rec: Recording, settings: Settings) -> Recording:
     """What rollout and the maps of heads are read from: the recording, its outlier tokens masked where that was asked."""
-    return without_outliers(rec) if settings.mask_outliers else rec
+    return mask_outlier_tokens(rec) if settings.mask_outliers else rec
 
 
 def left_out(rec: Recording, settings: Settings) -> list[int]:
     """The patches whose tokens are masked."""
-    return outliers_of(rec).patches.tolist() if settings.mask_outliers else []
+    return outliers_in_recording(rec).patches.tolist() if settings.mask_outliers else []
 
 
 def marked(rec: Recording, values: NDArray) -> list[int]:
     """The outlier tokens (patches) that hold much of a map (rows, cols); none where they are masked in it."""
-    return [int(patch) for patch in standing_out(values, outliers_of(rec).patches)]
+    return [int(patch) for patch in outliers_in_map(values, outliers_in_recording(rec).patches)]
 
 
 def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:
@@ -44,7 +44,9 @@ def mask(rec: Recording, settings: Settings) -> NDArray[np.float64]:
 def layers(rec: Recording, settings: Settings) -> NDArray[np.float64]:
     """Rollout through the blocks from the first to each: (L − first, rows, cols)."""
     begin: Any = settings.start(rec.grid)
-    return read(rec, settings).build_up(begin, settings.fusion, **settings.of_rollout())[settings.first_block :]
+    return read(rec, settings).rollout_per_layer(begin, settings.fusion, **settings.of_rollout())[
+        settings.first_block :
+    ]
 
 
 def last_heads(rec: Recording, settings: Settings) -> NDArray[np.float32]:
@@ -73,14 +75,14 @@ def numbers(vit: Vit, rec: Recording, settings: Settings, side: ModelSide) -> di
     grid, parts = rec.grid, side.components
     return {
         "photo": {"name": rec.photo.name, "digest": rec.photo.digest, "size_px": list(rec.photo.image.size),
-                  "crop_px": [float(edge) for edge in rec.seen.box]},
+                  "crop_px": [float(edge) for edge in rec.model_input.box]},
         "model": {"name": vit.called, "title": vit.card.title, "parameters": side.params, "licence": vit.card.licence,
                   "sha256": side.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.readout},
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
                      "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin,
                      "masked_patches": left_out(rec, settings)},
-        "top5": [[label, share] for label, share in rec.top()],
+        "top5": [[label, share] for label, share in rec.top_classes()],
         "distance_px": rec.distance_px.tolist(),
         "distance_renormalised_px": rec.distance_renormalised_px.tolist(),
         "uniform_distance_px": uniform_distance_px(grid),

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filters import Components, look
+from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import PrincipalComponents
 from vitcore.figures.attention import fitted, own_tops, tops_of
 from vitcore.figures.heat_overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
 from vitcore.figures.outlier_frames import on_pixels, outlined_maps
@@ -24,9 +25,9 @@ from vitcore.figures.relevance import build_up_scale, build_up_top
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
-from vitcore.images import sharp
+from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
-from vitcore.outlier_sentences import told
+from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report.model_facts import ModelSide
 from vitcore.report.report_numbers import last_heads, layers, left_out, marked, mask
 from vitcore.report.report_settings import Settings
@@ -62,7 +63,7 @@ class Picture:
 
 def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
     """The pictures of a photo, in the order of the paper's argument."""
-    photo = fitted(sharp(rec.photo, rec.seen))
+    photo = fitted(sharp_crop(rec.photo, rec.model_input))
     yield _patches(rec, settings)
     yield _distance(rec)
     yield _rollout(vit, rec, settings, photo)
@@ -88,7 +89,7 @@ def asked(vit: Vit, settings: Settings) -> str:
 def _patches(rec: Recording, settings: Settings) -> Picture:
     grid = rec.grid
     zoom = max(1, round(800 / grid.image_px[1]))
-    drawn = split_picture(rec.seen.pixels, grid, 1, zoom)
+    drawn = split_picture(rec.model_input.pixels, grid, 1, zoom)
     more = ""
     if settings.pin is not None:
         drawn = _pinned(drawn, grid, settings.pin)
@@ -104,7 +105,7 @@ def _patches(rec: Recording, settings: Settings) -> Picture:
         how=say("Each square is one token of the sequence, read row by row."),
         limits=say("Which of them matter, or what the model makes of them."),
         tiles=(("", drawn),),
-        figure=lambda mode: figures.patches(rec.seen.pixels, grid, mode=_mode(mode)),
+        figure=lambda mode: figures.patches(rec.model_input.pixels, grid, mode=_mode(mode)),
     )  # fmt: skip
 
 
@@ -151,11 +152,11 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
     )  # fmt: skip
 
 
-def _looks(found: Components) -> str:
+def _looks(found: PrincipalComponents) -> str:
     """What the first few look like; nothing where they have no colours to draw."""
     if found.vectors.shape[-1] != 3:
         return ""
-    told = (figures.looks_like(**asdict(look(one))) for one in found.vectors[:FIRST])
+    told = (figures.looks_like(**asdict(describe_filter(one))) for one in found.vectors[:FIRST])
     return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
 
 
@@ -183,7 +184,7 @@ def _positions(vit: Vit, side: ModelSide) -> Picture:
 
 
 def _distance(rec: Recording) -> Picture:
-    grid, px, share = rec.grid, rec.distance_px, rec.prefix_share if rec.grid.prefix else None
+    grid, px, share = rec.grid, rec.distance_px, rec.prefix_attention_share if rec.grid.prefix else None
     even = uniform_distance_px(grid)
     how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. The dashed line is what "
               "attention spread evenly over all patches reads; heads above it prefer far patches. A hollow dot gives half its "
@@ -217,7 +218,7 @@ def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -
         scale=scale_on_photo(100 * amounts, 100 * top, say("% of the total")),
         figure=lambda mode: figures.outlined(
             figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=printed, start=settings.patch), marks, grid,
-            told=told(marks, grid),
+            told=outlier_sentence(marks, grid),
         ),
     )  # fmt: skip
 
@@ -253,7 +254,7 @@ def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
     if any(marks):
         large = (one.repeat(CELL_PX, 0).repeat(CELL_PX, 1) for one in drawn)
         drawn = [on_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
-    printed, said = f"{title}: {about}{_outlying(rec, settings, [])}", told(_any(marks), rec.grid)
+    printed, said = f"{title}: {about}{_outlying(rec, settings, [])}", outlier_sentence(_any(marks), rec.grid)
     about += _outlying(rec, settings, _any(marks))
     return Picture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
@@ -283,7 +284,7 @@ def _outlying(rec: Recording, settings: Settings, marks: list[int]) -> str:
     count = len(left_out(rec, settings))
     if count:
         return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
-    return " · " + told(marks, rec.grid) if marks else ""
+    return " · " + outlier_sentence(marks, rec.grid) if marks else ""
 
 
 def span(first: int, last: int) -> str:

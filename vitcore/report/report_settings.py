@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from vitcore.analysis.rollout import FUSIONS, Fusion
+from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT
 from vitcore.translation import say
@@ -20,7 +20,7 @@ class Settings:
     Raises: ValueError, with a sentence, for settings out of range.
     """
 
-    fusion: Fusion = "mean"  # how heads are fused
+    fusion: HeadFusion = "mean"  # how heads are fused
     discard: float = 0.0  # share of the weakest weights set to 0, 0 to below 1
     residual: float = 0.5  # weight of the identity, 0 to 1
     first_block: int = 0  # blocks before it are left out
@@ -32,8 +32,8 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        if self.fusion not in FUSIONS:
-            raise ValueError(say("The fusion is one of {names}.", names=", ".join(FUSIONS)))
+        if self.fusion not in HEAD_FUSIONS:
+            raise ValueError(say("The fusion is one of {names}.", names=", ".join(HEAD_FUSIONS)))
         if not (0 <= self.discard < 1 and 0 <= self.residual <= 1 and self.components >= 1):
             raise ValueError(say("The discard ratio is from 0 to below 1, the residual weight from 0 to 1."))
 

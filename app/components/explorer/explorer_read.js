@@ -83,7 +83,7 @@ function largest(values, from) {
 }
 
 // Outlier tokens (patches) that hold much of a map: more than an even share, and at most one in so many of the others has as
-// much (`analysis.outlier_tokens.standing_out`).
+// much (`analysis.outlier_tokens.outliers_in_map`).
 function standingOut(values, from, { patches, one_in: oneIn }) {
   if (!patches.length) return []
   const others = values.length - from - patches.length

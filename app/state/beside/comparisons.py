@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.forward.compare_models import Comparison, Look, Maps
+    from vitcore.forward.compare_models import Comparison, MapPair, TokenRecording
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
@@ -33,33 +33,35 @@ def recording(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
 @budget.kept
 def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float32]:
     """The patches' tokens (L, N, D) as they leave each block; read-only."""
-    from vitcore.forward.compare_models import look, look_again
+    from vitcore.forward.compare_models import record_tokens, tokens_of_recording
 
     left = []
 
     def record(vit: Vit, image: Photo, **settings: Any) -> Recording:
-        one = look(vit, image, **settings)
+        one = record_tokens(vit, image, **settings)
         left.append(one.tokens)
         return one.rec
 
     rec = session.recording(_vit, _photo, record=record)
-    return left[0] if left else look_again(_vit, rec).tokens
+    return left[0] if left else tokens_of_recording(_vit, rec).tokens
 
 
 def compared(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, masks: bool) -> Comparison:
     """The comparison of two models that attend over one grid each; `masks`: of attention in which outlier tokens are masked."""
-    from vitcore.forward.compare_models import Look
+    from vitcore.forward.compare_models import TokenRecording
 
-    one, two = (Look(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
-    return replace(_compared(first, second, key, masks, (one, two)), looks=(one, two))
+    one, two = (TokenRecording(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
+    return replace(_compared(first, second, key, masks, (one, two)), recordings=(one, two))
 
 
 @budget.kept
-def _compared(first: str, second: str, key: str, masks: bool, _looks: tuple[Look, Look]) -> Comparison:
+def _compared(
+    first: str, second: str, key: str, masks: bool, _looks: tuple[TokenRecording, TokenRecording]
+) -> Comparison:
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
     from vitcore.forward.compare_models import compare
 
-    return replace(compare(*_looks, mask_outliers=masks), looks=())  # type: ignore[arg-type]
+    return replace(compare(*_looks, mask_outliers=masks), recordings=())  # type: ignore[arg-type]
 
 
 @budget.kept
@@ -71,32 +73,32 @@ def rollouts(
     settings: Settings,
     _vits: tuple[Vit, Vit],
     _comparison: Comparison,
-) -> Maps:
+) -> MapPair:
     """What a place (or where the answer is read) gathered in each, on one grid."""
-    from vitcore.forward.compare_models import beside
+    from vitcore.forward.compare_models import maps_on_common_grid
 
-    recs = [side.rec for side in _comparison.looks]
+    recs = [side.rec for side in _comparison.recordings]
     maps = [
         insights.rollout(rec, None if cell is None else _comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]  # fmt: skip
-    return beside(_comparison.grid, maps[0], maps[1])
+    return maps_on_common_grid(_comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
 def attentions(
     first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, masks: bool,
     _vits: tuple[Vit, Vit], _comparison: Comparison,
-) -> Maps:  # fmt: skip
+) -> MapPair:  # fmt: skip
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
-    from vitcore.forward.compare_models import attention, beside
+    from vitcore.forward.compare_models import attention_map, maps_on_common_grid
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
-        rec = session.recording(vit, _comparison.looks[i].rec.photo, None if head is None else block)
+        rec = session.recording(vit, _comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + _comparison.grid.patch(i, cell)
-        maps.append(attention(insights.masked(vit, rec) if masks else rec, block, head, token))
-    return beside(_comparison.grid, maps[0], maps[1])
+        maps.append(attention_map(insights.masked(vit, rec) if masks else rec, block, head, token))
+    return maps_on_common_grid(_comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
@@ -124,9 +126,9 @@ def photograph(first: str, second: str, key: str, _comparison: Comparison) -> tu
 
     from vitcore.figures.heat_overlay import fine_detail
     from vitcore.figures.theme import encoded
-    from vitcore.forward.compare_models import shown
+    from vitcore.forward.compare_models import common_photo
 
-    pixels, grid = shown(_comparison), _comparison.grid
+    pixels, grid = common_photo(_comparison), _comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
     return encoded(pixels, photo=True)[0], encoded(detail, photo=True)[0]
 
@@ -145,7 +147,7 @@ def handout(
     from vitcore.report.comparison_handout import handout as made
 
     comparison, vits = again(first, second, key, masks)
-    file = f"assets/samples/{sample}.jpg" if sample else comparison.looks[0].rec.photo.name
+    file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
     refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
     command = "" if refs[1].variant else command_of(refs[0].name, refs[1].name, file, masks)
     return made(comparison, vits, names, replace(origin, credit=reports.credit_of(sample)), command)

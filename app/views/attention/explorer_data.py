@@ -19,7 +19,7 @@ from app.views.attention import pinned_tokens
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.head_descriptions import Head
+    from vitcore.analysis.head_descriptions import HeadDescription
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
     from vitcore.images import Photo
@@ -183,9 +183,9 @@ def _in_a_sentence(vit: Vit, text: texts.Prose) -> list[str]:
 
 
 def _has(vit: Vit) -> list[str]:
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    return [f"{name} token" for name in prefix_names(vit) if not name.startswith("register")]
+    return [f"{name} token" for name in prefix_token_names(vit) if not name.startswith("register")]
 
 
 def _whole(share: float) -> float:
@@ -193,13 +193,13 @@ def _whole(share: float) -> float:
     return round(100 * share) or (0.5 if share > 0 else 0)
 
 
-def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
+def _card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
     """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
 
     `named` tokens have a share each, the registers after them one together.
     """
     from vitcore.analysis.attention_distance import uniform_distance_px
-    from vitcore.analysis.head_descriptions import MUCH
+    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
 
     reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
@@ -207,21 +207,21 @@ def _card(head: Head, grid: Grid, named: int) -> dict[str, Any]:
         "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
         "px": round(head.distance_px), "reach": round(100 * reach),
         "offset": round(100 * head.by_offset), "shares": [_whole(share) for share in shares], "words": head.words,
-        "sink": head.sink, "outlying": _whole(head.outlying) if head.outlying >= MUCH else None,
+        "sink": head.sink, "outlying": _whole(head.outlying) if head.outlying >= OUTLIER_SHARE else None,
     }  # fmt: skip
 
 
 def _outliers(rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
     from vitcore.analysis.outlier_tokens import ONE_IN
-    from vitcore.outlier_sentences import called, sentence, told_masked
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
 
     patches = insights.outliers(rec).patches.tolist()
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": ONE_IN, "masked": told_masked(len(patches)) if masked else "",
-        "called": {place: [called(count, place) for count in counts] for place in ("corner", "edge", "")},
-        "attended": sentence("{who}", True), "other": sentence("{who}", False),
+        "patches": patches, "one_in": ONE_IN, "masked": masked_outliers_sentence(len(patches)) if masked else "",
+        "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
+        "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
         "counted": [text.fill("outliers here", count=count) for count in counts],
     }  # fmt: skip
 
@@ -233,11 +233,11 @@ def _rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
 
     px = uniform_distance_px(grid)
     facts = {
-        "sink": percent(head_descriptions.SINK, 0), "even": percent(head_descriptions.EVEN, 0),
+        "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
         "bits": f"{math.log2(grid.tokens):.1f}",
-        "local": percent(head_descriptions.LOCAL, 0), "local_px": f"{head_descriptions.LOCAL * px:.0f}",
-        "global": percent(head_descriptions.GLOBAL, 0), "global_px": f"{head_descriptions.GLOBAL * px:.0f}",
-        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL, 0),
+        "local": percent(head_descriptions.LOCAL_REACH, 0), "local_px": f"{head_descriptions.LOCAL_REACH * px:.0f}",
+        "global": percent(head_descriptions.GLOBAL_REACH, 0), "global_px": f"{head_descriptions.GLOBAL_REACH * px:.0f}",
+        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL_SHARE, 0),
     }  # fmt: skip
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}
@@ -278,14 +278,14 @@ def _take(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: t
 
 def _lit(rec: Recording, state: dict[str, Any], asked: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
-    from vitcore.analysis.attention_as_bytes import decode
+    from vitcore.analysis.attention_as_bytes import decode_weights
 
     if not state["rolled"]:
         return asked.mean(0) if state["head"] is None else asked[state["head"]]
     import numpy as np
 
     packed = insights.rollout_bytes(rec, (state["token"],), state["column"])
-    return decode(np.frombuffer(packed, np.uint8))
+    return decode_weights(np.frombuffer(packed, np.uint8))
 
 
 def _title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text: texts.Prose) -> str:

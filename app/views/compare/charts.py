@@ -31,7 +31,7 @@ def distance(pair: Pair, comparison: Comparison) -> None:
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in read]
     among = [rec.distance_renormalised_px for rec, _ in read]
     st.markdown(controls.verbatim(comparison_handout.of_distances(among, pair.vits)))
-    drawn = comparison_handout.distances(px, pair.vits, pair.mode, cls, [rec.prefix_share for rec, _ in read])
+    drawn = comparison_handout.distances(px, pair.vits, pair.mode, cls, [rec.prefix_attention_share for rec, _ in read])
     for (place, key, name), fig, array, (_, told) in zip(sides(pair), drawn, px, read, strict=True):
         with place:
             if told:
@@ -68,7 +68,7 @@ def tokens(pair: Pair, comparison: Comparison) -> None:
                     text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
                 )
         st.caption(comparison_handout.on(comparison.cka_grid))
-        rows = comparison.block_by_block
+        rows = comparison.cka_per_layer
         st.dataframe(
             {text["layer of"].format(model="A"): [i for i, *_ in rows],
              text["layer of"].format(model="B"): [j for _, j, _ in rows],
@@ -88,9 +88,13 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
     parts = [session.components(vit.name) for vit in pair.vits]
     count = min([SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
-        needed = [of_filters.needed(part.variance, of_filters.MOST) for part in parts if part]
+        needed = [
+            of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part
+        ]
         st.markdown(
-            controls.verbatim(text.fill("needed", share=percent(of_filters.MOST, 0), one=needed[0], two=needed[1]))
+            controls.verbatim(
+                text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1])
+            )
         )
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
@@ -104,7 +108,8 @@ def filters(pair: Pair, comparison: Comparison | None) -> None:
                 st.info(text["no filters"])
                 continue
             fig = fitted_to(
-                figures.filters(of_filters.as_picture(part.vectors[:count]), part.variance, pair.mode), WIDE_PX
+                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode),
+                WIDE_PX,
             )
             alt = f"{text['picture.filters']}: {name}"
             arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
@@ -151,21 +156,23 @@ def _position(pair: Pair) -> int:
 def answers(pair: Pair, comparison: Comparison | None) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
-    from vitcore.analysis.model_similarity import agreement
+    from vitcore.analysis.model_similarity import prediction_agreement
     from vitcore.report import comparison_handout
 
     text, (a, b) = pair.text, pair.recs
     if comparison is None:  # else it stands above
-        agreed = agreement(a.logits, b.logits, (a.labels, b.labels))
-        st.markdown(controls.verbatim(comparison_handout.told_answers(agreed, [rec.top(1) for rec in pair.recs])))
-    photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top()])
+        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels))
+        st.markdown(
+            controls.verbatim(comparison_handout.told_answers(agreed, [rec.top_classes(1) for rec in pair.recs]))
+        )
+    photo_names.by_imagenet([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(sides(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:
                 st.info(text["no classes"])
                 continue
             arrays: Any = {f"logits_{key}": rec.logits}
-            drawn = figures.predictions(rec.top(), pair.mode)
+            drawn = figures.predictions(rec.top_classes(), pair.mode)
             figure(
                 drawn,
                 f"answers_{key}",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-    from vitcore.forward.compare_models import Comparison, Maps
+    from vitcore.forward.compare_models import Comparison, MapPair
 
 Me = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
@@ -45,7 +45,7 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
 
 def attention(pair: Pair, comparison: Comparison) -> None:
     """What is attended to in one layer; in the other model, in the layer at the same depth."""
-    from vitcore.forward.compare_models import same_depth
+    from vitcore.forward.compare_models import layer_at_same_depth
 
     text = pair.text
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
@@ -55,7 +55,7 @@ def attention(pair: Pair, comparison: Comparison) -> None:
         layer = controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
         head = controls.head(text["one head"], heads, text["mean of heads"], width=150)
         cell = _asked(pair, comparison)
-    first, second = (layer if count == deep else same_depth(layer, deep, count) for count in blocks)
+    first, second = (layer if count == deep else layer_at_same_depth(layer, deep, count) for count in blocks)
     here = (first, second)
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
@@ -85,7 +85,7 @@ def _asked(pair: Pair, comparison: Comparison) -> int | None:
     return cell if asks else None
 
 
-def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashable, cell: int | None) -> None:
+def _shown(pair: Pair, comparison: Comparison, maps: MapPair, kind: str, of: Hashable, cell: int | None) -> None:
     """Both maps side by side on one scale, and below them their difference beside what it says; `of` tells maps of a kind apart."""
     import numpy as np
 
@@ -121,10 +121,10 @@ def _shown(pair: Pair, comparison: Comparison, maps: Maps, kind: str, of: Hashab
 
 def _outliers(pair: Pair, comparison: Comparison, which: int, values: NDArray) -> outliers.Found:
     """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
-    from vitcore.forward.compare_models import standing_out_in
+    from vitcore.forward.compare_models import outliers_in_common_map
 
-    rec = comparison.looks[which].rec
-    cells, patches = standing_out_in(comparison, which, values)
+    rec = comparison.recordings[which].rec
+    cells, patches = outliers_in_common_map(comparison, which, values)
     found = outliers.of_grid(patches, len(insights.outliers(rec).patches), rec.grid)
     return found if found.masked else found._replace(patches=cells)
 
@@ -136,7 +136,7 @@ def _together(pair: Pair, each: list[outliers.Found]) -> outliers.Found:
 
 
 def _difference(
-    pair: Pair, comparison: Comparison, maps: Maps, of: Hashable, cell: int | None, each: list[outliers.Found]
+    pair: Pair, comparison: Comparison, maps: MapPair, of: Hashable, cell: int | None, each: list[outliers.Found]
 ) -> None:  # fmt: skip
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
     from vitcore.figures.heat_overlay import scale_on_photo
@@ -157,7 +157,7 @@ def _picture(
     even: float | None = None, found: outliers.Found | None = None,
 ) -> None:  # fmt: skip
     """One of the three: pointed at together, and a touch asks the place in both models."""
-    grid, grids = comparison.grid, comparison.looks[0].rec.grid
+    grid, grids = comparison.grid, comparison.recordings[0].rec.grid
     (left, top, right, bottom), step = grid.box, grids.step_px
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
@@ -177,20 +177,20 @@ def gathered(
 ) -> go.Figure:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore import figures
-    from vitcore.forward.compare_models import shown
+    from vitcore.forward.compare_models import common_photo
     from vitcore.grid import Grid
 
-    photo = shown(comparisons.again(*me)[0])
-    grid = Grid.of_map(mask)
+    photo = common_photo(comparisons.again(*me)[0])
+    grid = Grid.from_map(mask)
     return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
 
 def differing(me: Me, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
     """A difference as a figure, as `gathered` makes them."""
     from vitcore import figures
-    from vitcore.forward.compare_models import shown
+    from vitcore.forward.compare_models import common_photo
     from vitcore.grid import Grid
 
-    photo = shown(comparisons.again(*me)[0])
-    return figures.relevance(values, photo, Grid.of_map(values), title, unit, signed=True, mode=mode,
+    photo = common_photo(comparisons.again(*me)[0])
+    return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode,
                              least=100 / values.size)  # fmt: skip

@@ -35,7 +35,7 @@ def numbers(pair: Pair) -> None:
     text, comparison = pair.text, pair.comparison
     if comparison is None:
         return
-    values = [value for *_, value in comparison.block_by_block if value == value]
+    values = [value for *_, value in comparison.cka_per_layer if value == value]
     answers = comparison.answers
     with st.container(horizontal=True, key="alike"):
         st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])

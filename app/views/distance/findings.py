@@ -33,14 +33,14 @@ def further(
     if len(dropped) > 1:
         last = len(dropped) - 1
         _reach(dropped, renormalised, _told(cls, grid), text["last layer"].format(block=last), last, text)
-    named, sinks = _near(renormalised, grid, text), attention_distance.sinks(share)
+    named, sinks = _near(renormalised, grid, text), attention_distance.sink_heads(share)
     if sinks:
         named.append(sinks[0])
         st.markdown(text["sinks"].format(
             count=len(sinks), all=share.size, block=sinks[0][0], head=sinks[0][1], share=percent(share[sinks[0]], 0),
             drop=f"{dropped[sinks[0]]:.1f}", left=f"{renormalised[sinks[0]]:.1f}"))  # fmt: skip
     if spread is not None:
-        block, head = attention_distance.most_changed(renormalised, renormalised + spread)
+        block, head = attention_distance.most_changed_head(renormalised, renormalised + spread)
         named.append((block, head))
         st.markdown(text["changes most"].format(block=block, head=head, spread=f"{spread[block, head]:.1f}",
                                                 mean=f"{renormalised[block, head]:.1f}"))  # fmt: skip
@@ -55,7 +55,7 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, where: str, block
     """Which dots of a layer are lowest and highest, and which heads look nearest and farthest; nothing where it has one head."""
     from vitcore.analysis import attention_distance
 
-    drawn, among = attention_distance.reach(dropped, block), attention_distance.reach(renormalised, block)
+    drawn, among = attention_distance.head_reach(dropped, block), attention_distance.head_reach(renormalised, block)
     if among.near == among.far:
         return []
     same = told.endswith("dropped") and (drawn.near, drawn.far) == (among.near, among.far)
@@ -70,11 +70,11 @@ def _reach(dropped: NDArray, renormalised: NDArray, told: str, where: str, block
 def _near(renormalised: NDArray, grid: Grid, text: Prose) -> Heads:
     """How many heads are near (the explorer's "local", by distance alone), and where they end."""
     from vitcore.analysis import attention_distance
-    from vitcore.analysis.head_descriptions import LOCAL
+    from vitcore.analysis.head_descriptions import LOCAL_REACH
 
-    most, last = LOCAL * attention_distance.uniform_distance_px(grid), len(renormalised) - 1
+    most, last = LOCAL_REACH * attention_distance.uniform_distance_px(grid), len(renormalised) - 1
     near = attention_distance.near_heads(renormalised, most)
-    facts = {"px": f"{most:.1f}", "share": percent(LOCAL, 0), "how": text["renormalised"] if grid.prefix else ""}
+    facts = {"px": f"{most:.1f}", "share": percent(LOCAL_REACH, 0), "how": text["renormalised"] if grid.prefix else ""}
     if not near:
         st.markdown(text.fill("near none", **facts))
         return []
@@ -93,7 +93,7 @@ def _far(px: NDArray, grid: Grid, text: Prose) -> tuple[int, int]:
     from vitcore.analysis import attention_distance
 
     even = attention_distance.uniform_distance_px(grid)
-    above, (block, head) = attention_distance.far_heads(px, even), attention_distance.farthest(px)
+    above, (block, head) = attention_distance.far_heads(px, even), attention_distance.farthest_head(px)
     how = text["renormalised"] if grid.prefix else ""
     told = text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{even:.1f}", how=how,
                      block=block, head=head, px=f"{px[block, head]:.1f}")  # fmt: skip

@@ -41,7 +41,7 @@ if masked:
 if over == "photo":
     with notes:
         outliers.quiet(vit, rec, "distance")
-    images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_share), None
+    images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share), None
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
     average = averaged(vit, given, progress)

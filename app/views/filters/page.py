@@ -31,11 +31,13 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
-tiles, looks = filters.as_picture(components.vectors[:count], scale), []
-half, many = (filters.needed(components.variance, share) for share in (0.5, filters.MOST))
-found = aside(text["needed"].format(share=percent(filters.MOST, 0), most=many, all=most, half=half), key="aside_found")
+tiles, looks = filters.components_as_picture(components.vectors[:count], scale), []
+half, many = (filters.components_for_variance(components.variance, share) for share in (0.5, filters.MAX_COMPONENTS))
+found = aside(
+    text["needed"].format(share=percent(filters.MAX_COMPONENTS, 0), most=many, all=most, half=half), key="aside_found"
+)
 if tiles.shape[-1] == 3:
-    kinds = filters.kinds(components.vectors[:count])
+    kinds = filters.component_kinds(components.vectors[:count])
     found.markdown(text.fill("looks", count=count, **asdict(kinds)))
     looks = in_words.looks(vit.name, count)
 large, small = lead().columns([3, 1], gap="large")
@@ -66,12 +68,12 @@ if not rooted:
     st.markdown(f"## {text['rebuild title']}")
     k = controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = vit.patches or rec.grid
-    drawn = filters.rebuild(patches.cut(rec.seen.pixels, grid), components, k)
+    drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, k)
     shares = {"variance": percent(components.variance[:k].sum()), "kept": percent(drawn.kept)}
     st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
-    before.image(data_uri(rec.seen.pixels), text["seen"], width="stretch", alt=text["seen alt"])
-    rebuilt = patches.join(drawn.patches, grid).clip(0, 255).round().astype("uint8")
+    before.image(data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
+    rebuilt = patches.join_patches(drawn.patches, grid).clip(0, 255).round().astype("uint8")
     told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=shares["kept"])
     after.image(data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
     st.caption(text["rebuild"])

@@ -107,10 +107,10 @@ def _screen(name: str, photo: int, text: texts.Prose) -> None:
 
 def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
-    from vitcore.analysis.attention_distance import most_changed
-    from vitcore.analysis.training_film import appeared
+    from vitcore.analysis.attention_distance import most_changed_head
+    from vitcore.analysis.training_film import emerged_structure
 
-    signs = appeared(film.arrays, frame, film.grid)
+    signs = emerged_structure(film.arrays, frame, film.grid)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
         ("filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
         ("positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
@@ -124,7 +124,7 @@ def _findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts
             lines.append(f"{mark} {told.format(**numbers)}")
     if frame:
         begun, now = film.at("distance_px", 0), film.at("distance_px", frame)
-        block, head = most_changed(begun, now)
+        block, head = most_changed_head(begun, now)
         lines.append(":material/swap_vert: " + text["head changed"].format(
             block=block, head=head, first=f"{begun[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
     else:  # as many lines as later, so that nothing jumps while it plays

@@ -10,13 +10,13 @@ from app.texts import Prose
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.outlier_tokens import Outliers
+    from vitcore.analysis.outlier_tokens import OutlierTokens
     from vitcore.grid import Grid
 
 MOST_NAMED = 12  # patches that a sentence lists
 
 
-def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
+def first(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
     from vitcore.analysis.outlier_tokens import TIMES
 
@@ -35,8 +35,8 @@ def first(outliers: Outliers, grid: Grid, text: Prose) -> None:
     told = text.fill("some", **facts, least=TIMES, times=f"{largest[start]:.0f}")
     if start:
         told += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
-    corners, rim = grid.at_the_rim(outliers.patches)
-    usual = grid.at_the_rim(range(grid.patches))[1] / grid.patches
+    corners, rim = grid.on_border(outliers.patches)
+    usual = grid.on_border(range(grid.patches))[1] / grid.patches
     where = "corners" if corners == len(outliers.patches) else "rim"
     st.markdown(f"{told} {text.fill(where, count=len(outliers.patches), rim=rim, usual=percent(usual, 0))}")
 
@@ -47,7 +47,7 @@ def _listed(patches: list[int], text: Prose) -> str:
     return text["and more"].format(patches=named) if len(patches) > MOST_NAMED else named
 
 
-def others(outliers: Outliers, names: tuple[str, ...], text: Prose) -> None:
+def others(outliers: OutlierTokens, names: tuple[str, ...], text: Prose) -> None:
     """How long the tokens that are not patches are, beside the patches, after the last layer."""
     if not names:
         return
@@ -60,12 +60,12 @@ def others(outliers: Outliers, names: tuple[str, ...], text: Prose) -> None:
         st.markdown(text["class"].format(norm=f"{last[0]:.3g}", median=f"{median:.3g}"))
 
 
-def of_layer(outliers: Outliers, block: int, text: Prose) -> None:
+def of_layer(outliers: OutlierTokens, block: int, text: Prose) -> None:
     """What holds after one layer."""
     high = outliers.high[block]
     facts = {
         "block": block,
-        "cut": f"{outliers.cuts[block]:.3g}",
+        "cut": f"{outliers.thresholds[block]:.3g}",
         "median": f"{outliers.medians[block]:.3g}",
         "all": len(high),
     }

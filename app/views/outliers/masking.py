@@ -122,6 +122,6 @@ def _map(rec: Recording, of: str, block: int) -> np.ndarray:
     """What all patches together, or the answer's token, attend to in a layer, or rollout of the latter: (rows, cols)."""
     if of == "rollout":
         return rec.rollout()
-    weights = rec.of_blocks()[block].astype(np.float32)
-    rows = weights[rec.grid.prefix :].mean(0) if of == "patches" else rec.readout @ weights
+    weights = rec.attention_per_layer()[block].astype(np.float32)
+    rows = weights[rec.grid.prefix :].mean(0) if of == "patches" else rec.pooling_weights @ weights
     return rec.grid.to_map(rows)

@@ -15,9 +15,9 @@ vit, photo, rec = controls.current(needs=text["what"])
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402
-from vitcore.forward.block_activations import prefix_names  # noqa: E402
+from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
-mode, names = controls.theme(), prefix_names(vit)
+mode, names = controls.theme(), prefix_token_names(vit)
 outliers = insights.outliers(rec)
 shown = session.shown(rec)[0]
 with st.container(horizontal=True, gap="medium", key="found"):
@@ -33,7 +33,7 @@ with left:
     figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking.WIDE_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
            of=(photo.name, vit.called),
-           norms=outliers.norms, cuts=outliers.cuts, outliers=outliers.high)  # fmt: skip
+           norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
            text["histogram how"].format(least=TIMES, score=SCORE), text["histogram limits"])  # fmt: skip

@@ -35,12 +35,12 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
     """Rollout on the photo as `components.picture` draws it: addresses, percentages per patch, and its scale."""
     import numpy as np
 
-    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.analysis.outlier_tokens import outliers_in_map
     from vitcore.figures.heat_overlay import cells, fine_detail, scale_on_photo, scale_top
     from vitcore.figures.theme import stops
-    from vitcore.forward.mask_outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_in_recording
 
-    mask, grid, patches = rec.rollout(), rec.grid, outliers_of(rec).patches
+    mask, grid, patches = rec.rollout(), rec.grid, outliers_in_recording(rec).patches
     top = scale_top(mask)
     scale = scale_on_photo(mask, top, "")
     return {
@@ -48,8 +48,8 @@ def picture_of(rec: Recording, photo: str, readout: str, image: Image.Image) -> 
         "image": webp(np.asarray(image), 78), "overlay": webp(cells(mask, top)),
         "detail": webp(fine_detail(image, grid), 60),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(scale.high, 8), "more": bool(top < mask.max()),
-        "colours": stops(scale.colours), "answer": [(label, round(p, 4)) for label, p in rec.top(2)],
-        "outliers": standing_out(mask, patches).tolist(), "outliers_of": len(patches),
+        "colours": stops(scale.colours), "answer": [(label, round(p, 4)) for label, p in rec.top_classes(2)],
+        "outliers": outliers_in_map(mask, patches).tolist(), "outliers_of": len(patches),
     }  # fmt: skip
 
 
@@ -72,13 +72,15 @@ def doors_of_model(vit: Vit, mode: Any) -> dict[str, Any]:
     """
     from app.state import session
     from vitcore import figures
-    from vitcore.analysis.filters import as_picture
+    from vitcore.analysis.filters import components_as_picture
     from vitcore.analysis.position_embeddings import correlation_with_distance
     from vitcore.figures.filters import ACROSS
 
     filters, cosine = session.components(vit.name), session.similarity(vit.name)
     drawn = (
-        None if filters is None else figures.filters(as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
+        None
+        if filters is None
+        else figures.filters(components_as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
     )
     tiles = None if cosine is None else figures.positions(cosine, vit.grid, mode, side_px=520)
     near = 0.0 if cosine is None else correlation_with_distance(cosine, vit.grid)
@@ -93,7 +95,7 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
     drawn: dict[str, Any] = {}
     said: dict[str, str] = {}
     if vit.patches is not None:
-        drawn["patches"] = figures.patches(rec.seen.pixels, vit.patches, mode=mode)
+        drawn["patches"] = figures.patches(rec.model_input.pixels, vit.patches, mode=mode)
     if vit.is_global:
         drawn["attention"], said["attention outliers"] = _few_heads(vit, rec, mode)
         drawn["distance"] = figures.distance(
@@ -101,10 +103,10 @@ def doors_of_photo(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
             rec.grid,
             uniform_distance_px(rec.grid),
             mode=mode,
-            share=rec.prefix_share if rec.grid.prefix else None,
+            share=rec.prefix_attention_share if rec.grid.prefix else None,
         )
-    if rec.top():
-        drawn["answer"] = figures.predictions(rec.top(), mode)
+    if rec.top_classes():
+        drawn["answer"] = figures.predictions(rec.top_classes(), mode)
     specs = {name: _spec(fig) for name, fig in drawn.items()}
     return dict.fromkeys(("patches", "attention", "distance", "answer")) | specs | said
 
@@ -119,20 +121,22 @@ def _few_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
     """Up to three heads of a few layers, a layer a row; and what is said of outlier tokens that hold much of them."""
     import numpy as np
 
-    from vitcore.analysis.outlier_tokens import standing_out
+    from vitcore.analysis.outlier_tokens import outliers_in_map
     from vitcore.figures.attention import heads
     from vitcore.figures.outlier_frames import outlined_maps
-    from vitcore.forward.mask_outliers import outliers_of
-    from vitcore.outlier_sentences import told
+    from vitcore.forward.mask_outliers import outliers_in_recording
+    from vitcore.outlier_sentences import outlier_sentence
     from vitcore.translation import say
 
     blocks, some = few_blocks(rec), min(3, vit.heads)
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
     title = say("Attention of the {readout}", readout=say(vit.readout))
-    fig, patches = heads(maps, rec.grid, title, mode, names=names, across=some), outliers_of(rec).patches
-    marks = [standing_out(one, patches).tolist() for one in maps]
-    return outlined_maps(fig, marks, rec.grid, some), told(sorted({patch for one in marks for patch in one}), rec.grid)
+    fig, patches = heads(maps, rec.grid, title, mode, names=names, across=some), outliers_in_recording(rec).patches
+    marks = [outliers_in_map(one, patches).tolist() for one in maps]
+    return outlined_maps(fig, marks, rec.grid, some), outlier_sentence(
+        sorted({patch for one in marks for patch in one}), rec.grid
+    )
 
 
 def _spec(fig: Any) -> dict[str, Any]:
@@ -155,13 +159,13 @@ def make() -> dict[str, Any]:
     from app.state import session
     from vitcore.figures.attention import fitted
     from vitcore.forward.recording import record
-    from vitcore.images import sharp
+    from vitcore.images import sharp_crop
     from vitcore.models import load_model
 
     name = session.samples()[0]["id"]
     vit = load_model.load()
     rec = record(vit, session.SAMPLES / f"{name}.jpg")
-    return picture_of(rec, name, vit.readout, fitted(sharp(rec.photo, rec.seen)))
+    return picture_of(rec, name, vit.readout, fitted(sharp_crop(rec.photo, rec.model_input)))
 
 
 if __name__ == "__main__":

@@ -20,21 +20,21 @@ vit, photo, rec = controls.current()
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
 from vitcore.figures.patches import area  # noqa: E402
-from vitcore.images import seen_part  # noqa: E402
+from vitcore.images import crop_sentence  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])
     st.stop()
 grid, mode = vit.patches, controls.theme()
 high, wide = grid.image_px
-cuts, embeddings = patches.cut(rec.seen.pixels, grid), session.embeddings(rec)
+cuts, embeddings = patches.split_patches(rec.model_input.pixels, grid), session.embeddings(rec)
 cropped = address(session.shown(rec)[1], "image/jpeg", "photo")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = controls.patch(text["patch"], grid, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = controls.number(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
-order = patches.shuffled(grid.patches, seed) if mixed else None
+order = patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle.question(vit, photo, rec, seed, text)
 
@@ -48,7 +48,7 @@ with left:
     st.markdown(same.tokens(vit, grid.patches, text))
     explain(text["how"])
     downloads(
-        partial(figures.patches, rec.seen.pixels, grid, gutter, mode), "patches", text["how"],
+        partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["how"],
         of=(photo.name, vit.called), patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:
@@ -68,7 +68,7 @@ with right:
         listing(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 
 st.markdown(f"## {text['seen title']}")
-st.markdown(seen_part(photo.image, rec.seen))
+st.markdown(crop_sentence(photo.image, rec.model_input))
 one, two = st.columns(2, gap="large")
 one.image(session.outlined(rec), caption=text["outlined"], alt=text["outlined alt"])
-two.image(rec.seen.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])
+two.image(rec.model_input.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

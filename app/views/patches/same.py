@@ -19,18 +19,18 @@ MOST_NAMED = 8  # patches of one kind whose numbers are said
 
 def before(vit: Vit, text: Prose) -> str:
     """What stands before the patches in the sequence, as the end of a sentence; empty where nothing does."""
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    if not (names := prefix_names(vit)):
+    if not (names := prefix_token_names(vit)):
         return ""
     return text["before class"] if _class_token_alone(vit) else text.fill("before some", count=len(names))
 
 
 def _class_token_alone(vit: Vit) -> bool:
     """Whether all that is no patch is the token the answer is read from."""
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    return prefix_names(vit) == ("class",) and vit.readout == "class token"
+    return prefix_token_names(vit) == ("class",) and vit.readout == "class token"
 
 
 def tokens(vit: Vit, patches: int, text: Prose) -> str:
@@ -48,7 +48,7 @@ def show(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None
 
     said = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
     said.append(text["same no positions" if session.similarity(vit.name) is None else "same positions"])
-    if not vit.hybrid and (others := patches.same_pixels(parts, chosen)):
+    if not vit.hybrid and (others := patches.identical_patches(parts, chosen)):
         named = ", ".join(map(str, others[:MOST_NAMED])) + ("…" if len(others) > MOST_NAMED else "")
         said.append(text.fill("same here", patch=chosen, count=len(others), others=named))
     st.markdown(text.joined(said))

@@ -21,14 +21,14 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     from vitcore.analysis import position_embeddings
 
     grid = vit.grid
-    most, alike = position_embeddings.nearest(cosine, chosen)
+    most, alike = position_embeddings.most_similar_position(cosine, chosen)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": most, "most_row": most_row, "most_col": most_col}
     st.markdown(text["most similar"].format(**here, **there, cosine=decimal(alike, 3)))
     places = position_embeddings.neighbours(chosen, grid)
     each = [
         text[f"beside {way}"].format(place=places[way], cosine=decimal(near, 3))
-        for way, near in position_embeddings.beside(cosine, chosen, grid).items()
+        for way, near in position_embeddings.neighbour_cosines(cosine, chosen, grid).items()
     ]
     st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = session.mirrors(vit.name)
@@ -37,7 +37,7 @@ def line(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     for mirror in mirrors:
         said = text[f"mirror {mirror.way}"]
         st.markdown(said.format(cosine=decimal(mirror.cosine, 2), elsewhere=decimal(mirror.elsewhere, 2)))
-    down, up, mean = position_embeddings.corners(cosine, grid)
+    down, up, mean = position_embeddings.corner_cosines(cosine, grid)
     like = min(down, up) - mean > position_embeddings.MIRROR
     st.markdown(
         text["corners like" if like else "corners"].format(

@@ -17,11 +17,11 @@ from vitcore.grid import Grid
 def show(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
     """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
     from vitcore import figures
-    from vitcore.analysis.position_embeddings import same_place
+    from vitcore.analysis.position_embeddings import matching_patch
 
     side = controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)
-    at = same_place(chosen, grid, new)
+    at = matching_patch(chosen, grid, new)
     ways = {way: session.similarity(model, side, side, way)[at] for way in ("paper", "timm")}  # type: ignore[index]
     titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
     maps = st.grid(3, min_column_width=round(300 * size().scale))

@@ -51,7 +51,7 @@ with left:
     explain(text["how"], text["limits"])
     downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], of=(vit.called,), cosine=cosine)
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
-        noise = places.similarity(places.untrained(grid.patches, vit.module.embed_dim))
+        noise = places.position_similarity(places.untrained_positions(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
         plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))

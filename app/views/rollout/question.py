@@ -76,7 +76,7 @@ def asked(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[As
         _likeliest(rec, target)
     if target is not None:
         with aside(key="aside_name"):
-            photo_names.by_imagenet([label for label, _ in rec.top()])
+            photo_names.by_imagenet([label for label, _ in rec.top_classes()])
     if vit.is_global and vit.readout != "class token":
         st.caption(text["no class token"].format(readout=controls.readout(vit)))
     photo_shown, file = session.shown(rec)
@@ -119,7 +119,7 @@ def _likeliest(rec: Recording, target: int | None) -> None:
         return
     called = names(rec.labels)
     with st.container(horizontal=True, gap="small", key="likeliest"):
-        for index, (label, share) in zip((-rec.logits).argsort(), rec.top(), strict=False):
+        for index, (label, share) in zip((-rec.logits).argsort(), rec.top_classes(), strict=False):
             st.button(
                 f"{controls.verbatim(label)} {percent(share)}", key=f"top_{index}",
                 type="primary" if index == target else "secondary", on_click=st.session_state.update,

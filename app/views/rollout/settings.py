@@ -11,7 +11,7 @@ from app.furniture import controls, outliers
 
 if TYPE_CHECKING:
     from app.views.rollout.question import Asked
-    from vitcore.analysis.relevance import Method
+    from vitcore.analysis.relevance import RelevanceMethod
 
 USUAL: dict[str, Any] = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0, "baseline": "mean", "steps": 24}
 STEPS = (8, 32)  # fewest and most: 32 take the shipped model 3 s on two cores
@@ -20,7 +20,7 @@ PERCENT = ("discard", "residual")
 IN_VITCORE = {"discard": "discard_ratio", "first": "first_block"}  # where the control is called otherwise
 
 
-def chosen(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
+def chosen(a: Asked, method: RelevanceMethod, prefix: str) -> dict[str, Any]:
     """The controls of a side, drawn; what each is set to, by its name."""
     text, helps = a.text, texts.prose("common")
     values: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def chosen(a: Asked, method: Method, prefix: str) -> dict[str, Any]:
     return values
 
 
-def for_vitcore(a: Asked, method: Method, values: dict[str, Any]) -> dict[str, Any]:
+def for_vitcore(a: Asked, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
     """The same as `vitcore` takes them: shares of 1; and whether outlier tokens are masked, where they are."""
     given = {IN_VITCORE.get(key, key): value / 100 if key in PERCENT else value for key, value in values.items()}
     return given | ({outliers.KEY: True} if not method.asks_class and outliers.masks(a.vit, a.rec) else {})

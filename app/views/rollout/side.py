@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from streamlit.delta_generator import DeltaGenerator
 
-    from vitcore.analysis.relevance import Method
+    from vitcore.analysis.relevance import RelevanceMethod
     from vitcore.forward.relevance import Relevance
 
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Side:
     """One method's map (rows, cols) as it was computed, and as it is shown: in `unit`, under `title`."""
 
-    method: Method
+    method: RelevanceMethod
     settings: dict[str, Any]
     raw: NDArray
     shown: NDArray
@@ -107,9 +107,9 @@ def _most(a: Asked, side: Side) -> None:
                  query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
 
 
-def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
+def _computed(a: Asked, method: RelevanceMethod, chosen: dict[str, Any]) -> Side:
     """The map of a method, and how it is shown."""
-    from vitcore.analysis.relevance import share
+    from vitcore.analysis.relevance import absolute_shares
 
     title = a.since(a.text[f"title.{method.name}"], chosen)
     unit = a.text[f"unit.{method.name}"]
@@ -125,7 +125,7 @@ def _computed(a: Asked, method: Method, chosen: dict[str, Any]) -> Side:
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     spoken = title.format(label=a.rec.labels[a.target])
     found = outliers.in_map(a.vit, a.rec, computed.maps, method.needs_attention, masked=False)
-    shown = 100 * share(computed.maps) if shown is None else shown
+    shown = 100 * absolute_shares(computed.maps) if shown is None else shown
     return Side(method, chosen, computed.maps, shown, unit, spoken, found, computed)
 
 

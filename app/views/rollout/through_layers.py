@@ -60,7 +60,7 @@ def _caption(share: float, layer: int, first: int, before: str, text: Prose) -> 
 def identity(a: Asked) -> None:
     """Why the residual connection is part of rollout, with what it changes here."""
     from vitcore.analysis.relevance import rank_correlation
-    from vitcore.analysis.rollout import in_common
+    from vitcore.analysis.rollout import map_overlap
 
     other = a.rec.grid.middle if a.query is None else 0  # another token: the middle patch, or the first beside a patch
     apart, mine = {}, []
@@ -68,7 +68,7 @@ def identity(a: Asked) -> None:
         settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         settings += ((outliers.KEY, True),) if outliers.masks(a.vit, a.rec) else ()
         one, two = (insights.rollout(a.rec, q, settings, a.vit) for q in (a.query, other))
-        apart[residual] = percent_in_two_digits(max(0.0, 1 - in_common(one, two)))
+        apart[residual] = percent_in_two_digits(max(0.0, 1 - map_overlap(one, two)))
         mine.append(one)
     who = a.text["a patch"].format(patch=other)
     st.markdown(a.text["identity"].format(who=a.who, other=who, with_it=apart[0.5], without=apart[0.0]))

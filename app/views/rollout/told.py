@@ -8,9 +8,9 @@ from app.views.rollout.question import Asked
 
 def before(a: Asked) -> str:
     """Which tokens stand before the patches: "class" alone, "some", or none."""
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    names = prefix_names(a.vit)
+    names = prefix_token_names(a.vit)
     return "class" if names == ("class",) else "some" if names else ""
 
 

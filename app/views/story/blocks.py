@@ -110,13 +110,13 @@ def _mlp_rows(scene: Scene) -> list[dict[str, Any]]:
 def _shown(scene: Scene) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
     from vitcore.figures.theme import data_uri
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
     prefix, shown = scene.rec.grid.prefix, []
     for token in _most(scene, scene.inside.weights[scene.head]):
         weight = percent(float(scene.inside.weights[scene.head, token]))
         if token < prefix:
-            name = named(scene, prefix_names(scene.vit)[token])
+            name = named(scene, prefix_token_names(scene.vit)[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
         else:
             image = data_uri(scene.cuts[token - prefix])
@@ -132,9 +132,9 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
     most = int(weights.argmax())
     who = scene.say("patch named", other=most - scene.rec.grid.prefix)
     if most < scene.rec.grid.prefix:
-        from vitcore.forward.block_activations import prefix_names
+        from vitcore.forward.block_activations import prefix_token_names
 
-        who = in_a_sentence(scene, prefix_names(scene.vit)[most])
+        who = in_a_sentence(scene, prefix_token_names(scene.vit)[most])
     right = 0 if own >= 0.5 else 1 if own > even else 2
     times = f"{own / even:.{0 if own >= 10 * even else 1}f}"
     beside = scene.say("more than even" if own > even else "less than even", times=times, even=percent(even))
@@ -142,7 +142,7 @@ def _itself(scene: Scene) -> tuple[dict[str, Any], int]:
 
 
 def _depth(scene: Scene) -> None:
-    from vitcore.outlier_sentences import told
+    from vitcore.outlier_sentences import outlier_sentence
 
     share = insights.answers_by_depth(scene.rec, scene.vit)
     tiles, known, marked = [], guess.is_made("depth"), set[int]()
@@ -159,7 +159,9 @@ def _depth(scene: Scene) -> None:
                 "image": image,
                 "name": name,
                 "words": words,
-                "alt": scene.text.joined((scene.say("depth alt", number=block), told(marks, scene.rec.grid))),
+                "alt": scene.text.joined(
+                    (scene.say("depth alt", number=block), outlier_sentence(marks, scene.rec.grid))
+                ),
             }
         )
     st.markdown(f"##### {scene.say('depth title')}")
@@ -210,7 +212,7 @@ def _answer(scene: Scene) -> None:
         from vitcore.figures.story_steps import answer
 
         chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
-        photo_names.by_imagenet([label for label, _ in scene.rec.top()])
+        photo_names.by_imagenet([label for label, _ in scene.rec.top_classes()])
         return
     row = vector(
         scene.text["pooled"], "y", scene.rec.logits, unit=scene.say("of many", count=scene.rec.logits.size), sign=""

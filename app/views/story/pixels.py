@@ -33,7 +33,7 @@ def _pixels(scene: Scene) -> None:
     with photo:
         _touch(scene, "story_pixels")
     with beside, st.container(horizontal=True):
-        for name, shown in zip(("red", "green", "blue"), channels(scene.rec.seen.pixels), strict=True):
+        for name, shown in zip(("red", "green", "blue"), channels(scene.rec.model_input.pixels), strict=True):
             st.image(shown, scene.text[name], width=round(104 * size().scale), alt=scene.text[f"{name} channel"])
 
 
@@ -44,9 +44,9 @@ def _count_pixels(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _cut_off(scene: Scene) -> None:
     """Which part of the photo it is: the rest of the story is about that alone."""
-    from vitcore.images import seen_part
+    from vitcore.images import crop_sentence
 
-    st.markdown(seen_part(scene.photo.image, scene.rec.seen))
+    st.markdown(crop_sentence(scene.photo.image, scene.rec.model_input))
 
 
 def _patches(scene: Scene) -> None:

@@ -52,16 +52,16 @@ class Scene:
     @cached_property
     def cuts(self) -> NDArray:
         """(N, P, P, 3) patches."""
-        from vitcore.analysis.patches import cut
+        from vitcore.analysis.patches import split_patches
 
-        return cut(self.rec.seen.pixels, self.rec.grid)
+        return split_patches(self.rec.model_input.pixels, self.rec.grid)
 
     @cached_property
     def given(self) -> NDArray:
         """(P, P, 3) values of the pinned patch as the model gets them."""
-        from vitcore.analysis.patches import normalised
+        from vitcore.analysis.patches import normalise_pixels
 
-        return normalised(self.cuts[self.patch], self.vit.mean, self.vit.std)
+        return normalise_pixels(self.cuts[self.patch], self.vit.mean, self.vit.std)
 
     @cached_property
     def embeddings(self) -> NDArray:

@@ -41,9 +41,9 @@ def _read_by(scene: Scene) -> str:
 def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
     import numpy as np
 
-    from vitcore.analysis.position_embeddings import similarity
+    from vitcore.analysis.position_embeddings import position_similarity
 
-    cosine = similarity(scene.embeddings[[scene.patch, *range(scene.rec.grid.patches)]])[0, 1:]
+    cosine = position_similarity(scene.embeddings[[scene.patch, *range(scene.rec.grid.patches)]])[0, 1:]
     others = [i for i in range(len(cosine)) if i != scene.patch]
     most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
     to_right = scene.rec.grid.row_col(scene.patch)[1] < scene.rec.grid.cols - 1
@@ -51,7 +51,7 @@ def _alike(scene: Scene) -> tuple[dict[str, Any], int]:
     return {
         "most": most, "alike": cosine[most], "least": least, "unlike": cosine[least],
         "way": scene.text["to the right" if to_right else "to the left"],
-        "shifted": similarity(np.stack([scene.embeddings[scene.patch], further]))[0, 1],
+        "shifted": position_similarity(np.stack([scene.embeddings[scene.patch], further]))[0, 1],
     }, 0  # fmt: skip
 
 
@@ -101,9 +101,9 @@ def _neighbour(scene: Scene) -> tuple[dict[str, Any], int]:
 
 def _sequence(scene: Scene) -> None:
     from vitcore.figures.story_steps import sequence
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    names = tuple(named(scene, name) for name in prefix_names(scene.vit))
+    names = tuple(named(scene, name) for name in prefix_token_names(scene.vit))
     shown = sequence(scene.cuts, scene.rec.grid, names, scene.patch, scene.mode)
     chart(shown, "story_sequence", scene.say("sequence alt"))
 
@@ -120,16 +120,16 @@ def in_a_sentence(scene: Scene, name: str) -> str:
 
 
 def _prefix(scene: Scene) -> str:
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    names = prefix_names(scene.vit)
+    names = prefix_token_names(scene.vit)
     return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
 
 
 def _first(scene: Scene) -> tuple[dict[str, Any], int]:
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    names = [f"[{named(scene, name)}]" for name in prefix_names(scene.vit)]
+    names = [f"[{named(scene, name)}]" for name in prefix_token_names(scene.vit)]
     return {"names": ", ".join(names)}, 1 if names else 2
 
 
@@ -160,9 +160,9 @@ def _sum(scene: Scene) -> str:
 
 
 def _names(scene: Scene) -> tuple[str, ...]:
-    from vitcore.forward.block_activations import prefix_names
+    from vitcore.forward.block_activations import prefix_token_names
 
-    return prefix_names(scene.vit)
+    return prefix_token_names(scene.vit)
 
 
 def _length(scene: Scene) -> str:

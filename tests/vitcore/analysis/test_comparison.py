@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ortho_group
 
-from vitcore.analysis.model_similarity import agreement, common, linear_cka, subspace_overlap
+from vitcore.analysis.model_similarity import common_grid, linear_cka, prediction_agreement, subspace_overlap
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.grid import Grid
 
@@ -56,30 +56,30 @@ def test_cka_of_what_has_nothing_in_common(rng):
 def test_answers_agree():
     logits = np.log(np.array([0.5, 0.2, 0.1, 0.1, 0.06, 0.04]))
     names = tuple("abcdef")
-    same = agreement(logits, logits, (names, names))
+    same = prediction_agreement(logits, logits, (names, names))
     assert (same.same_top1, same.shared_top5, same.of, same.divergence_bits) == (True, 5, 5, 0)
     order = [5, 1, 3, 2, 4, 0]  # the same classes in another order
-    again = agreement(logits, logits[order], (names, tuple(names[i] for i in order)))
+    again = prediction_agreement(logits, logits[order], (names, tuple(names[i] for i in order)))
     assert again.same_top1 and again.shared_top5 == 5 and again.divergence_bits == pytest.approx(0, abs=1e-15)
 
 
 def test_answers_differ():
     names = tuple("abcdef")
     a, b = np.array([9.0, 5, 4, 3, 2, 1]), np.array([5.0, 9, 4, 3, 1, 2])
-    found = agreement(a, b, (names, names))
+    found = prediction_agreement(a, b, (names, names))
     p, q = (np.exp(x) / np.exp(x).sum() for x in (a, b))
     middle = (p + q) / 2
     by_hand = (p * np.log2(p / middle) + q * np.log2(q / middle)).sum() / 2
     assert (found.same_top1, found.shared_top5) == (False, 4)
     assert found.divergence_bits == pytest.approx(by_hand) == pytest.approx(jensenshannon(p, q, base=2) ** 2)
-    apart = agreement(np.array([800.0, 0]), np.array([0, 800.0]), (("x", "y"), ("x", "y")))
+    apart = prediction_agreement(np.array([800.0, 0]), np.array([0, 800.0]), (("x", "y"), ("x", "y")))
     assert apart.divergence_bits == pytest.approx(1) and apart.of == 2
 
 
 @pytest.mark.parametrize("labels", [((), ()), (("a", "b"), ("a", "c")), (("a", "b"), ()), (("a", "a"), ("a", "b"))])
 def test_answers_about_other_classes_are_not_compared(labels):
     logits = [np.zeros(len(names) or 3) for names in labels]
-    assert agreement(*logits, labels) is None
+    assert prediction_agreement(*logits, labels) is None
 
 
 # One grid
@@ -87,7 +87,7 @@ def test_answers_about_other_classes_are_not_compared(labels):
 
 def test_grids_that_agree_are_left_alone(rng):
     grid = Grid(4, 4, 8)
-    found = common((grid, Grid(4, 4, 16)), (WHOLE, (0.0, 0.5, 64.0, 64.0)))
+    found = common_grid((grid, Grid(4, 4, 16)), (WHOLE, (0.0, 0.5, 64.0, 64.0)))
     values, tokens = rng.normal(size=(4, 4)), rng.normal(size=(2, 16, 3)).astype(np.float32)
     assert (found.rows, found.cols, found.resampled) == (4, 4, False)
     np.testing.assert_array_equal(found.cells(1, values), values)
@@ -95,7 +95,7 @@ def test_grids_that_agree_are_left_alone(rng):
 
 
 def test_a_finer_grid_is_averaged(rng):
-    found = common((Grid(4, 4, 16), Grid(8, 4, 8, 1, 16)), (WHOLE, WHOLE))
+    found = common_grid((Grid(4, 4, 16), Grid(8, 4, 8, 1, 16)), (WHOLE, WHOLE))
     fine = rng.normal(size=(8, 4))
     assert (found.rows, found.cols, found.resampled) == (4, 4, True)
     np.testing.assert_allclose(found.cells(1, fine), (fine[::2] + fine[1::2]) / 2)
@@ -105,24 +105,24 @@ def test_a_finer_grid_is_averaged(rng):
 
 
 def test_grids_that_do_not_divide_each_other_are_weighed_by_area():
-    found = common((Grid(3, 3, 8), Grid(2, 2, 8)), (WHOLE, WHOLE))
+    found = common_grid((Grid(3, 3, 8), Grid(2, 2, 8)), (WHOLE, WHOLE))
     np.testing.assert_allclose(found.down[0], [[2 / 3, 1 / 3, 0], [0, 1 / 3, 2 / 3]])
     np.testing.assert_allclose(found.cells(0, np.arange(9.0).reshape(3, 3)).mean(), 4)
 
 
 def test_only_what_both_see_is_compared():
     left, right = (0.0, 0.0, 48.0, 64.0), (16.0, 0.0, 64.0, 64.0)
-    found = common((Grid(8, 6, 8), Grid(8, 6, 8)), (left, right))
+    found = common_grid((Grid(8, 6, 8), Grid(8, 6, 8)), (left, right))
     assert found.box == (16.0, 0.0, 48.0, 64.0) and (found.rows, found.cols, found.resampled) == (8, 4, True)
     columns = np.arange(6.0)[None].repeat(8, 0)
     np.testing.assert_allclose(found.cells(0, columns)[0], [2, 3, 4, 5])
     np.testing.assert_allclose(found.cells(1, columns)[0], [0, 1, 2, 3])
     with pytest.raises(ValueError, match="no part"):
-        common((Grid(2, 2, 8),) * 2, ((0, 0, 16, 16), (16, 0, 32, 16)))
+        common_grid((Grid(2, 2, 8),) * 2, ((0, 0, 16, 16), (16, 0, 32, 16)))
 
 
 def test_many_positions_are_made_fewer():
-    found = common((Grid(37, 37, 14),) * 2, (WHOLE, WHOLE), most=400)
+    found = common_grid((Grid(37, 37, 14),) * 2, (WHOLE, WHOLE), most=400)
     assert (found.rows, found.cols, found.resampled) == (20, 20, True)
     np.testing.assert_allclose(found.down[0].sum(1), 1)
     smooth = np.add.outer(np.arange(37.0), np.arange(37.0))
@@ -145,9 +145,9 @@ def test_spaces_overlap_by_their_directions_and_not_by_their_bases():
 
 
 def test_a_cell_is_the_patch_that_it_has_most_of():
-    found = common((Grid(4, 4, 16), Grid(8, 8, 8)), (WHOLE, WHOLE))
+    found = common_grid((Grid(4, 4, 16), Grid(8, 8, 8)), (WHOLE, WHOLE))
     assert (found.rows, found.cols) == (4, 4)
     assert [found.patch(0, cell) for cell in (0, 5, 15)] == [0, 5, 15]
     assert found.patch(1, 5) in (18, 19, 26, 27), "row 1, column 1 holds rows and columns 2 and 3"
-    same = common((Grid(4, 4, 16), Grid(4, 4, 8)), (WHOLE, WHOLE))
+    same = common_grid((Grid(4, 4, 16), Grid(4, 4, 8)), (WHOLE, WHOLE))
     assert [same.patch(1, cell) for cell in range(16)] == list(range(16))

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.attention_distance import far_heads, farthest, mean_distance_px, near_heads, uniform_distance_px
-from vitcore.attention_capture import Tape
-from vitcore.forward.recording import record, to_input
+from vitcore.analysis.attention_distance import (
+    far_heads,
+    farthest_head,
+    mean_distance_px,
+    near_heads,
+    uniform_distance_px,
+)
+from vitcore.attention_capture import AttentionCapture
+from vitcore.forward.recording import record, to_model_input
 from vitcore.grid import Grid
 
 # Independent numpy and scipy results: rows, patch px, uniform, uniform over all tokens, corner query, largest.
@@ -125,7 +131,7 @@ KINDS = [
 @pytest.mark.parametrize("fused_kernel", [False, True], ids=["answering", "watching"])
 def test_streamed_distances_equal_those_of_kept_maps(make_vit, noise, kind, fused_kernel):
     vit = make_vit(**kind)
-    rec = record(vit, noise(), fused_kernel=fused_kernel)
+    rec = record(vit, noise(), exact=fused_kernel)
     weights = kept(vit, rec)
     assert weights.shape == (3, 3, vit.grid.tokens, vit.grid.tokens)
     assert np.allclose(rec.distance_px, mean_distance_px(weights, vit.grid), rtol=0, atol=1e-4)
@@ -138,8 +144,8 @@ def test_streamed_distances_equal_those_of_kept_maps(make_vit, noise, kind, fuse
 def kept(vit, rec):
     """(L, H, T, T) weights of our own capture, with 32 bits."""
     seen = []
-    with torch.inference_mode(), Tape(lambda call: seen.append(call.weights()[0])):
-        vit.module(to_input(vit, rec.seen.pixels))
+    with torch.inference_mode(), AttentionCapture(lambda call: seen.append(call.weights()[0])):
+        vit.module(to_model_input(vit, rec.model_input.pixels))
     return torch.stack(seen[: vit.blocks]).numpy()
 
 
@@ -161,10 +167,10 @@ def test_near_heads_are_listed_by_block_the_nearest_of_a_block_last():
 def test_far_heads_read_more_than_even_attention_and_rounding_does_not_count():
     px = np.array([[5.0, 66.61, 40.0], [70.0, 66.7, 90.0]])
     assert far_heads(px, 66.6) == [(1, 0), (1, 1), (1, 2)] and far_heads(px, 90.0) == []
-    assert farthest(px) == (1, 2)
+    assert farthest_head(px) == (1, 2)
     grid = Grid(5, 4, 8, 1)
     tokens = grid.tokens
     even, corners = np.full((tokens, tokens), 1 / tokens), np.zeros((tokens, tokens))
     corners[:, [1, -1]] = 0.5  # all attention on two opposite corners: as far as it goes
     table = np.array([[mean_distance_px(w, grid, "renormalise") for w in (even, corners, np.eye(tokens))]])
-    assert far_heads(table, uniform_distance_px(grid)) == [(0, 1)] and farthest(table) == (0, 1)
+    assert far_heads(table, uniform_distance_px(grid)) == [(0, 1)] and farthest_head(table) == (0, 1)

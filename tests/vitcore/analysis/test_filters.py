@@ -5,7 +5,15 @@ import pytest
 import scipy.fft
 from sklearn.decomposition import PCA
 
-from vitcore.analysis.filters import as_picture, colour_share, components, kinds, look, low_share, rebuild
+from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import (
+    colour_share,
+    component_kinds,
+    components_as_picture,
+    low_frequency_share,
+    principal_components,
+    reconstruct_patches,
+)
 from vitcore.models import load_model
 
 SHAPES = [(64, 3, 4, 4), (24, 3, 8, 8), (96, 3, 4, 6), (10, 1, 5, 5)]
@@ -23,7 +31,7 @@ def rows_of(given):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_components_are_an_orthonormal_basis(shape):
-    found = components(kernel(shape))
+    found = principal_components(kernel(shape))
     count = min(shape[0], int(np.prod(shape[1:])))
     assert found.vectors.shape == (count, shape[2], shape[3], shape[1])
     basis = found.vectors.reshape(count, -1)
@@ -32,14 +40,14 @@ def test_components_are_an_orthonormal_basis(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_variance_is_shared_out(shape):
-    share = components(kernel(shape)).variance
+    share = principal_components(kernel(shape)).variance
     assert share.sum() == pytest.approx(1, abs=1e-12)
     assert (np.diff(share) <= 1e-15).all() and share.min() >= 0
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_they_are_scikit_learns_up_to_sign(shape):
-    found, rows = components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
+    found, rows = principal_components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
     count = min(shape[0] - 1, rows.shape[1])  # centred samples have one dimension less
     theirs = PCA(count, svd_solver="full").fit(rows)
     ours = found.vectors.reshape(len(found.vectors), -1)[:count]
@@ -50,7 +58,7 @@ def test_they_are_scikit_learns_up_to_sign(shape):
 
 def test_signs_do_not_depend_on_the_sign_of_the_kernel():
     given = kernel((64, 3, 4, 4))
-    assert np.allclose(components(given).vectors, components(-given).vectors, atol=1e-8)
+    assert np.allclose(principal_components(given).vectors, principal_components(-given).vectors, atol=1e-8)
 
 
 def test_a_known_colour_ramp_is_found_the_right_way_up():
@@ -58,12 +66,12 @@ def test_a_known_colour_ramp_is_found_the_right_way_up():
     ramp[0] = np.linspace(-1, 1, 6)  # red rises from left to right
     ramp[2] = np.linspace(-0.5, 0.5, 4)[:, None]  # blue rises from top to bottom
     amounts = np.random.default_rng(0).standard_normal((50, 1, 1, 1))
-    found = components(amounts * ramp)
+    found = principal_components(amounts * ramp)
     assert found.variance[0] == pytest.approx(1)
     expected = ramp.transpose(1, 2, 0) / np.linalg.norm(ramp)
     sign = np.sign(found.vectors[0, 0, -1, 0])
     assert np.allclose(sign * found.vectors[0], expected, atol=1e-12)
-    drawn = sign * (as_picture(found.vectors[:1])[0].astype(int) - 127.5)
+    drawn = sign * (components_as_picture(found.vectors[:1])[0].astype(int) - 127.5)
     assert (np.diff(drawn[..., 0], axis=1) > 0).all() and (np.diff(drawn[..., 2], axis=0) > 0).all()
     assert (abs(drawn[..., 1]) <= 0.5).all(), "green is absent, so mid-grey"
 
@@ -74,9 +82,9 @@ def test_a_known_colour_ramp_is_found_the_right_way_up():
 def test_noise_has_its_share_of_low_frequencies_and_a_gradient_all():
     rng = np.random.default_rng(0)
     noise, ramp = rng.normal(size=(400, 3, 8, 8)), np.cos(np.arange(8) * np.pi / 4)
-    assert low_share(noise) == pytest.approx(0.25, abs=0.01)
-    assert low_share(np.broadcast_to(ramp, (4, 3, 8, 8))) > 0.99  # one wave across the patch
-    assert low_share(np.broadcast_to((-1.0) ** np.arange(8), (4, 3, 8, 8))) < 0.01  # a wave of two pixels
+    assert low_frequency_share(noise) == pytest.approx(0.25, abs=0.01)
+    assert low_frequency_share(np.broadcast_to(ramp, (4, 3, 8, 8))) > 0.99  # one wave across the patch
+    assert low_frequency_share(np.broadcast_to((-1.0) ** np.arange(8), (4, 3, 8, 8))) < 0.01  # a wave of two pixels
 
 
 def test_the_colour_share_is_what_leaving_out_the_mean_of_the_channels_leaves():
@@ -93,17 +101,17 @@ def test_planted_components_are_told_apart():
     ramp, checks = np.cos(np.arange(8) * np.pi / 8)[:, None], np.indices((8, 8)).sum(0) % 2 * 2 - 1.0
     grey, red_green = np.array([1.0, 1, 1]), np.array([1.0, -1, 0])
     smooth, fine = np.broadcast_to(ramp, (8, 8))[..., None], checks[..., None]
-    found = kinds(np.stack([smooth * grey, fine * grey, smooth * red_green, smooth * grey]))
+    found = component_kinds(np.stack([smooth * grey, fine * grey, smooth * red_green, smooth * grey]))
     assert (found.colour, found.light, found.smooth) == (1, 3, 3)
 
 
 def test_of_the_shipped_model_by_a_cosine_transform(shipped):
     """Smooth by another measure: what a cosine transform has in its lowest corner is what the eye calls smooth."""
-    vectors = components(load_model.patch_kernel(shipped)).vectors[:28]
+    vectors = principal_components(load_model.patch_kernel(shipped)).vectors[:28]
     power = (scipy.fft.dctn(vectors, axes=(1, 2), norm="ortho") ** 2).sum(-1)
     wave = np.hypot(*np.indices(power.shape[1:]))
     low = (power * (wave <= 4)).sum((1, 2)) / power.sum((1, 2))
-    assert abs(int((low > 0.5).sum()) - kinds(vectors).smooth) <= 3
+    assert abs(int((low > 0.5).sum()) - component_kinds(vectors).smooth) <= 3
 
 
 def test_planted_filters_are_told_in_words():
@@ -122,7 +130,7 @@ def test_planted_filters_are_told_in_words():
     }
     noise = 0.1 * np.random.default_rng(0).normal(size=(16, 16, 3))
     for expected, (pattern, colour) in planted.items():
-        found = look(pattern[..., None] * colour + noise * np.abs(pattern).mean())
+        found = describe_filter(pattern[..., None] * colour + noise * np.abs(pattern).mean())
         assert (found.pattern, found.cycles) == (expected[0], expected[3]) and found.share > 0.9
         ordered = found.pattern in ("left right", "top bottom", "upper left", "spot and rim")
         assert found.colours == expected[1:3] if ordered else {*found.colours} == {*expected[1:3]}
@@ -131,8 +139,8 @@ def test_planted_filters_are_told_in_words():
 def test_noise_is_told_no_pattern():
     rng = np.random.default_rng(0)
     for side in (4, 8, 16):
-        assert {look(rng.normal(size=(side, side, 3))).pattern for _ in range(20)} == {"none"}
-        assert {look(rng.normal(size=(side, side, 1)) * np.ones(3)).pattern for _ in range(20)} == {"none"}
+        assert {describe_filter(rng.normal(size=(side, side, 3))).pattern for _ in range(20)} == {"none"}
+        assert {describe_filter(rng.normal(size=(side, side, 1)) * np.ones(3)).pattern for _ in range(20)} == {"none"}
 
 
 # Pictures
@@ -140,24 +148,24 @@ def test_noise_is_told_no_pattern():
 
 def test_zero_is_mid_grey_and_the_largest_is_full_scale():
     vectors = np.array([[-2.0, 0, 1, 2], [0, 0, 0.5, 0.1]]).reshape(2, 2, 2, 1)
-    drawn = as_picture(vectors).reshape(2, 4)
+    drawn = components_as_picture(vectors).reshape(2, 4)
     assert drawn.dtype == np.uint8
     assert drawn.tolist() == [[0, 128, 191, 255], [128, 128, 255, 153]]
 
 
 def test_minmax_stretches_each_to_its_own_range():
     vectors = np.array([[1.0, 2, 3, 5], [-4, -4, 0, 0]]).reshape(2, 2, 2, 1)
-    assert as_picture(vectors, "minmax").reshape(2, 4).tolist() == [[0, 64, 128, 255], [0, 0, 255, 255]]
+    assert components_as_picture(vectors, "minmax").reshape(2, 4).tolist() == [[0, 64, 128, 255], [0, 0, 255, 255]]
 
 
 @pytest.mark.parametrize("scale", ["symmetric", "minmax"])
 def test_a_component_of_zeros_is_no_trouble(scale):
-    assert np.ptp(as_picture(np.zeros((1, 2, 2, 3)), scale)) == 0
+    assert np.ptp(components_as_picture(np.zeros((1, 2, 2, 3)), scale)) == 0
 
 
 def test_an_unknown_scale_is_refused():
     with pytest.raises(ValueError, match="'symmetric' or 'minmax'"):
-        as_picture(np.zeros((1, 2, 2, 3)), "log")
+        components_as_picture(np.zeros((1, 2, 2, 3)), "log")
 
 
 # Rebuilding
@@ -169,29 +177,29 @@ def cuts():
 
 
 def test_all_components_of_a_full_rank_kernel_rebuild_exactly(cuts):
-    found = components(kernel((64, 3, 4, 4)))
+    found = principal_components(kernel((64, 3, 4, 4)))
     assert len(found.variance) == 48
-    drawn = rebuild(cuts, found, 48)
+    drawn = reconstruct_patches(cuts, found, 48)
     assert np.allclose(drawn.patches, cuts, atol=1e-8)
     assert drawn.rmse == pytest.approx(0, abs=1e-8) and drawn.kept == pytest.approx(1)
 
 
 def test_error_falls_with_every_component(cuts):
-    found = components(kernel((64, 3, 4, 4)))
-    drawn = [rebuild(cuts, found, k) for k in range(1, 49)]
+    found = principal_components(kernel((64, 3, 4, 4)))
+    drawn = [reconstruct_patches(cuts, found, k) for k in range(1, 49)]
     assert (np.diff([d.rmse for d in drawn]) < 0).all()
     assert (np.diff([d.kept for d in drawn]) > 0).all()
 
 
 def test_the_error_is_that_of_the_picture_drawn(cuts):
-    drawn = rebuild(cuts, components(kernel((64, 3, 4, 4))), 7)
+    drawn = reconstruct_patches(cuts, principal_components(kernel((64, 3, 4, 4))), 7)
     assert drawn.patches.shape == cuts.shape
     assert drawn.rmse == pytest.approx(np.sqrt(((drawn.patches - cuts) ** 2).mean()))
     assert 0 < drawn.kept < 1
 
 
 def test_mid_grey_needs_no_component(cuts):
-    drawn = rebuild(np.full((2, 4, 4, 3), 127.5), components(kernel((64, 3, 4, 4))), 1)
+    drawn = reconstruct_patches(np.full((2, 4, 4, 3), 127.5), principal_components(kernel((64, 3, 4, 4))), 1)
     assert np.array_equal(drawn.patches, np.full((2, 4, 4, 3), 127.5))
 
 
@@ -201,7 +209,7 @@ def test_mid_grey_needs_no_component(cuts):
 def test_the_shipped_models_filters(shipped):
     given = load_model.patch_kernel(shipped)
     assert given.shape == (192, 3, 8, 8)
-    found = components(given)
+    found = principal_components(given)
     assert found.vectors.shape == (192, 8, 8, 3)
     assert 28 / 192 < found.variance[:28].sum() < 1
 
@@ -211,7 +219,7 @@ def test_a_hybrid_shows_its_root_convolution_as_it_is_applied(hybrid):
     root = load_model.root_kernel(hybrid)
     assert root.shape == (64, 3, 7, 7)
     assert np.allclose(root.mean((1, 2, 3)), 0, atol=1e-5) and np.allclose(root.var((1, 2, 3)), 1, atol=1e-3)
-    assert components(root).vectors.shape == (64, 7, 7, 3)
+    assert principal_components(root).vectors.shape == (64, 7, 7, 3)
 
 
 def test_plain_models_have_no_root_convolution(shipped):

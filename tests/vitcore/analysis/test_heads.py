@@ -51,10 +51,10 @@ def far() -> np.ndarray:
 NONE = np.zeros(GRID.tokens, bool)  # no outlier tokens
 
 
-def described(w: np.ndarray, outliers: np.ndarray = NONE) -> head_descriptions.Head:
+def described(w: np.ndarray, outliers: np.ndarray = NONE) -> head_descriptions.HeadDescription:
     stack = w[None].astype(np.float16)
     px, left = (mean_distance_px(stack, GRID, mode) for mode in ("drop", "renormalise"))
-    (found,) = head_descriptions.describe(stack, px, left, GRID, outliers)
+    (found,) = head_descriptions.describe_heads(stack, px, left, GRID, outliers)
     return found
 
 
@@ -134,7 +134,7 @@ def test_words_change_at_their_thresholds():
     far_px, most = uniform_distance_px(GRID), np.log2(GRID.tokens)
 
     def word(bits=1.0, reach=0.7, shares=(0.1, 0.1), offset=0.0, outlying=0.0):
-        return head_descriptions.name(bits, reach * far_px, np.array(shares), offset, GRID, outlying)[0]
+        return head_descriptions.head_words(bits, reach * far_px, np.array(shares), offset, GRID, outlying)[0]
 
     assert word() == ("mixed",)
     assert word(reach=0.5) == ("local",) and word(reach=0.501) == ("mixed",)
@@ -148,7 +148,7 @@ def test_words_change_at_their_thresholds():
 def test_without_prefix_tokens_there_is_no_sink():
     grid = Grid(4, 4, 8, prefix=0)
     w = np.full((1, 16, 16), 1 / 16)
-    (found,) = head_descriptions.describe(
+    (found,) = head_descriptions.describe_heads(
         w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool)
     )
     assert found.shares == () and found.sink is None and found.words == ("even",)
@@ -160,7 +160,7 @@ def test_without_prefix_tokens_there_is_no_sink():
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_codes_are_within_the_error_they_state(kind):
     weights = np.exp2(np.linspace(-15.99, 0, 100_000)).astype(kind)
-    back = attention_as_bytes.decode(attention_as_bytes.encode(weights)).astype(np.float64)
+    back = attention_as_bytes.decode_weights(attention_as_bytes.encode_weights(weights)).astype(np.float64)
     error = np.abs(back / weights.astype(np.float64) - 1)
     assert error.max() <= attention_as_bytes.WORST + 1e-6 < 0.0222
     assert error.max() > 0.02, "the stated error is not idle"
@@ -168,14 +168,18 @@ def test_codes_are_within_the_error_they_state(kind):
 
 def test_the_ends_of_the_code():
     weights = np.array([0, 1e-7, 0.99 * attention_as_bytes.LEAST, 1.01 * attention_as_bytes.LEAST, 2**-16, 1.0])
-    assert attention_as_bytes.encode(weights).tolist() == [0, 0, 0, 1, 1, 255]
-    assert attention_as_bytes.encode(weights[[0, 1, 5]].astype(np.float16)).tolist() == [0, 0, 255]
-    assert attention_as_bytes.decode(np.array([0, 1, 255], np.uint8)).tolist() == [0, 2**-16, 1]
-    assert (np.diff(attention_as_bytes.decode(np.arange(256, dtype=np.uint8))) > 0).all()
+    assert attention_as_bytes.encode_weights(weights).tolist() == [0, 0, 0, 1, 1, 255]
+    assert attention_as_bytes.encode_weights(weights[[0, 1, 5]].astype(np.float16)).tolist() == [0, 0, 255]
+    assert attention_as_bytes.decode_weights(np.array([0, 1, 255], np.uint8)).tolist() == [0, 2**-16, 1]
+    assert (np.diff(attention_as_bytes.decode_weights(np.arange(256, dtype=np.uint8))) > 0).all()
 
 
 def test_a_look_up_is_the_same_as_the_formula():
     every = np.arange(0x3C01, dtype=np.uint16).view(np.float16)  # all from 0 to 1
-    assert np.array_equal(attention_as_bytes.encode(every), attention_as_bytes.encode(every.astype(np.float64)))
+    assert np.array_equal(
+        attention_as_bytes.encode_weights(every), attention_as_bytes.encode_weights(every.astype(np.float64))
+    )
     turned = np.random.default_rng(0).random((5, 6)).astype(np.float16).T
-    assert np.array_equal(attention_as_bytes.encode(turned), attention_as_bytes.encode(turned.astype(np.float64)))
+    assert np.array_equal(
+        attention_as_bytes.encode_weights(turned), attention_as_bytes.encode_weights(turned.astype(np.float64))
+    )

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.outlier_tokens import cuts, mask_keys, outliers, share_on, standing_out
+from vitcore.analysis.outlier_tokens import (
+    find_outlier_tokens,
+    mask_keys,
+    outlier_thresholds,
+    outliers_in_map,
+    share_on_tokens,
+)
 
 
 def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
@@ -21,7 +27,7 @@ def test_planted_outliers_are_found_where_they_are_and_from_when_on():
     norms[4:, 5 + 255] = 210
     norms[2, 5 + 90] = 130  # above the cut after one block only
     norms[:, 5 + 40] = 45  # twice the others: none
-    seen = outliers(norms, 5)
+    seen = find_outlier_tokens(norms, 5)
     assert seen.patches.tolist() == [17, 90, 255] and np.flatnonzero(seen.tokens).tolist() == [22, 95, 260]
     assert seen.first[[17, 90, 255, 40]].tolist() == [3, 2, 4, 6]
     assert seen.high.sum(1).tolist() == [0, 0, 1, 1, 2, 2]
@@ -31,14 +37,14 @@ def test_planted_outliers_are_found_where_they_are_and_from_when_on():
 @pytest.mark.parametrize("sigma", [0, 1e-4, 0.05, 0.3, 0.8, 1.2])
 def test_smooth_norms_have_no_outliers_however_wide_they_spread(sigma):
     patches = np.exp(sigma * np.linspace(-2.8, 2.8, 256))  # to 29 times the median: widest
-    assert not outliers(np.tile(patches, (2, 1)), 0).patches.size
-    assert not outliers(spread(sigma=min(sigma, 0.8)), 1).patches.size
+    assert not find_outlier_tokens(np.tile(patches, (2, 1)), 0).patches.size
+    assert not find_outlier_tokens(spread(sigma=min(sigma, 0.8)), 1).patches.size
 
 
 def test_the_cut_is_five_times_the_median_or_a_score_of_3_5():
-    assert cuts(np.array([1.0, 1, 1, 1, 1])) == pytest.approx(5)
+    assert outlier_thresholds(np.array([1.0, 1, 1, 1, 1])) == pytest.approx(5)
     logs = np.array([-2.0, -1, 0, 1, 2])  # median 0, median of absolute deviations 1
-    assert cuts(np.exp(logs)) == pytest.approx(np.exp(3.5 / 0.6745))
+    assert outlier_thresholds(np.exp(logs)) == pytest.approx(np.exp(3.5 / 0.6745))
 
 
 @settings(max_examples=20, deadline=None)
@@ -46,12 +52,12 @@ def test_the_cut_is_five_times_the_median_or_a_score_of_3_5():
 def test_the_unit_of_the_norms_does_not_matter(scale, seed):
     norms = spread(seed=seed).astype(np.float64)
     norms[2:, [9, 99]] *= 30
-    assert (outliers(scale * norms, 1).high == outliers(norms, 1).high).all()
-    assert outliers(norms, 1).patches.tolist() == [8, 98]
+    assert (find_outlier_tokens(scale * norms, 1).high == find_outlier_tokens(norms, 1).high).all()
+    assert find_outlier_tokens(norms, 1).patches.tolist() == [8, 98]
 
 
 def test_norms_of_zero_are_no_error():
-    assert not outliers(np.zeros((2, 10)), 1).patches.size
+    assert not find_outlier_tokens(np.zeros((2, 10)), 1).patches.size
 
 
 def weights(*shape, seed=0):
@@ -87,8 +93,8 @@ def test_the_share_of_attention_on_tokens():
     fused = weights(3, 5, 5)
     rows, tokens = np.array([0.5, 0, 0.5, 0, 0]), np.array([False, True, False, False, True])
     expected = [(0.5 * a[0, tokens] + 0.5 * a[2, tokens]).sum() for a in fused]
-    assert share_on(fused, tokens, rows) == pytest.approx(expected)
-    assert share_on(np.stack([mask_keys(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
+    assert share_on_tokens(fused, tokens, rows) == pytest.approx(expected)
+    assert share_on_tokens(np.stack([mask_keys(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
 
 
 def test_an_outlier_stands_out_where_at_most_one_in_twenty_others_has_as_much():
@@ -98,30 +104,33 @@ def test_an_outlier_stands_out_where_at_most_one_in_twenty_others_has_as_much():
         values[7] = 2.0
         free = [place for place in range(101) if place != 7]
         values[free[:others]] = 2.0
-        assert standing_out(values, [7]).tolist() == expected
-        assert standing_out(1000 * values, [7]).tolist() == expected and standing_out(-values, [7]).tolist() == expected
+        assert outliers_in_map(values, [7]).tolist() == expected
+        assert (
+            outliers_in_map(1000 * values, [7]).tolist() == expected
+            and outliers_in_map(-values, [7]).tolist() == expected
+        )
 
 
 def test_many_outliers_do_not_hide_each_other_and_dim_ones_are_not_named():
     values = np.random.default_rng(0).uniform(0.5, 1, (16, 16))
     values.flat[[0, 15, 100, 101, 102, 240, 255]] = 9
     values.flat[15] = 0.1  # an outlier by norm that this map gives little
-    assert standing_out(values, [0, 15, 100, 101, 102, 240, 255]).tolist() == [0, 100, 101, 102, 240, 255]
-    assert standing_out(values, [3, 15]).tolist() == []  # those that are bright are no outliers here
+    assert outliers_in_map(values, [0, 15, 100, 101, 102, 240, 255]).tolist() == [0, 100, 101, 102, 240, 255]
+    assert outliers_in_map(values, [3, 15]).tolist() == []  # those that are bright are no outliers here
 
 
 @pytest.mark.parametrize("values", [np.zeros((4, 4)), np.ones((4, 4)), np.eye(4)], ids=["black", "even", "elsewhere"])
 def test_nothing_stands_out_of_a_map_that_gives_outliers_little(values):
-    assert standing_out(values, [1, 4]).tolist() == [] == standing_out(values, []).tolist()
+    assert outliers_in_map(values, [1, 4]).tolist() == [] == outliers_in_map(values, []).tolist()
 
 
 def test_less_than_an_even_share_is_little_even_where_others_have_nothing():
     values = np.zeros(100)
     values[50:53] = [10, 20, 30]
     values[3] = 1e-6
-    assert standing_out(values, [3]).tolist() == []
+    assert outliers_in_map(values, [3]).tolist() == []
     values[3] = 2.0
-    assert standing_out(values, [3]).tolist() == [3]
+    assert outliers_in_map(values, [3]).tolist() == [3]
 
 
 def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_brightest(shipped):
@@ -129,14 +138,17 @@ def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_br
     from scipy.stats import rankdata
 
     from app.state.session import SAMPLES
-    from vitcore.forward.mask_outliers import outliers_of
+    from vitcore.forward.mask_outliers import outliers_in_recording
     from vitcore.forward.recording import record
 
     said = []
     for name in ("cat", "castle", "rocket", "crab", "citrus"):
         rec = record(shipped, SAMPLES / f"{name}.jpg")
-        patches = outliers_of(rec).patches
-        maps = [rec.rollout(), *(rec.grid.to_map(rec.readout @ fused) for fused in rec.of_blocks()[-5:])]
+        patches = outliers_in_recording(rec).patches
+        maps = [
+            rec.rollout(),
+            *(rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()[-5:]),
+        ]
         for values in maps:
             rest = np.delete(values.ravel(), patches)
             below = [
@@ -145,6 +157,6 @@ def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_br
             ties = [(rest == values.flat[patch]).sum() for patch in patches]
             top = [patch for patch, less, tie in zip(patches, below, ties, strict=True)
                    if (less - tie) >= 0.95 * len(rest) and values.flat[patch] > values.mean()]  # fmt: skip
-            assert standing_out(values, patches).tolist() == top
+            assert outliers_in_map(values, patches).tolist() == top
             said.append(bool(top))
     assert any(said) and not all(said), "photos on both sides of the line"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis.patches import cut, flatten, join, same_pixels, shuffled
-from vitcore.forward.recording import embed
+from vitcore.analysis.patches import flatten_patches, identical_patches, join_patches, shuffle_order, split_patches
+from vitcore.forward.recording import patch_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
 
@@ -19,23 +19,23 @@ def pixels_of(grid, seed=0):
 @each_grid
 def test_cut_and_join_undo_each_other(grid):
     pixels = pixels_of(grid)
-    blocks = cut(pixels, grid)
+    blocks = split_patches(pixels, grid)
     assert blocks.shape == (grid.patches, *grid.step_px, 3)
-    assert np.array_equal(join(blocks, grid), pixels)
+    assert np.array_equal(join_patches(blocks, grid), pixels)
 
 
 @each_grid
 def test_a_patch_is_the_pixels_of_its_box(grid):
     pixels = pixels_of(grid)
-    for i, block in enumerate(cut(pixels, grid)):
+    for i, block in enumerate(split_patches(pixels, grid)):
         left, top, right, bottom = grid.box_px(i)
         assert np.array_equal(block, pixels[top:bottom, left:right])
 
 
 @each_grid
 def test_flat_rows_are_row_by_row_colour_by_colour(grid):
-    blocks = cut(pixels_of(grid), grid)
-    rows = flatten(blocks)
+    blocks = split_patches(pixels_of(grid), grid)
+    rows = flatten_patches(blocks)
     assert rows.shape == (grid.patches, blocks[0].size)
     high, wide = grid.step_px
     for y, x, c in [(0, 0, 0), (0, 0, 2), (0, wide - 1, 1), (high - 1, 0, 0), (high - 1, wide - 1, 2)]:
@@ -57,35 +57,39 @@ def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
     pixels = pixels_of(vit.grid, 1)
     normal = (pixels / 255 - vit.mean) / vit.std
     kernel = load_model.patch_kernel(vit).transpose(2, 3, 1, 0).reshape(-1, vit.module.embed_dim)
-    by_hand = flatten(cut(normal, vit.grid)) @ kernel + vit.module.patch_embed.proj.bias.numpy()
-    found = embed(vit, pixels)
+    by_hand = flatten_patches(split_patches(normal, vit.grid)) @ kernel + vit.module.patch_embed.proj.bias.numpy()
+    found = patch_embeddings(vit, pixels)
     assert found.shape == by_hand.shape == (vit.grid.patches, vit.module.embed_dim)
     assert np.abs(found - by_hand).max() <= 1e-4
     assert np.abs(found - by_hand[::-1]).max() > 0.1, "all patches are alike: nothing is compared"
 
 
 def test_embeddings_of_the_shipped_model(shipped, rec):
-    normal = (rec.seen.pixels / 255 - shipped.mean) / shipped.std
+    normal = (rec.model_input.pixels / 255 - shipped.mean) / shipped.std
     kernel = load_model.patch_kernel(shipped).transpose(2, 3, 1, 0).reshape(192, 192)
-    by_hand = flatten(cut(normal, rec.grid)) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
-    assert np.abs(embed(shipped, rec.seen.pixels) - by_hand).max() <= 1e-4
+    by_hand = flatten_patches(split_patches(normal, rec.grid)) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
+    assert np.abs(patch_embeddings(shipped, rec.model_input.pixels) - by_hand).max() <= 1e-4
 
 
 def test_shuffles_are_seeded_orders():
-    order = shuffled(196, 7)
+    order = shuffle_order(196, 7)
     assert sorted(order) == list(range(196))
-    assert np.array_equal(order, shuffled(196, 7))
-    assert not np.array_equal(order, shuffled(196, 8))
+    assert np.array_equal(order, shuffle_order(196, 7))
+    assert not np.array_equal(order, shuffle_order(196, 8))
 
 
 def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_added(shipped):
     grid = shipped.grid
-    parts = cut(pixels_of(grid), grid)
+    parts = split_patches(pixels_of(grid), grid)
     parts[[7, 200]] = parts[3]
     parts[9] = parts[3]
     parts[9, 0, 0, 0] ^= 1  # one number of one pixel
-    assert same_pixels(parts, 3) == [7, 200] and same_pixels(parts, 200) == [3, 7] and same_pixels(parts, 9) == []
-    found = embed(shipped, join(parts, grid))
+    assert (
+        identical_patches(parts, 3) == [7, 200]
+        and identical_patches(parts, 200) == [3, 7]
+        and identical_patches(parts, 9) == []
+    )
+    found = patch_embeddings(shipped, join_patches(parts, grid))
     assert np.abs(found[[7, 200]] - found[3]).max() <= 1e-6 < np.abs(found[9] - found[3]).max()
     placed = found + load_model.positions(shipped)
     assert np.abs(placed[7] - placed[3]).max() > 0.01, "positions tell them apart"

@@ -6,12 +6,12 @@ import scipy.ndimage
 import torch
 
 from vitcore.analysis.position_embeddings import (
-    beside,
-    corners,
+    corner_cosines,
     correlation_with_distance,
-    same_place,
-    similarity,
-    tiles,
+    matching_patch,
+    neighbour_cosines,
+    position_similarity,
+    similarity_tiles,
 )
 from vitcore.grid import Grid
 from vitcore.models import load_model
@@ -31,7 +31,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def test_cosines_by_hand():
-    cosine = similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
+    cosine = position_similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
     half = 0.5**0.5
     expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
     assert np.allclose(cosine, expected, atol=1e-12)
@@ -40,7 +40,7 @@ def test_cosines_by_hand():
 @each_kind
 def test_cosines_of_a_model(make_vit, kind):
     vit = make_vit(**kind)
-    cosine = similarity(load_model.positions(vit))
+    cosine = position_similarity(load_model.positions(vit))
     assert cosine.shape == (vit.grid.patches,) * 2
     assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
     assert abs(cosine).max() <= 1
@@ -69,7 +69,7 @@ def test_models_without_learned_positions_say_so(make_vit):
 def test_tiles_are_in_reading_order():
     grid = Grid(2, 3, 8)
     cosine = np.arange(36).reshape(6, 6)
-    cut = tiles(cosine, grid)
+    cut = similarity_tiles(cosine, grid)
     assert cut.shape == (2, 3, 2, 3)
     for patch in range(6):
         row, col = grid.row_col(patch)
@@ -83,9 +83,9 @@ def test_opposite_corners_by_hand():
     cosine = np.eye(6)  # of 2 rows of 3: patches 0 and 5 are opposite corners, 2 and 3 the other two
     for one, two, value in ((0, 5, 0.75), (2, 3, 0.5)):
         cosine[one, two] = cosine[two, one] = value
-    assert corners(cosine, Grid(2, 3, 8)) == (0.75, 0.5, pytest.approx(2 * 1.25 / 30))
+    assert corner_cosines(cosine, Grid(2, 3, 8)) == (0.75, 0.5, pytest.approx(2 * 1.25 / 30))
     sides = np.arange(36.0).reshape(6, 6)
-    assert beside(sides, 4, Grid(2, 3, 8)) == {"above": 25, "left": 27, "right": 29}
+    assert neighbour_cosines(sides, 4, Grid(2, 3, 8)) == {"above": 25, "left": 27, "right": 29}
 
 
 @pytest.mark.parametrize("grid", [Grid(6, 6, 16), Grid(3, 8, 16), Grid(5, 4, 8, patch_w_px=20)], ids=str)
@@ -100,13 +100,13 @@ def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
     row, col = np.divmod(np.arange(64), 8)
     waves = np.arange(1, 9)[:, None] / 16
     smooth = np.concatenate([f(waves * x) for f in (np.sin, np.cos) for x in (row, col)]).T
-    assert correlation_with_distance(similarity(smooth), grid) < -0.9
+    assert correlation_with_distance(position_similarity(smooth), grid) < -0.9
     random = np.random.default_rng(0).standard_normal((64, 256))
-    assert abs(correlation_with_distance(similarity(random), grid)) < 0.1
+    assert abs(correlation_with_distance(position_similarity(random), grid)) < 0.1
 
 
 def test_the_shipped_model_knows_where_its_patches_sit(shipped):
-    cosine = similarity(load_model.positions(shipped))
+    cosine = position_similarity(load_model.positions(shipped))
     assert cosine.shape == (256, 256)
     assert correlation_with_distance(cosine, shipped.grid) <= -0.4
 
@@ -176,4 +176,4 @@ def test_loading_at_another_size_interpolates_as_timm_does(shipped):
 )
 def test_the_same_place_on_another_grid(patch, rows, cols, there):
     """Row 3, column 4 of 16 × 16: its centre is at (3.5, 4.5) / 16 of the picture."""
-    assert same_place(patch, Grid(16, 16, 8), Grid(rows, cols, 8)) == there
+    assert matching_patch(patch, Grid(16, 16, 8), Grid(rows, cols, 8)) == there

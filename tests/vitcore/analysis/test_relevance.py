@@ -5,13 +5,13 @@ import pytest
 
 from vitcore.analysis.relevance import (
     METHODS,
-    chefer,
+    absolute_shares,
+    chefer_relevance,
     difference_points,
     gradient_rollout,
+    positive_gradient_attention,
     rank_correlation,
-    share,
-    speaking_for,
-    to_patches,
+    sum_per_patch,
 )
 from vitcore.analysis.rollout import rollout_matrix
 from vitcore.grid import Grid
@@ -27,15 +27,15 @@ def random_positive(blocks=4, tokens=7, seed=0):
 def test_what_speaks_for_a_class_by_hand():
     weights = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.2, 0.8], [0.3, 0.7]]])
     gradients = np.array([[[2.0, -4.0], [1.0, 9.0]], [[5.0, 1.0], [-1.0, 0.0]]])
-    assert np.allclose(speaking_for(weights, gradients), [[(1 + 1) / 2, 0.8 / 2], [1 / 2, 0]])
+    assert np.allclose(positive_gradient_attention(weights, gradients), [[(1 + 1) / 2, 0.8 / 2], [1 / 2, 0]])
 
 
 def test_chefer_by_hand():
     """R = (I + Ā₂)(I + Ā₁), the class token's row, less the identity."""
     first, second = np.array([[0, 1.0], [0, 0]]), np.array([[0, 0], [2.0, 0]])
-    assert chefer(np.stack([first, second])).tolist() == [0, 1]
-    assert chefer(np.stack([first, second]), 1).tolist() == [2, 2]
-    assert chefer(np.stack([second, first])).tolist() == [2, 1]
+    assert chefer_relevance(np.stack([first, second])).tolist() == [0, 1]
+    assert chefer_relevance(np.stack([first, second]), 1).tolist() == [2, 2]
+    assert chefer_relevance(np.stack([second, first])).tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("start", [0, 3, "mean"])
@@ -46,7 +46,7 @@ def test_chefer_is_a_row_of_the_matrix_that_grows(start):
         r = r + block @ r
     begin = np.full(7, 1 / 7) if start == "mean" else start
     expected = (r - np.eye(7)).mean(0) if start == "mean" else (r - np.eye(7))[start]
-    assert np.allclose(chefer(positive, begin), expected, rtol=1e-12)
+    assert np.allclose(chefer_relevance(positive, begin), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("residual, ratio, first", [(0.5, 0.0, 0), (0.2, 0.4, 1), (0.0, 0.0, 2), (1.0, 0.0, 0)])
@@ -69,13 +69,13 @@ def test_from_a_pool_it_is_the_mean_of_its_tokens():
 @pytest.mark.parametrize("start", [0, 5, "mean"])
 def test_nothing_comes_from_nothing(start):
     begin = np.full(7, 1 / 7) if start == "mean" else start
-    for method in (chefer, gradient_rollout):
+    for method in (chefer_relevance, gradient_rollout):
         assert not method(np.zeros((4, 7, 7)), begin).any()
 
 
 def test_a_start_is_not_written_to():
     start, kept = np.full(7, 1 / 7), np.full(7, 1 / 7)
-    for method in (chefer, gradient_rollout):
+    for method in (chefer_relevance, gradient_rollout):
         method(random_positive(), start)
         assert np.array_equal(start, kept)
 
@@ -86,18 +86,18 @@ def test_a_start_is_not_written_to():
 @pytest.mark.parametrize("grid", [Grid(2, 3, 4), Grid(3, 2, 4, 0, 5), Grid(1, 1, 8)], ids=str)
 def test_pixels_are_summed_over_their_patch(grid):
     pixels = np.random.default_rng(0).standard_normal((2, *grid.image_px))
-    found = to_patches(pixels, grid)
+    found = sum_per_patch(pixels, grid)
     assert found.shape == (2, grid.rows, grid.cols)
     for patch in range(grid.patches):
         left, top, right, bottom = grid.box_px(patch)
         assert np.allclose(found[(slice(None), *grid.row_col(patch))], pixels[:, top:bottom, left:right].sum((1, 2)))
     with pytest.raises(ValueError, match="are not the model's"):
-        to_patches(pixels[:, 1:], grid)
+        sum_per_patch(pixels[:, 1:], grid)
 
 
 def test_shares_of_a_map():
-    assert share(np.array([[1.0, -3.0]])).tolist() == [[0.25, -0.75]]
-    assert share(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
+    assert absolute_shares(np.array([[1.0, -3.0]])).tolist() == [[0.25, -0.75]]
+    assert absolute_shares(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
     assert difference_points(np.array([[1.0, -3.0]]), np.array([[2.0, 2.0]])).tolist() == [[-25, -125]]
 
 

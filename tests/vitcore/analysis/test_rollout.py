@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vitcore.analysis import rollout as module
-from vitcore.analysis.rollout import FUSIONS, build_up, discard, fuse, rollout, rollout_matrix, transition
+from vitcore.analysis.rollout import (
+    HEAD_FUSIONS,
+    discard_weakest,
+    fuse_heads,
+    rollout,
+    rollout_matrix,
+    rollout_per_layer,
+    transition_matrix,
+)
 
 
 def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):
@@ -19,7 +27,7 @@ def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):
 
 
 def random_fused(blocks=4, tokens=11, seed=0):
-    return fuse(random_weights(blocks, 3, tokens, seed))
+    return fuse_heads(random_weights(blocks, 3, tokens, seed))
 
 
 # Closed forms
@@ -79,12 +87,12 @@ def test_it_is_the_product_of_halved_attention_and_identity():
 # Every setting
 
 
-SETTINGS = list(itertools.product(FUSIONS, (0.0, 0.3, 0.9, 0.999), (0.0, 0.5, 1.0), (0, 2, 3), (0, 1, 5)))
+SETTINGS = list(itertools.product(HEAD_FUSIONS, (0.0, 0.3, 0.9, 0.999), (0.0, 0.5, 1.0), (0, 2, 3), (0, 1, 5)))
 
 
 @pytest.mark.parametrize("fusion, ratio, residual, first, prefix", SETTINGS)
 def test_rows_sum_to_1_and_the_row_is_a_row_of_the_matrix(fusion, ratio, residual, first, prefix):
-    fused = fuse(random_weights(4, 3, 11, sharpness=6), fusion)
+    fused = fuse_heads(random_weights(4, 3, 11, sharpness=6), fusion)
     chosen = {"prefix": prefix, "discard_ratio": ratio, "residual": residual, "first_block": first}
     matrix = rollout_matrix(fused, **chosen)
     assert np.allclose(matrix.sum(1), 1, rtol=0, atol=1e-12) and matrix.min() >= 0
@@ -94,13 +102,13 @@ def test_rows_sum_to_1_and_the_row_is_a_row_of_the_matrix(fusion, ratio, residua
 
 @settings(max_examples=40, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1), tokens=st.integers(2, 20), blocks=st.integers(1, 5), fusion=st.sampled_from(FUSIONS),
+    seed=st.integers(0, 2**32 - 1), tokens=st.integers(2, 20), blocks=st.integers(1, 5), fusion=st.sampled_from(HEAD_FUSIONS),
     ratio=st.floats(0, 0.999), residual=st.floats(0, 1), sharpness=st.floats(0, 200), data=st.data(),
 )  # fmt: skip
 def test_rows_sum_to_1_for_any_attention(seed, tokens, blocks, fusion, ratio, residual, sharpness, data):
     prefix = data.draw(st.integers(0, min(5, tokens - 1)))
     first = data.draw(st.integers(0, blocks - 1))
-    fused = fuse(random_weights(blocks, 2, tokens, seed, sharpness), fusion).astype(np.float32)
+    fused = fuse_heads(random_weights(blocks, 2, tokens, seed, sharpness), fusion).astype(np.float32)
     row = rollout(fused, prefix=prefix, discard_ratio=ratio, residual=residual, first_block=first)
     assert row.sum() == pytest.approx(1, abs=1e-9) and row.min() >= 0
 
@@ -117,7 +125,7 @@ def test_a_residual_of_1_forgets_attention():
 
 def test_the_residual_weight_is_that_of_the_identity():
     fused = random_fused(1)
-    assert np.allclose(transition(fused[0], residual=0.2), 0.8 * fused[0] + 0.2 * np.eye(11), rtol=1e-12)
+    assert np.allclose(transition_matrix(fused[0], residual=0.2), 0.8 * fused[0] + 0.2 * np.eye(11), rtol=1e-12)
 
 
 # Built up block by block
@@ -128,10 +136,10 @@ def test_the_residual_weight_is_that_of_the_identity():
 @pytest.mark.parametrize("first", [0, 2, 3])
 @pytest.mark.parametrize("start", [0, 4, "mean"])
 def test_row_l_is_the_rollout_of_a_model_that_stops_after_block_l(start, first, residual, ratio):
-    fused = fuse(random_weights(4, 3, 11, sharpness=5))
+    fused = fuse_heads(random_weights(4, 3, 11, sharpness=5))
     begin = np.full(11, 1 / 11) if start == "mean" else start
     chosen = {"prefix": 2, "discard_ratio": ratio, "residual": residual, "first_block": first}
-    rows = build_up(fused, begin, **chosen)
+    rows = rollout_per_layer(fused, begin, **chosen)
     assert rows.shape == (4, 11) and np.allclose(rows.sum(1), 1, rtol=0, atol=1e-12)
     for block in range(4):
         if block < first:
@@ -146,15 +154,15 @@ def test_strips_of_rows_make_the_same(monkeypatch, rows):
     fused[1, 3] = 0  # a token that attends to nothing keeps what it has
     monkeypatch.setattr(module, "STRIP_BYTES", 8 * 11 * rows)
     assert np.allclose(rollout(fused, start, residual=0.3), start @ rollout_matrix(fused, residual=0.3), rtol=1e-12)
-    assert np.allclose(build_up(fused, start)[-1], start @ rollout_matrix(fused), rtol=1e-12)
+    assert np.allclose(rollout_per_layer(fused, start)[-1], start @ rollout_matrix(fused), rtol=1e-12)
 
 
 def test_what_a_token_has_gathered_by_hand():
     """Block 0: token 1 reads token 2. Block 1: the class token reads token 1, and so learns of token 2."""
     fused = np.stack([np.eye(3), np.eye(3)])
     fused[0, 1], fused[1, 0] = [0, 0, 1], [0, 1, 0]
-    assert build_up(fused, residual=0.0).tolist() == [[1, 0, 0], [0, 0, 1]]
-    assert build_up(fused).tolist() == [[1, 0, 0], [0.5, 0.25, 0.25]]
+    assert rollout_per_layer(fused, residual=0.0).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert rollout_per_layer(fused).tolist() == [[1, 0, 0], [0.5, 0.25, 0.25]]
 
 
 # Fusing heads and discarding
@@ -162,17 +170,21 @@ def test_what_a_token_has_gathered_by_hand():
 
 def test_fusing_heads():
     weights = random_weights(2, 3, 5)
-    assert np.allclose(fuse(weights, "mean"), (weights[:, 0] + weights[:, 1] + weights[:, 2]) / 3)
-    assert np.array_equal(fuse(weights, "max"), np.maximum(np.maximum(weights[:, 0], weights[:, 1]), weights[:, 2]))
-    assert np.array_equal(fuse(weights, "min"), np.minimum(np.minimum(weights[:, 0], weights[:, 1]), weights[:, 2]))
-    assert fuse(weights[0]).shape == (5, 5)
+    assert np.allclose(fuse_heads(weights, "mean"), (weights[:, 0] + weights[:, 1] + weights[:, 2]) / 3)
+    assert np.array_equal(
+        fuse_heads(weights, "max"), np.maximum(np.maximum(weights[:, 0], weights[:, 1]), weights[:, 2])
+    )
+    assert np.array_equal(
+        fuse_heads(weights, "min"), np.minimum(np.minimum(weights[:, 0], weights[:, 1]), weights[:, 2])
+    )
+    assert fuse_heads(weights[0]).shape == (5, 5)
 
 
 @pytest.mark.parametrize("prefix", range(6))
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
 def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix, ratio):
     fused = random_fused(3, 12, seed=prefix)
-    left = discard(fused, ratio, prefix)
+    left = discard_weakest(fused, ratio, prefix)
     for before, after in zip(fused, left, strict=True):
         assert np.array_equal(after[:prefix], before[:prefix]), "a prefix token's row changed"
         assert np.array_equal(after[:, :prefix], before[:, :prefix]), "a prefix token's column changed"
@@ -186,8 +198,8 @@ def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix, ratio):
 def test_discarding_nothing_changes_nothing():
     fused = random_fused()
     kept = fused.copy()
-    assert np.array_equal(discard(fused, 0.0, 1), fused)
-    discard(fused, 0.5, 1)
+    assert np.array_equal(discard_weakest(fused, 0.0, 1), fused)
+    discard_weakest(fused, 0.5, 1)
     rollout(fused, discard_ratio=0.5)
     assert np.array_equal(fused, kept), "the recording's own array was written to"
 
@@ -207,7 +219,7 @@ def test_residual_weights_out_of_range_are_refused(residual):
         rollout(random_fused(), residual=residual)
 
 
-@pytest.mark.parametrize("run", [rollout, rollout_matrix, build_up])
+@pytest.mark.parametrize("run", [rollout, rollout_matrix, rollout_per_layer])
 @pytest.mark.parametrize("first", [-1, 4, 99])
 def test_blocks_that_do_not_exist_are_refused(run, first):
     with pytest.raises(ValueError, match="first block"):
@@ -216,4 +228,4 @@ def test_blocks_that_do_not_exist_are_refused(run, first):
 
 def test_an_unknown_fusion_is_refused():
     with pytest.raises(ValueError, match="mean, max, min"):
-        fuse(random_weights(1, 2, 3), "median")
+        fuse_heads(random_weights(1, 2, 3), "median")

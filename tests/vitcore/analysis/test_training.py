@@ -5,7 +5,7 @@ import pytest
 
 from vitcore.analysis import training_film
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.training_film import appeared
+from vitcore.analysis.training_film import emerged_structure
 from vitcore.grid import Grid
 
 GRID = Grid(2, 2, 2, 1)
@@ -19,39 +19,39 @@ def photo() -> np.ndarray:
 
 def test_a_curve_is_what_was_measured():
     log = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "top1": 5}, {"step": 4, "loss": 1}]
-    steps, values = training_film.curve(log, "loss")
+    steps, values = training_film.log_curve(log, "loss")
     assert steps.tolist() == [1, 4] and values.tolist() == [2.0, 1.0]
-    assert all(len(part) == 0 for part in training_film.curve(log, "val_loss"))
+    assert all(len(part) == 0 for part in training_film.log_curve(log, "val_loss"))
 
 
 def test_bins_keep_the_mean():
     steps = np.arange(1, 101)
-    where, means = training_film.binned(steps, steps * 2.0, 10)
+    where, means = training_film.bin_curve(steps, steps * 2.0, 10)
     assert len(where) == 10 and np.allclose(means, 2 * where) and np.isclose(where[0], 5.5)
-    assert training_film.binned(steps, steps, 100)[0] is steps, "few enough as they are"
+    assert training_film.bin_curve(steps, steps, 100)[0] is steps, "few enough as they are"
 
 
 def test_bins_of_the_logarithm_are_narrow_at_first():
-    where, _ = training_film.binned(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
+    where, _ = training_film.bin_curve(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
     ratios = where[1:] / where[:-1]
     assert len(where) == 6 and ratios.max() / ratios.min() < 1.6
-    assert training_film.binned(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
+    assert training_film.bin_curve(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
 
 
 def test_one_patch_does_not_darken_the_others():
     shares = np.full((10, 10, 10), 0.01)
     shares[0, 0, 0] = 0.9
-    assert training_film.scale(shares) == 0.01
+    assert training_film.shares_scale_top(shares) == 0.01
 
 
 def test_only_replaced_patches_show_another():
-    given = training_film.corrupted(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
+    given = training_film.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
 
 
 def test_every_corrupted_patch_is_painted():
     colours = np.full((4, 3), 99, np.uint8)
-    assert training_film.painted(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
+    assert training_film.paint_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
 
 
 def test_the_error_is_of_corrupted_patches():
@@ -72,7 +72,7 @@ def test_what_has_appeared_is_what_there_is():
     place = np.stack([np.cos(row), np.sin(row), np.cos(col), np.sin(col)], 1)
     even = uniform_distance_px(grid)
     flat = np.ones((2, 3, 8, 8)) + np.random.default_rng(0).normal(size=(2, 3, 8, 8)) * 0.1
-    found = appeared(film_arrays(place, [0.3 * even, 0.9 * even], flat), 0, grid)
+    found = emerged_structure(film_arrays(place, [0.3 * even, 0.9 * even], flat), 0, grid)
     assert found.filters and found.positions and found.heads
     assert (found.near, found.far) == pytest.approx((0.3, 0.9))
 
@@ -81,16 +81,18 @@ def test_noise_has_nothing():
     grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
     even = uniform_distance_px(grid)
     arrays = film_arrays(rng.normal(size=(16, 64)), [0.98 * even, 1.02 * even], rng.normal(size=(8, 3, 8, 8)))
-    found = appeared(arrays, 0, grid)
+    found = emerged_structure(arrays, 0, grid)
     assert not (found.filters or found.positions or found.heads)
-    assert appeared(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0  # nothing is like nothing
+    assert (
+        emerged_structure(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0
+    )  # nothing is like nothing
 
 
 def test_a_class_token_in_the_table_is_left_out():
     grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
     table = rng.normal(size=(16, 8))
     with_class = np.concatenate([np.full((1, 8), 9.0), table])
-    one, other = (appeared(film_arrays(t, [1.0]), 0, grid).correlation for t in (table, with_class))
+    one, other = (emerged_structure(film_arrays(t, [1.0]), 0, grid).correlation for t in (table, with_class))
     assert one == other
 
 
@@ -99,4 +101,4 @@ def test_when_each_thing_was_first_there():
     noise, smooth = rng.normal(size=(8, 3, 8, 8)), np.ones((8, 3, 8, 8))
     px = np.array([[[9.0, 9.0]], [[9.0, 9.0]], [[2.0, 9.0]]])  # frames, layers, heads: they part in the last
     arrays = {"kernel": np.stack([noise, smooth, smooth]), "distance_px": px}
-    assert training_film.first_frames(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}
+    assert training_film.frames_of_emergence(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
 from tests.conftest import lively
-from vitcore.analysis.patches import cut, join, shuffled
+from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.architectures import axial_vit
 from vitcore.architectures.build_model import build, create
 from vitcore.forward.recording import predict, record
@@ -53,14 +53,14 @@ def test_every_picture_reads_it(changes, noise):
     rec = record(vit, noise(), maps=[0])
     assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5) and rec.distance_px.shape == (2, 3)
     assert np.allclose(rec.maps[0].astype(np.float32).sum(-1), 1, atol=2e-3)
-    assert np.allclose(rec.logits, predict(vit, rec.seen.pixels), atol=1e-5)
+    assert np.allclose(rec.logits, predict(vit, rec.model_input.pixels), atol=1e-5)
     assert rec.rollout().shape == (4, 4)
 
 
 def shuffle(vit, image):
     straight = record(vit, image)
-    order = shuffled(vit.grid.patches, 3)
-    return straight.logits, join(cut(straight.seen.pixels, vit.grid)[order], vit.grid), order
+    order = shuffle_order(vit.grid.patches, 3)
+    return straight.logits, join_patches(split_patches(straight.model_input.pixels, vit.grid)[order], vit.grid), order
 
 
 def test_without_positions_the_order_of_patches_does_not_matter(noise):

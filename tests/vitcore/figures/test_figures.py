@@ -13,14 +13,14 @@ from PIL import Image
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.filters import as_picture, components
-from vitcore.analysis.patches import cut
-from vitcore.analysis.position_embeddings import similarity
+from vitcore.analysis.filters import components_as_picture, principal_components
+from vitcore.analysis.patches import split_patches
+from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.figures.png_and_svg import PAPER, print_figure
 from vitcore.figures.theme import INK
-from vitcore.forward.mask_outliers import outliers_of
-from vitcore.forward.recording import embed
-from vitcore.images import sharp
+from vitcore.forward.mask_outliers import outliers_in_recording
+from vitcore.forward.recording import patch_embeddings
+from vitcore.images import sharp_crop
 from vitcore.models import load_model
 
 NAMES = [
@@ -33,14 +33,17 @@ NAMES = [
 @pytest.fixture(scope="module")
 def build(shipped, rec):
     """`build(name, mode)`: the figure of that name, of the shipped model and a photo."""
-    grid, pixels = rec.grid, rec.seen.pixels
-    found, cosine = components(load_model.patch_kernel(shipped)), similarity(load_model.positions(shipped))
-    large, maps = sharp(rec.photo, rec.seen), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
-    embeddings, far, high = embed(shipped, pixels), uniform_distance_px(grid), outliers_of(rec)
+    grid, pixels = rec.grid, rec.model_input.pixels
+    found, cosine = (
+        principal_components(load_model.patch_kernel(shipped)),
+        position_similarity(load_model.positions(shipped)),
+    )
+    large, maps = sharp_crop(rec.photo, rec.model_input), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
+    embeddings, far, high = patch_embeddings(shipped, pixels), uniform_distance_px(grid), outliers_in_recording(rec)
     makers = {
         "patches": lambda m: figures.patches(pixels, grid, mode=m),
-        "one patch": lambda m: figures.one_patch(cut(pixels, grid)[7], embeddings[7], grid, 7, m),
-        "filters": lambda m: figures.filters(as_picture(found.vectors[:28]), found.variance, m),
+        "one patch": lambda m: figures.one_patch(split_patches(pixels, grid)[7], embeddings[7], grid, 7, m),
+        "filters": lambda m: figures.filters(components_as_picture(found.vectors[:28]), found.variance, m),
         "scree": lambda m: figures.scree(found.variance, 28, m),
         "positions": lambda m: figures.positions(cosine, grid, m),
         "tile": lambda m: figures.tile(cosine, grid, 100, m),
@@ -52,7 +55,7 @@ def build(shipped, rec):
         "rollout": lambda m: figures.rollout(rec.rollout(), large, grid, mode=m),
         "rollout as the paper draws it": lambda m: figures.rollout(rec.rollout(), large, grid, "paper", mode=m),
         "rollout of a patch": lambda m: figures.rollout(rec.rollout(40), large, grid, mode=m, start=39),
-        "predictions": lambda m: figures.predictions(rec.top(), m),
+        "predictions": lambda m: figures.predictions(rec.top_classes(), m),
         "norm histogram": lambda m: figures.norm_histogram(high, 9, ("class",), m),
         "norms by depth": lambda m: figures.norms_by_depth(high, ("class",), m, 9),
         "norm strip": lambda m: figures.norm_strip(high, large, grid, m),

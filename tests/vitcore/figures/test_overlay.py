@@ -17,7 +17,7 @@ from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.relevance import limit
 from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut, scale_of
 from vitcore.grid import Grid
-from vitcore.images import sharp
+from vitcore.images import sharp_crop
 from vitcore.models.random_weights import untrained
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
@@ -131,7 +131,7 @@ def drawn(fig) -> np.ndarray:
 @pytest.mark.parametrize("name", [file.stem for file in SAMPLES])
 def test_rollout_can_be_read_on_every_gallery_photo(recs, name):
     rec = recs[name]
-    mask, photo = rec.rollout(), sharp(rec.photo, rec.seen)
+    mask, photo = rec.rollout(), sharp_crop(rec.photo, rec.model_input)
     assert kept(mask, drawn(figures.rollout(mask, photo, rec.grid))) >= 0.95
 
 
@@ -141,7 +141,8 @@ def test_it_can_be_read_in_print(recs, mode):
     rec = recs["macaw"]
     mask, grid = rec.rollout(), rec.grid
     page = np.asarray(Image.open(io.BytesIO(print_figure(
-        figures.rollout(mask, sharp(rec.photo, rec.seen), grid, mode=mode), "png"))).convert("RGB")).astype(int)  # fmt: skip
+        figures.rollout(
+        mask, sharp_crop(rec.photo, rec.model_input), grid, mode=mode), "png"))).convert("RGB")).astype(int)  # fmt: skip
     paper = page[2, 2]
     inked = np.abs(page - paper).max(-1) > 20
     rows = np.flatnonzero(inked.mean(1) > 0.6)
@@ -154,17 +155,17 @@ def test_it_can_be_read_in_print(recs, mode):
 
 def test_heads_and_masked_maps_can_be_read(shipped):
     """Where half of a head's weights are below a 255th of its largest, they share the darkest colour: that many ties."""
-    from vitcore.forward.mask_outliers import without_outliers
+    from vitcore.forward.mask_outliers import mask_outlier_tokens
 
     for name in ("crab", "rocket"):
         rec = vitcore.record(shipped, asset(f"samples/{name}.jpg"), maps=range(shipped.blocks))
-        detail = fine_detail(fitted(sharp(rec.photo, rec.seen)), rec.grid)
+        detail = fine_detail(fitted(sharp_crop(rec.photo, rec.model_input)), rec.grid)
         for values in (np.asarray(one, float) for block in rec.maps for one in rec.head_maps(block)):
             top = scale_top(values)
             picture = on_photo(values, detail, top)
             assert kept(values, picture) >= 0.85
             assert kept(np.round(255 * np.minimum(values / top, 1)), picture) >= 0.9, "all that 256 colours can tell"
-        masked = without_outliers(rec).rollout()
+        masked = mask_outlier_tokens(rec).rollout()
         assert kept(masked, on_photo(masked, detail, scale_top(masked))) >= 0.95
 
 
@@ -176,7 +177,7 @@ def test_random_weights_show_nothing_beside_the_trained_model(recs, shipped):
     random = vitcore.record(untrained(shipped), trained.photo)
     maps = [one.rollout() / one.rollout().sum() for one in (trained, random)]
     top = scale_top(np.stack(maps))
-    detail = fine_detail(fitted(sharp(trained.photo, trained.seen)), trained.grid)
+    detail = fine_detail(fitted(sharp_crop(trained.photo, trained.model_input)), trained.grid)
     spread = [np.ptp(brightness(on_photo(one, detail, top), one.shape)) for one in maps]
     assert spread[0] > 5 * spread[1], "flat"
     alone = on_photo(maps[1], detail, scale_top(maps[1]))
@@ -210,7 +211,7 @@ def test_towers_do_not_hide_the_rest(count):
 
 def test_as_the_paper_draws_it_the_photo_stands_beside_and_no_scale(recs):
     rec = recs["macaw"]
-    fig = figures.rollout(rec.rollout(), sharp(rec.photo, rec.seen), rec.grid, "paper")
+    fig = figures.rollout(rec.rollout(), sharp_crop(rec.photo, rec.model_input), rec.grid, "paper")
     first, second = (trace for trace in fig.data if trace.type == "image")
     assert second.x0 > rec.grid.cols > first.x0 and not any(scale_of(trace) for trace in fig.data)
     assert "no scale" in fig.layout.title.subtitle.text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vitcore import figures
-from vitcore.analysis.position_embeddings import similarity
+from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.figures.positions import tiles_picture
 from vitcore.figures.theme import DIVERGING, lut
 from vitcore.grid import Grid
@@ -14,7 +14,7 @@ each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
 
 
 def cosines(grid):
-    return similarity(np.random.default_rng(0).standard_normal((grid.patches, 6)))
+    return position_similarity(np.random.default_rng(0).standard_normal((grid.patches, 6)))
 
 
 @each_grid

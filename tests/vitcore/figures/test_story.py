@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
-from vitcore.analysis.patches import normalised
+from vitcore.analysis.patches import normalise_pixels
 from vitcore.figures import print_figure, story_steps
 from vitcore.grid import Grid
 
@@ -31,7 +31,7 @@ def test_channels_add_up_to_the_photo():
 
 def test_a_flattened_patch_stands_in_reading_order_with_bars_as_high_as_its_numbers():
     patch = RNG.integers(0, 256, (4, 4, 3), np.uint8)
-    given = normalised(patch, (0.5, 0.25, 0.0), (0.5, 1.0, 2.0))
+    given = normalise_pixels(patch, (0.5, 0.25, 0.0), (0.5, 1.0, 2.0))
     fig = story_steps.flattened(patch, given)
     enlarged, line, bars = fig.data
     assert np.array_equal(shown(enlarged)[..., :3], patch)

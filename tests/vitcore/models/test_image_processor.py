@@ -11,7 +11,7 @@ from PIL import Image
 from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 
 import vitcore
-from vitcore.images import crop_box, geometry, photo_of
+from vitcore.images import crop_box, photo_from_image, resize_and_crop
 from vitcore.models import load_model
 from vitcore.models.formats import image_processor
 
@@ -29,7 +29,7 @@ def photo():
 
 
 def shown(vit, photo):
-    return torch.from_numpy(vitcore.record(vit, photo_of(photo)).seen.pixels / 255).permute(2, 0, 1)
+    return torch.from_numpy(vitcore.record(vit, photo_from_image(photo)).model_input.pixels / 255).permute(2, 0, 1)
 
 
 def normalised(vit, photo):
@@ -151,7 +151,7 @@ def test_the_outline_is_what_is_cut(tmp_path, photo):
     left, top, right, bottom = crop_box(photo.size, vit.transform, vit.grid)
     assert (right - left, bottom - top) == (224, 224)
     cut = np.asarray(photo.crop((int(left), int(top), int(left) + 224, int(top) + 224)))
-    assert np.array_equal(cut, np.asarray(geometry(photo, vit.transform)))
+    assert np.array_equal(cut, np.asarray(resize_and_crop(photo, vit.transform)))
 
 
 NO_FIELDS = [

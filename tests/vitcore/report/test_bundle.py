@@ -16,7 +16,7 @@ from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.cli.commands import main
 from vitcore.file_names import file_name, slug
 from vitcore.forward.recording import record
-from vitcore.images import open_photo, photo_of
+from vitcore.images import open_photo, photo_from_image
 from vitcore.models import load_model
 from vitcore.report.bundle import Bundle
 from vitcore.report.output_folder import Folder, FullError, Zip
@@ -150,7 +150,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
     vit = load_model.wrap(timm_vit(pos_embed="none", num_classes=0), "bare")
     bundle = Bundle(vit, Folder(tmp_path))
-    bundle.add(bundle.make(photo_of(noise(), "x.png"), Origin()))
+    bundle.add(bundle.make(photo_from_image(noise(), "x.png"), Origin()))
     bundle.close()
     assert not (tmp_path / "model" / "positions.png").exists() and not (tmp_path / "x" / "answer.png").exists()
     assert (tmp_path / "model" / "filters.png").exists() and (tmp_path / "x" / "handout.html").exists()

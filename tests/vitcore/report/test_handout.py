@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 import vitcore
-from vitcore.analysis.outlier_tokens import standing_out
+from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.rollout import rollout
 from vitcore.figures.outlier_frames import MARK
 from vitcore.figures.theme import rgb
-from vitcore.forward.mask_outliers import outliers_of, without_outliers
+from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
-from vitcore.outlier_sentences import told
+from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import look_at, weights_digest
@@ -113,7 +113,7 @@ def test_its_numbers_are_the_recording_s(page, rec, shipped, side):
     assert np.array_equal(np.array(said["distance_px"], np.float32), rec.distance_px)
     assert np.array_equal(np.array(said["distance_renormalised_px"], np.float32), rec.distance_renormalised_px)
     assert np.array_equal(np.array(said["rollout"]), rec.rollout())
-    assert [tuple(pair) for pair in said["top5"]] == rec.top()
+    assert [tuple(pair) for pair in said["top5"]] == rec.top_classes()
     assert said["filters_variance"] == side.components.variance[:28].tolist()
     assert said["positions_correlation_with_distance"] == side.correlation
     assert said["model"] | {"sha256": 0} == {
@@ -128,7 +128,7 @@ def test_the_tables_print_the_same_numbers(page, rec):
         assert f"{px:.1f}" in page.words
     for share in rec.rollout().ravel():
         assert f"{100 * share:.3f}" in page.words
-    for label, share in rec.top():
+    for label, share in rec.top_classes():
         assert label in page.words and f"{100 * share:.1f} %" in page.words
 
 
@@ -168,7 +168,7 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     amounts = np.array(page.numbers["rollout"]).ravel()
     assert page.numbers["settings"]["masked_patches"] == [0, 15, 240, 255]
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
-    assert np.allclose(amounts, without_outliers(rec).rollout().ravel())
+    assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
     assert layers(rec, settings)[-1].ravel() == pytest.approx(amounts)
     assert (last_heads(rec, settings)[:, 0, 0] == 0).all() and (last_heads(rec, Settings())[:, 0, 0] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
@@ -177,14 +177,18 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
 
 def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shipped, rec):
     """Of the rollout, of its layers and of the last layer's heads; where they are masked nothing is framed."""
-    patches, grid = outliers_of(rec).patches, rec.grid
+    patches, grid = outliers_in_recording(rec).patches, rec.grid
     plain, masked = (
         {one.name: one for one in of_photo(shipped, rec, Settings(mask_outliers=hidden))} for hidden in (False, True)
     )
-    maps = {"rollout": [rec.rollout()], "layers": list(rec.build_up()), "heads": list(last_heads(rec, Settings()))}
+    maps = {
+        "rollout": [rec.rollout()],
+        "layers": list(rec.rollout_per_layer()),
+        "heads": list(last_heads(rec, Settings())),
+    }
     seen = set()
     for name, drawn in maps.items():
-        marks = [standing_out(one, patches).tolist() for one in drawn]
+        marks = [outliers_in_map(one, patches).tolist() for one in drawn]
         for (_, pixels), some in zip(plain[name].tiles, marks, strict=True):
             framed = (np.asarray(pixels) == rgb(MARK)).all(-1)
             wide, high = framed.shape[1] / grid.cols, framed.shape[0] / grid.rows
@@ -192,7 +196,9 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
             assert places == set(some), name
             seen.add(bool(some))
         union = sorted({patch for some in marks for patch in some})
-        assert plain[name].about.endswith(told(union, grid)) if union else "outlier" not in plain[name].about
+        assert (
+            plain[name].about.endswith(outlier_sentence(union, grid)) if union else "outlier" not in plain[name].about
+        )
         assert masked[name].about.endswith("4 outlier tokens masked")
         assert not any((np.asarray(pixels) == rgb(MARK)).all(-1).any() for _, pixels in masked[name].tiles)
     assert seen == {True, False}, "maps on both sides of the line"
@@ -266,7 +272,7 @@ def test_a_large_model_fits(noise):
 def test_a_stranger_s_words_stay_words(make_vit, noise):
     name = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&.jpg"
     vit = make_vit()
-    rec = vitcore.record(vit, vitcore.images.photo_of(noise(), name), maps=[vit.blocks - 1])
+    rec = vitcore.record(vit, vitcore.images.photo_from_image(noise(), name), maps=[vit.blocks - 1])
     origin = Origin(credit={"title": name, "licence": name, "licence_url": "javascript:alert(1)", "author": name},
                     address="javascript:alert(1)", lacking=name)  # fmt: skip
     data = handout(vit, rec, Settings(), origin)

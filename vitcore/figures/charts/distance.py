@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
-from vitcore.grid import SINK, Grid
+from vitcore.grid import SINK_SHARE, Grid
 from vitcore.translation import percent, say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
@@ -68,7 +68,7 @@ def distance(
     """
     blocks, heads = px.shape
     ink = INK[mode]
-    hollow = np.zeros(px.shape, bool) if share is None else share >= SINK
+    hollow = np.zeros(px.shape, bool) if share is None else share >= SINK_SHARE
     dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
     dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
     told = say("uniform attention {px:.1f} px", px=uniform_px)

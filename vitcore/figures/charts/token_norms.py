@@ -42,14 +42,14 @@ OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patch
 
 
 class Norms(Protocol):
-    """What is drawn: see `analysis.outlier_tokens.Outliers`."""
+    """What is drawn: see `analysis.outlier_tokens.OutlierTokens`."""
 
     @property
     def norms(self) -> NDArray: ...
     @property
     def prefix(self) -> int: ...
     @property
-    def cuts(self) -> NDArray: ...
+    def thresholds(self) -> NDArray: ...
     @property
     def medians(self) -> NDArray: ...
     @property
@@ -65,14 +65,14 @@ def norm_map(
 ) -> go.Figure:
     """The patches' norms after a block on the photo, as multiples of their median; outliers are outlined."""
     size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
-    top = max(float(outliers.cuts[block] / outliers.medians[block]), float(times.max()))
+    top = max(float(outliers.thresholds[block] / outliers.medians[block]), float(times.max()))
     parts = [picture(on_photo(times, fine_detail(fitted(pixels), grid), top), size)]
     if grid.patches <= MOST_CELLS:
         parts.append(hover_cells(_told(outliers, block, grid), size))
     unit = say("norm, × median")
     high = np.flatnonzero(outliers.high[block])
     about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
-                cut=f"{outliers.cuts[block]:.3g}")  # fmt: skip
+                cut=f"{outliers.thresholds[block]:.3g}")  # fmt: skip
     return figure(
         [*parts, scale_bar(HEAT, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
         shapes=[_around(int(patch), grid) for patch in high],
@@ -101,7 +101,11 @@ def _told(outliers: Norms, block: int, grid: Grid) -> list[list[str]]:
 def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> go.Figure:
     """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
     norms, ink = outliers.norms[block].astype(np.float64), INK[mode]
-    patches, cut, low, high = norms[outliers.prefix :], float(outliers.cuts[block]), *_span(norms, outliers.cuts[block])
+    patches, cut, low, high = (
+        norms[outliers.prefix :],
+        float(outliers.thresholds[block]),
+        *_span(norms, outliers.thresholds[block]),
+    )
     edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
     traces = []
@@ -140,7 +144,7 @@ def norms_by_depth(
     norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK[mode]
     patches, chosen = norms[:, outliers.prefix :], outliers.patches
     others = np.delete(patches, chosen, axis=1)
-    low, high = _span(norms, outliers.cuts)
+    low, high = _span(norms, outliers.thresholds)
 
     def line(values: NDArray, name: str, color: str, width: float = 2, **more: Any) -> Part:
         shown = [f"{value:.3g}" for value in values]
@@ -152,7 +156,7 @@ def norms_by_depth(
     traces = [
         line(np.median(others, 1), say("other patches, median"), CATEGORICAL[0], 3),
         line(others.max(1), say("other patches, largest"), CATEGORICAL[0], 1.2),
-        line(outliers.cuts, say("cut"), ink["soft"], 1.5, dash="dash"),
+        line(outliers.thresholds, say("cut"), ink["soft"], 1.5, dash="dash"),
     ]
     if len(chosen):
         largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MOST_LINES]
@@ -192,7 +196,7 @@ def norm_frames(outliers: Norms, grid: Grid) -> NDArray[np.uint8]:
 
 def strip_top(outliers: Norms) -> float:
     """The top of the one scale of all layers, as a multiple of the median: the largest, or the lowest cut."""
-    return max(float((outliers.cuts / outliers.medians).min()), float(outliers.times.max()))
+    return max(float((outliers.thresholds / outliers.medians).min()), float(outliers.times.max()))
 
 
 def norm_strip(outliers: Norms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> go.Figure:
@@ -246,7 +250,7 @@ def _kind(name: str) -> str:
 
 
 def _called(name: str) -> str:
-    """A token that is no patch, by its name in `forward.block_activations.prefix_names`, in the reader's language."""
+    """A token that is no patch, by its name in `forward.block_activations.prefix_token_names`, in the reader's language."""
     if _kind(name) == "register":
         return say("register {number}", number=name.partition(" ")[2])
     return say("distillation token") if name == "distillation" else say("class token")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_of, printable
+from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_from_image, printable_name
 from vitcore.translation import say
 
 Size = tuple[int, int]  # width, height
@@ -57,7 +57,7 @@ class Photos:
         item = self.items[i]
         if not isinstance(item, Path):
             return say("photo {number} of {name}", number=i, name=self.name)
-        return printable(str(item.relative_to(self.root) if self.root else item))
+        return printable_name(str(item.relative_to(self.root) if self.root else item))
 
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
         """The photos at `indices`, in that order, with the same classes."""
@@ -81,7 +81,7 @@ class Photos:
                     )
                 ) from None
             raise PhotoError(
-                say("{name} can't be read: {reason}.", name=printable(file.name), reason=error.strerror or error)
+                say("{name} can't be read: {reason}.", name=printable_name(file.name), reason=error.strerror or error)
             ) from None
 
 
@@ -103,7 +103,7 @@ def _decode(data: bytes, name: str, least_px: int) -> tuple[Image.Image, Size]:
                 image.draft("RGB", (least_px, least_px))
             image.load()
             plain = image.mode in ("RGB", "L") and not {"icc_profile", "transparency"} & set(image.info)
-            upright = ImageOps.exif_transpose(image).convert("RGB") if plain else photo_of(image, name).image
+            upright = ImageOps.exif_transpose(image).convert("RGB") if plain else photo_from_image(image, name).image
             return upright, (high, wide) if turned else (wide, high)
     careful = open_photo(data, name).image
     return careful, careful.size

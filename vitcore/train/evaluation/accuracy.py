@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from vitcore.forward.module_swaps import faster
-from vitcore.forward.recording import to_input
-from vitcore.images import PhotoError, see
+from vitcore.forward.module_swaps import with_onednn_linears
+from vitcore.forward.recording import to_model_input
+from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.translation import say
@@ -53,7 +53,7 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
 @torch.inference_mode()
 def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
-    module, most = faster(vit.module), min(most, len(vit.labels))
+    module, most = with_onednn_linears(vit.module), min(most, len(vit.labels))
     asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
     if not asked:
         return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
@@ -64,7 +64,7 @@ def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tupl
 @torch.inference_mode()
 def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
-    module = faster(vit.module)
+    module = with_onednn_linears(vit.module)
     batches = [
         module.forward_head(module.forward_features(x), pre_logits=True).float()
         for _, x in _batches(vit, photos, batch)
@@ -125,6 +125,6 @@ def _batches(
                     raise
                 continue
             rows.append(i)
-            inputs.append(to_input(vit, see(image, vit.transform, vit.grid).pixels))
+            inputs.append(to_model_input(vit, crop_for_model(image, vit.transform, vit.grid).pixels))
         if rows:
             yield np.array(rows), torch.cat(inputs)

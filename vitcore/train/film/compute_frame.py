@@ -51,7 +51,7 @@ def arrays_of(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArr
 
 def _last(rec: Recording, block: int) -> NDArray:
     """Where the answer looks in a block, mean over heads, (rows, cols)."""
-    return rec.grid.to_map(rec.readout @ rec.of_blocks()[block])
+    return rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[block])
 
 
 def _top(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:

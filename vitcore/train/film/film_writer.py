@@ -23,7 +23,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 from torch import nn
 
-from vitcore.forward.recording import as_photo, record
+from vitcore.forward.recording import record, to_photo
 from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
@@ -59,7 +59,7 @@ def film(
     """
     if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
         photos = [photos]  # type: ignore[list-item]
-    shown = watched() if photos is None else [as_photo(photo) for photo in photos]
+    shown = watched() if photos is None else [to_photo(photo) for photo in photos]
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
@@ -182,7 +182,7 @@ class FilmWriter:
                 say("{name} has {classes} classes, not {count}.", name=self._name, classes=len(vit.labels), count=len(labels))
             )  # fmt: skip
         recs = [record(vit, photo) for photo in self.photos]
-        pixels = np.stack([rec.seen.pixels for rec in recs])
+        pixels = np.stack([rec.model_input.pixels for rec in recs])
         return arrays_of(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
 
     @property

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.attention_capture import Call, Softmax, Tape
+from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
 from vitcore.models import load_model
 from vitcore.train.learning.optimisers import free_from
 from vitcore.train.learning.teachers import Teacher, divergence
@@ -48,8 +48,8 @@ def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     """What a block's attention adds to x (B, T, D), and its log weights (B, H, rows, T), differentiable."""
     outputs: list[Tensor] = []
 
-    def watch(call: Call | Softmax) -> Tensor | None:
-        if isinstance(call, Softmax):
+    def watch(call: AttentionCall | SoftmaxCall) -> Tensor | None:
+        if isinstance(call, SoftmaxCall):
             outputs.append(call.weights(rows).clamp(min=TINY).log())
             return None
         if call.q.shape[2] > FUSED_ABOVE and rows != slice(None):
@@ -59,7 +59,7 @@ def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
         outputs.append(log_weights[:, :, rows])
         return log_weights.exp() @ call.v
 
-    with Tape(watch):
+    with AttentionCapture(watch):
         attended = block.ls1(block.attn(block.norm1(x)))
     return attended, outputs[0].float()
 

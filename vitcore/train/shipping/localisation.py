@@ -16,7 +16,7 @@ from PIL import Image
 from timm.data import create_transform
 from tqdm import tqdm
 
-from vitcore.forward.mask_outliers import without_outliers
+from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.forward.recording import Recording, record
 from vitcore.images import open_photo
 from vitcore.models.load_model import Vit
@@ -76,7 +76,7 @@ def masked(vit: Vit, outlined: Iterable[Outlined]) -> Iterator[tuple[Recording, 
         photo = open_photo(one.photo)
         rec = record(vit, photo)
         whole = Image.open(one.mask).convert("L").resize(photo.image.size, Image.Resampling.NEAREST)
-        cut = np.asarray(whole.resize((MASK_PX, MASK_PX), Image.Resampling.NEAREST, box=rec.seen.box))
+        cut = np.asarray(whole.resize((MASK_PX, MASK_PX), Image.Resampling.NEAREST, box=rec.model_input.box))
         mask, counted = (cut == 1, cut != 3) if one.trimap else (cut > 0, cut >= 0)
         if 0 < mask[counted].mean() < 1:
             yield rec, mask, counted
@@ -92,8 +92,8 @@ def localisation(vit: Vit, outlined: Iterable[Outlined], whole: bool = True) -> 
     """
     scores = []
     for rec, mask, counted in masked(squashing(vit) if whole else vit, outlined):
-        maps = {"rollout": rec.rollout(), "last_block": rec.grid.to_map(rec.readout @ rec.of_blocks()[-1]),
-                "centre_prior": centre_prior(), "rollout_without_outliers": without_outliers(rec).rollout()}  # fmt: skip
+        maps = {"rollout": rec.rollout(), "last_block": rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]),
+                "centre_prior": centre_prior(), "rollout_without_outliers": mask_outlier_tokens(rec).rollout()}  # fmt: skip
         scores.append({f"{name}_auc": pixel_auc(values, mask, counted) for name, values in maps.items()})
     means = {name: round(float(np.mean([one[name] for one in scores])), 3) for name in scores[0]}
     above = np.mean([one["rollout_auc"] > 0.5 for one in scores])

@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from vitcore.analysis.position_embeddings import correlation_with_distance, similarity
+from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.assets import SAMPLES
-from vitcore.forward.recording import record, to_input
-from vitcore.images import open_photo, see
+from vitcore.forward.recording import record, to_model_input
+from vitcore.images import crop_for_model, open_photo
 from vitcore.models.load_model import Vit, load, positions, wordnet_ids
 from vitcore.train.data.parquet import rows
 from vitcore.train.data.photos import Photos
@@ -122,7 +122,10 @@ def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
     side = vit.grid.image_px[0]
     recipe = Recipe(task="layers", teacher=teacher, image_px=side, patch_px=vit.grid.patch_px, width=module.embed_dim,
                     blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    inputs = (to_input(vit, see(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos))
+    inputs = (
+        to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform, vit.grid).pixels)
+        for photo in tqdm(photos)
+    )
     errors = hidden_errors(LayerByLayer(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
 
@@ -137,7 +140,7 @@ def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     facts: dict[str, Any] = {"model": vit.name}
     table = positions(vit)
     if table is not None:
-        facts["position_correlation"] = round(correlation_with_distance(similarity(table), vit.grid), 3)
+        facts["position_correlation"] = round(correlation_with_distance(position_similarity(table), vit.grid), 3)
     for file in args.labelled:
         photos = rows([file], "val")
         if args.names and photos[0][1].isdigit():

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.forward.recording import record, to_input
+from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.train.film.compute_frame import frame_of, watched
@@ -33,7 +33,7 @@ def take(run: Training, folder: RunFolder) -> None:
             frame["predicted"], still = _predicted(model, vit, photos)
         save_frame(folder, run.step, frame)
         if not (folder.frames / "still.json").exists():
-            pixels = np.stack([record(vit, photo, fusions=()).seen.pixels for photo in photos])
+            pixels = np.stack([record(vit, photo, fusions=()).model_input.pixels for photo in photos])
             names = [photo.name.rsplit(".", 1)[0] for photo in photos]
             save_still(folder, pixels, names, vit.grid, run.classes, **still)
 
@@ -41,9 +41,11 @@ def take(run: Training, folder: RunFolder) -> None:
 @torch.no_grad()
 def _predicted(masked: MaskedPatches, vit: load_model.Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
     """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
-    from vitcore.images import see
+    from vitcore.images import crop_for_model
 
-    pixels = torch.cat([to_input(vit, see(photo.image, vit.transform, vit.grid).pixels) for photo in photos])
+    pixels = torch.cat(
+        [to_model_input(vit, crop_for_model(photo.image, vit.transform, vit.grid).pixels) for photo in photos]
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same patches at every step
         fate = corrupt(len(pixels), vit.grid.patches, masked.recipe.masked_share)

@@ -6,8 +6,8 @@ import torch
 from PIL import Image
 
 from tests.models import run_folder
-from vitcore.forward.recording import to_input
-from vitcore.images import PhotoError, see
+from vitcore.forward.recording import to_model_input
+from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import load
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.evaluation.accuracy import accuracy, features, matched
@@ -29,7 +29,7 @@ def photos(labels, classes, seed=0, name="photos"):
 
 
 def one_by_one(vit, some):
-    return [to_input(vit, see(some.open(i), vit.transform, vit.grid).pixels) for i in range(len(some))]
+    return [to_model_input(vit, crop_for_model(some.open(i), vit.transform, vit.grid).pixels) for i in range(len(some))]
 
 
 def test_accuracy_is_that_of_a_loop_whatever_the_batch(vit):

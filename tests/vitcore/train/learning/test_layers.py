@@ -10,7 +10,7 @@ from PIL import Image
 from tests.models import model_file
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.recording import record
-from vitcore.images import photo_of
+from vitcore.images import photo_from_image
 from vitcore.models import load_model
 from vitcore.train.learning import layer_distillation as room
 from vitcore.train.learning.layer_distillation import kept_share, scattered, spans, sublayers
@@ -40,7 +40,7 @@ def learner(teacher, **changes):
 
 
 def picture(pixels):
-    return photo_of(Image.fromarray(pixels), "picture")
+    return photo_from_image(Image.fromarray(pixels), "picture")
 
 
 def batch(step=0, px=16):
@@ -77,7 +77,7 @@ def test_the_two_halves_are_the_block_and_its_attention_the_recording(teacher):
     rng = np.random.default_rng(0)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)), maps=[3])
     with torch.no_grad():
-        x = room.begin(vit.module, torch.tensor(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.begin(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         for block in vit.module.blocks[:-1]:
             x = block(x)
         work = sublayers(vit.module.blocks[-1], x)
@@ -272,7 +272,7 @@ def test_rollout_of_a_copy_is_the_teachers(teacher):
     vit, rng = load_model.load(teacher), np.random.default_rng(3)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)))
     with torch.no_grad():
-        x = room.begin(vit.module, torch.tensor(rec.seen.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.begin(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         fused = []
         for block in vit.module.blocks:
             work = sublayers(block, x)

@@ -52,7 +52,7 @@ def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
     cropped = [mask.mean() for _, mask, _ in masked(tiny, of_manifest(masks))]
     assert whole == pytest.approx([1 / 3] * 2, abs=0.01) and all(share < 0.2 for share in cropped)
     found = next(masked(squashing(tiny), of_manifest(masks)))[0]
-    assert found.seen.box == (0, 0, 96, 48) and found.seen.pixels.shape == (32, 32, 3)
+    assert found.model_input.box == (0, 0, 96, 48) and found.model_input.pixels.shape == (32, 32, 3)
 
 
 def test_localisation_of_both_kinds(tiny, masks):

@@ -67,7 +67,7 @@ def test_a_run_leaves_everything_behind(new_run):
     vit = vitcore.load(folder.path)
     assert vit.labels == tuple("0123456789") and vit.grid.rows == 4
     rec = vitcore.record(vit, frames_photo())
-    assert rec.rollout().shape == (4, 4) and len(rec.top(3)) == 3
+    assert rec.rollout().shape == (4, 4) and len(rec.top_classes(3)) == 3
 
 
 @pytest.mark.parametrize("average", [0.0, 0.9])

@@ -23,11 +23,11 @@ SLOWEST, STRIPES, CHECKS = 1.25, 2.0, 3.0  # cycles across a patch: slower than 
 LEAST_PX = 6  # in fewer, some wave fits anything
 PEAKS = 6  # of a spectrum, each tried exactly
 FREEDOM = 0.02  # of the energy, what a pattern has to explain more for each number that it is free to choose
-Map = NDArray[np.float64]
+PixelMap = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Look:
+class FilterPattern:
     """Two opposite colours in one pattern, the `share` of the filter's energy that this is.
 
     `colours` are in the pattern's order (left and right, the middle and around it); None where no colour leads. `cycles`, of
@@ -40,7 +40,7 @@ class Look:
     share: float
 
 
-class Size(NamedTuple):
+class FitSize(NamedTuple):
     """Of a fit: the energy explained, the same less its price, and how many numbers were chosen."""
 
     explained: float
@@ -48,16 +48,16 @@ class Size(NamedTuple):
     free: int
 
 
-class Fit(NamedTuple):
+class PatternFit(NamedTuple):
     """A pattern fitted to a map, and whether what it names first is where the map is positive."""
 
-    size: Size
+    size: FitSize
     pattern: str
     plus: bool
     cycles: float | None = None
 
 
-def look(vector: NDArray) -> Look:
+def describe_filter(vector: NDArray) -> FilterPattern:
     """What a filter (P, P, 3) looks like."""
     pixels = vector.reshape(-1, 3).astype(np.float64)
     energy = max(float((pixels**2).sum()), 1e-300)
@@ -68,9 +68,9 @@ def look(vector: NDArray) -> Look:
     share, one, other = best.size.explained / energy, _name(colour), _name(-colour)
     chance = min(best.size.free / flat.size, 0.99)
     if (share - chance) / (1 - chance) > CLEAR:
-        return Look(best.pattern, (one, other) if best.plus else (other, one), best.cycles, share)
+        return FilterPattern(best.pattern, (one, other) if best.plus else (other, one), best.cycles, share)
     leads = float((flat**2).sum()) > CLEAR * energy
-    return Look("none", (one, other) if leads else None, None, share)
+    return FilterPattern("none", (one, other) if leads else None, None, share)
 
 
 def _name(colour: NDArray) -> str:
@@ -84,19 +84,19 @@ def _name(colour: NDArray) -> str:
 
 
 @lru_cache(maxsize=8)
-def _places(shape: tuple[int, ...]) -> tuple[Map, Map]:
+def _places(shape: tuple[int, ...]) -> tuple[PixelMap, PixelMap]:
     """x and y of each pixel, in sides of the patch from its middle."""
     high, wide = shape
     return np.meshgrid((np.arange(wide) + 0.5) / wide - 0.5, (np.arange(high) + 0.5) / high - 0.5)
 
 
 @lru_cache(maxsize=64)
-def _window(shape: tuple[int, ...], spread: float | None) -> Map:
+def _window(shape: tuple[int, ...], spread: float | None) -> PixelMap:
     x, y = _places(shape)
     return np.ones_like(x) if spread is None else np.exp(-(x**2 + y**2) / (2 * spread**2))
 
 
-def _fitted(flat: Map, *parts: Map, tried: int = 6) -> tuple[Map, Size]:
+def _fitted(flat: PixelMap, *parts: PixelMap, tried: int = 6) -> tuple[PixelMap, FitSize]:
     """The least-squares fit of parts (P, P) to a map, and its size; `tried`: numbers behind the parts themselves."""
     basis = np.stack([part.ravel() for part in parts], 1)
     left, sizes, _ = np.linalg.svd(basis, full_matrices=False)
@@ -104,27 +104,27 @@ def _fitted(flat: Map, *parts: Map, tried: int = 6) -> tuple[Map, Size]:
     fit = left @ (left.T @ flat.ravel())
     explained = float(fit @ fit)
     free = len(parts) + tried
-    return fit.reshape(flat.shape), Size(explained, explained - FREEDOM * free * float((flat**2).sum()), free)
+    return fit.reshape(flat.shape), FitSize(explained, explained - FREEDOM * free * float((flat**2).sum()), free)
 
 
-def _slow(flat: Map) -> Iterator[Fit]:
+def _slow(flat: PixelMap) -> Iterator[PatternFit]:
     """Even, a slope from one side to the other, a spot in the middle (with or without a rim of the other colour)."""
     x, y = _places(flat.shape)
     ones = np.ones_like(x)
     fit, size = _fitted(flat, ones, tried=0)
-    yield Fit(size, "even", bool(fit[0, 0] > 0))
+    yield PatternFit(size, "even", bool(fit[0, 0] > 0))
     for spread in WINDOWS:
         window = _window(flat.shape, spread)
         fit, size = _fitted(flat, x * window, y * window, tried=1)
         across, down = float((fit * x).sum()), float((fit * y).sum())
-        yield Fit(size, *_direction(across, down))
+        yield PatternFit(size, *_direction(across, down))
     for spread in SPOTS:
         for parts in ([_window(flat.shape, spread)], [_window(flat.shape, spread), _window(flat.shape, 2 * spread)]):
             fit, size = _fitted(flat, ones, *parts, tried=1)
             middle = float(fit[np.hypot(x, y) <= np.hypot(x, y).min() + 1e-9].mean())
             around = -float((fit * np.sign(middle)).min())
             if abs(middle) >= 0.9 * float(abs(fit).max()):  # else it is a ring
-                yield Fit(size, "spot and rim" if around > 0.2 * abs(middle) else "spot", middle > 0)
+                yield PatternFit(size, "spot and rim" if around > 0.2 * abs(middle) else "spot", middle > 0)
 
 
 def _direction(across: float, down: float) -> tuple[str, bool]:
@@ -136,7 +136,7 @@ def _direction(across: float, down: float) -> tuple[str, bool]:
     return ("upper left" if across * down > 0 else "lower left"), across < 0
 
 
-def _stripes(flat: Map) -> Iterator[Fit]:
+def _stripes(flat: PixelMap) -> Iterator[PatternFit]:
     """Waves in any direction: the strongest of a spectrum in steps of half a cycle, each fitted exactly."""
     x, y = _places(flat.shape)
     high, wide = flat.shape
@@ -149,9 +149,9 @@ def _stripes(flat: Map) -> Iterator[Fit]:
             wave = 2 * np.pi * (right * x + down * y)
             _, size = _fitted(flat, window * np.cos(wave), window * np.sin(wave))
             if abs(right) == wide / 2 and abs(down) == high / 2:
-                yield Fit(size, "checks", True, right)
+                yield PatternFit(size, "checks", True, right)
             else:
-                yield Fit(size, _lie(right, down), True, float(np.hypot(right, down)))
+                yield PatternFit(size, _lie(right, down), True, float(np.hypot(right, down)))
 
 
 def _lie(right: float, down: float) -> str:
@@ -162,7 +162,7 @@ def _lie(right: float, down: float) -> str:
     return f"level {kind}" if abs(right) < np.tan(np.pi / 8) * abs(down) else f"slanted {kind}"
 
 
-def _checks(flat: Map) -> Iterator[Fit]:
+def _checks(flat: PixelMap) -> Iterator[PatternFit]:
     """As many cycles across as down."""
     x, y = _places(flat.shape)
     for cycles in np.arange(CHECKS, min(flat.shape) / 2 + 0.1, 0.5):
@@ -170,4 +170,4 @@ def _checks(flat: Map) -> Iterator[Fit]:
         for spread in WINDOWS[:2]:
             window: Any = _window(flat.shape, spread)
             _, size = _fitted(flat, *(window * a * d for a in across for d in down))
-            yield Fit(size, "checks", True, float(cycles))
+            yield PatternFit(size, "checks", True, float(cycles))

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class PrincipalComponents:
     """`vectors` (K, P, P, C) are orthonormal, in order of the share of `variance` (K,) they explain."""
 
     vectors: NDArray[np.float64]
     variance: NDArray[np.float64]
 
 
-def components(kernel: NDArray) -> Components:
+def principal_components(kernel: NDArray) -> PrincipalComponents:
     """Principal components of a kernel (D, C, P, P), as torch keeps it; K = min(D, P·P·C)."""
     filters = np.asarray(kernel, np.float64).transpose(0, 2, 3, 1)  # (D, P, P, C)
     rows = filters.reshape(len(filters), -1)
@@ -27,18 +27,18 @@ def components(kernel: NDArray) -> Components:
         np.take_along_axis(vt, np.abs(vt).argmax(1)[:, None], 1)
     )  # a sign is arbitrary: the largest is positive
     power = s**2
-    return Components(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
+    return PrincipalComponents(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 
 
-MOST = 0.9  # of the variance: how many components hold it is said
+MAX_COMPONENTS = 0.9  # of the variance: how many components hold it is said
 
 
-def needed(variance: NDArray, share: float) -> int:
+def components_for_variance(variance: NDArray, share: float) -> int:
     """How many components, the largest first, explain at least this share of the variance (K,)."""
     return int(np.searchsorted(np.cumsum(variance), share - 1e-9)) + 1
 
 
-def low_share(kernel: NDArray) -> float:
+def low_frequency_share(kernel: NDArray) -> float:
     """The share of the energy of filters (D, C, P, P) in the quarter of spatial frequencies that are lowest (white noise: 0.25)."""
     power = (np.abs(np.fft.fft2(kernel.astype(np.float64))) ** 2).sum((0, 1))
     high, wide = (np.fft.fftfreq(n) for n in power.shape)
@@ -53,7 +53,7 @@ def colour_share(vector: NDArray) -> float:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class ComponentKinds:
     """How many components are mostly colour, the rest being mostly light and dark, and how many are smooth."""
 
     colour: int
@@ -61,14 +61,14 @@ class Kinds:
     smooth: int
 
 
-def kinds(vectors: NDArray) -> Kinds:
+def component_kinds(vectors: NDArray) -> ComponentKinds:
     """Of components (K, P, P, 3): in each, what more than half of the energy is."""
     colour = sum(colour_share(one) > 0.5 for one in vectors)
-    smooth = sum(low_share(one.transpose(2, 0, 1)[None]) > 0.5 for one in vectors)
-    return Kinds(colour, len(vectors) - colour, smooth)
+    smooth = sum(low_frequency_share(one.transpose(2, 0, 1)[None]) > 0.5 for one in vectors)
+    return ComponentKinds(colour, len(vectors) - colour, smooth)
 
 
-def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
+def components_as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
     """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range."""
     flat = vectors.reshape(len(vectors), -1)
     if scale == "symmetric":
@@ -82,7 +82,7 @@ def as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, eq=False)
-class Rebuilt:
+class Reconstruction:
     """Patches drawn with k components only, and what was lost: RMSE in pixel values 0–255, and share of variance kept."""
 
     patches: NDArray[np.float64]
@@ -90,11 +90,11 @@ class Rebuilt:
     kept: float
 
 
-def rebuild(patches: NDArray, fitted: Components, k: int) -> Rebuilt:
+def reconstruct_patches(patches: NDArray, fitted: PrincipalComponents, k: int) -> Reconstruction:
     """Project patches (N, P, P, C; 0–255), relative to mid-grey, on the first k components and back."""
     x = patches.reshape(len(patches), -1).astype(np.float64) - 127.5
     basis = fitted.vectors[:k].reshape(k, -1)
     drawn = (x @ basis.T) @ basis
     lost = float(((x - drawn) ** 2).mean())
     kept = 1 - lost / max(float((x**2).mean()), 1e-12)
-    return Rebuilt((drawn + 127.5).reshape(patches.shape), lost**0.5, kept)
+    return Reconstruction((drawn + 127.5).reshape(patches.shape), lost**0.5, kept)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.analysis.experiment_verdicts import SURE, at_plateau, interval, judge
+from vitcore.experiments.verdicts import SURE, at_plateau, confidence_interval, judge_effects
 
 RNG = np.random.default_rng(2010_11929)
 
@@ -16,14 +16,14 @@ def around(effect: float, sd: float = 0.2, seeds: int = 5) -> np.ndarray:
 
 
 def test_directions_are_told_apart():
-    assert judge(around(5)).verdict == "same"
-    assert judge(around(-5)).verdict == "opposite"
-    assert (told := judge(RNG.normal(0, 5, 5))).verdict == "open" and told.why == "noise"
+    assert judge_effects(around(5)).verdict == "same"
+    assert judge_effects(around(-5)).verdict == "opposite"
+    assert (told := judge_effects(RNG.normal(0, 5, 5))).verdict == "open" and told.why == "noise"
 
 
 def test_sizes_are_told_apart():
     """The paper's effect is 2 to 4: with a factor of 1.5, from 1.33 to 6."""
-    size = lambda effect, sd=0.2: judge(around(effect, sd), paper=(2, 4)).verdict  # noqa: E731
+    size = lambda effect, sd=0.2: judge_effects(around(effect, sd), paper=(2, 4)).verdict  # noqa: E731
     assert [size(e) for e in (3, 1.9, 5)] == ["as large"] * 3
     assert [size(e) for e in (0.8, 9)] == ["other size"] * 2
     assert [size(e) for e in (1.3, 6.1)] == ["same"] * 2, "the interval holds both sizes"
@@ -32,42 +32,42 @@ def test_sizes_are_told_apart():
 
 
 def test_near():
-    assert judge(around(0.2), "near", 2.0).verdict == "same"
-    assert judge(around(9), "near", 2.0).verdict == judge(around(-9), "near", 2.0).verdict == "opposite"
-    assert judge(RNG.normal(0, 5, 5), "near", 2.0).verdict == "open", "noise is not nearness"
+    assert judge_effects(around(0.2), "near", 2.0).verdict == "same"
+    assert judge_effects(around(9), "near", 2.0).verdict == judge_effects(around(-9), "near", 2.0).verdict == "opposite"
+    assert judge_effects(RNG.normal(0, 5, 5), "near", 2.0).verdict == "open", "noise is not nearness"
 
 
 def test_noise_has_no_direction():
     """Of 1,000 draws of noise at most as many have one as the interval allows: 10, and some for luck."""
     for seeds in (3, 5):
-        found = [judge(RNG.normal(0, 3, seeds)).verdict for _ in range(1000)]
+        found = [judge_effects(RNG.normal(0, 3, seeds)).verdict for _ in range(1000)]
         assert sum(told != "open" for told in found) <= 20
 
 
 def test_the_interval_is_student_s():
     x = RNG.normal(0, 1, 6)
     exact = stats.t.interval(0.95, 5, x.mean(), x.std(ddof=1) / np.sqrt(6))
-    assert interval(x, 95) == pytest.approx(exact, rel=1e-9)
+    assert confidence_interval(x, 95) == pytest.approx(exact, rel=1e-9)
 
 
 def test_seeds_that_share_pictures_have_the_corrected_interval():
     """Nadeau and Bengio's Eq. 2 by hand: 10 splits of 90 % and 10 %, so 1/10 + 1/9 for 1/10; and it holds what it says."""
     x = np.arange(10.0)
-    low, high = interval(x, SURE, overlap=1 / 9)
+    low, high = confidence_interval(x, SURE, overlap=1 / 9)
     half = stats.t.ppf(0.995, 9) * np.sqrt((1 / 10 + 1 / 9) * x.var(ddof=1))
     assert (high - low) / 2 == pytest.approx(half) and (high + low) / 2 == pytest.approx(4.5)
     outside = {0.0: 0, 1 / 9: 0}
     for _ in range(1000):  # effects whose correlation is test / (train + test) = 0.1
         effects = RNG.normal(0, np.sqrt(0.1)) + RNG.normal(0, np.sqrt(0.9), 5)
         for overlap in outside:
-            low, high = interval(effects, 95, overlap)
+            low, high = confidence_interval(effects, 95, overlap)
             outside[overlap] += not low <= 0 <= high
     assert outside[1 / 9] <= 75 < outside[0.0], "5 in 100 are meant to be outside"
 
 
 def test_one_seed_tells_nothing_and_nothing_tells_nothing():
-    assert judge([100.0]).why == "seeds"
-    assert judge([5.0, float("nan")]).why == "undefined"
+    assert judge_effects([100.0]).why == "seeds"
+    assert judge_effects([5.0, float("nan")]).why == "undefined"
 
 
 def test_a_plateau_is_within_two_points_either_way():

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-Kind = Literal["above", "near"]
+ClaimKind = Literal["above", "near"]
 Verdict = Literal["as large", "other size", "same", "opposite", "open", "untestable"]
-Why = Literal["", "seeds", "plateau", "noise", "undefined"]
+OpenReason = Literal["", "seeds", "plateau", "noise", "undefined"]
 SURE = 99  # % that the interval of a verdict holds
 SHOWN = 95  # % that the bars of a chart hold
 FACTOR = 1.5  # within which an effect is as large as the paper's
@@ -31,10 +31,10 @@ class Judgement:
     mean: float = math.nan
     low: float = -math.inf
     high: float = math.inf
-    why: Why = ""
+    why: OpenReason = ""
 
 
-def interval(
+def confidence_interval(
     values: ArrayLike, level: float = SHOWN, overlap: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The ends of the interval of the mean over the first axis: (S, …) to (…) and (…); infinite for one seed.
@@ -49,8 +49,8 @@ def interval(
     return mean - half, mean + half
 
 
-def judge(
-    effects: ArrayLike, kind: Kind = "above", margin: float = 0.0, paper: tuple[float, float] | None = None,
+def judge_effects(
+    effects: ArrayLike, kind: ClaimKind = "above", margin: float = 0.0, paper: tuple[float, float] | None = None,
     overlap: float = 0.0,
 ) -> Judgement:  # fmt: skip
     """The verdict on effects (S,) of which a sentence says that they are above 0, or near it: within ± margin.
@@ -61,12 +61,12 @@ def judge(
     x = np.asarray(effects, np.float64)
     if not np.isfinite(x).all():
         return Judgement("open", why="undefined")
-    low, high = (float(end) for end in interval(x, SURE, overlap))
+    low, high = (float(end) for end in confidence_interval(x, SURE, overlap))
     return Judgement(told := _told(low, high, kind, margin, paper), float(x.mean()), low, high,
                      "" if told != "open" else "noise" if len(x) > 1 else "seeds")  # fmt: skip
 
 
-def _told(low: float, high: float, kind: Kind, margin: float, paper: tuple[float, float] | None) -> Verdict:
+def _told(low: float, high: float, kind: ClaimKind, margin: float, paper: tuple[float, float] | None) -> Verdict:
     if kind == "near":
         return "same" if -margin <= low and high <= margin else "opposite" if low > margin or high < -margin else "open"
     if low <= 0:
