@@ -1,13 +1,14 @@
 """Optimisers and schedules of a recipe: who is decayed, how the learning rate goes, and which weights are kept."""
 
 import functools
+import importlib.util
 import math
 import os
 from typing import Any
 
 import timm  # noqa: F401
 import torch
-from timm.optim import Muon, muon, param_groups_weight_decay
+from timm.optim import param_groups_weight_decay
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -81,11 +82,20 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
     groups = apart(groups, module, recipe)
     # timm iterates in bf16; where that is emulated, fp32 is several times faster, and a recipe may ask for it
     quick = torch.bfloat16 if recipe.precision != "fp32" and fast_bf16() else torch.float32
-    muon.zeropower_via_newtonschulz = functools.partial(_newton_schulz, dtype=quick)
-    return Muon(groups, lr=recipe.lr_peak, momentum=recipe.momentum, nesterov=True, betas=(0.9, recipe.beta2))
+    rates = {"lr": recipe.lr_peak, "momentum": recipe.momentum, "betas": (0.9, recipe.beta2)}
+    made: torch.optim.Optimizer = _timm_muon(quick).Muon(groups, nesterov=True, **rates)
+    return made
 
 
-_newton_schulz = muon.zeropower_via_newtonschulz
+@functools.lru_cache(maxsize=2)
+def _timm_muon(dtype: torch.dtype) -> Any:
+    """A copy of timm's module whose Newton-Schulz iteration runs in `dtype`; timm's own module stays as it is for others."""
+    spec = importlib.util.find_spec("timm.optim.muon")
+    assert spec and spec.loader, "timm has moved its Muon"
+    copied: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copied)
+    copied.zeropower_via_newtonschulz = functools.partial(copied.zeropower_via_newtonschulz, dtype=dtype)
+    return copied
 
 
 def fast_bf16() -> bool:

@@ -1,6 +1,7 @@
 """Schedules equal their formulas, the Polyak average its closed form, and only matrices are decayed."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -101,3 +102,37 @@ def test_every_optimiser_steps_downhill(name):
         optim.step()
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
+
+
+def test_muon_elsewhere_in_the_process_stays_as_its_library_made_it():
+    """Ours iterates in another precision; timm's and torch's own give the same update before, beside and after it."""
+    import timm.optim.muon
+
+    def updates() -> list[torch.Tensor]:
+        found = []
+        for kind in (timm.optim.Muon, torch.optim.Muon):
+            weight = nn.Parameter(torch.arange(12.0).reshape(4, 3))
+            weight.grad = torch.linspace(-1, 2, 12).reshape(4, 3)
+            kind([weight], lr=0.1).step()
+            found.append(weight.detach().clone())
+        return found
+
+    iteration, before = timm.optim.muon.zeropower_via_newtonschulz, updates()
+    made = {}
+    for precision, bf16 in (("fp32", "fp32"), ("bf16", "bf16")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("VITCORE_PRECISION", bf16)
+            recipe = replace(SMALL, optimiser="muon", precision=precision)
+            made[precision] = optimiser(recipe, Classify(build(recipe, 3)))
+    assert timm.optim.muon.zeropower_via_newtonschulz is iteration
+    for a, b in zip(updates(), before, strict=True):
+        assert torch.equal(a, b)
+    steps = []
+    for optim in made.values():  # two of ours at once, each in its own precision
+        weight = optim.param_groups[0]["params"][0]
+        with torch.no_grad():
+            weight.zero_()
+        weight.grad = torch.linspace(-1, 2, weight.numel()).reshape_as(weight)
+        optim.step()
+        steps.append(weight.detach().clone())
+    assert not torch.equal(*steps)
