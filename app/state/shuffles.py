@@ -25,14 +25,15 @@ def answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     logits = [rec.logits, predict(vit, mixed)]
     if load_model.can_move_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
-    return [top_classes(one, vit.labels) for one in logits]
+    return [top_classes(one, vit.labels, output=vit.output) for one in logits]
 
 
 @budget.kept
 def shares(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, predict_without_positions, probabilities
+    from vitcore.analysis.probabilities import probabilities
+    from vitcore.forward.recording import predict, predict_without_positions
     from vitcore.models import load_model
 
     vit, best = models.loaded(rec.model), int(rec.logits.argmax())

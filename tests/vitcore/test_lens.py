@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.forward.logit_lens import logit_lens, probabilities
+from vitcore.analysis.probabilities import probabilities
+from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.recording import predict, to_model_input
 from vitcore.models import load_model
 

@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.analysis.probabilities import Output, probabilities
 from vitcore.grid import Grid
 
 Product = Callable[[NDArray, NDArray], NDArray]  # of matrices, or of stacks of them
@@ -135,7 +136,7 @@ def subspace_overlap(a: NDArray, b: NDArray) -> float:
 @dataclass(frozen=True)
 class PredictionAgreement:
     """Whether two answers agree: the likeliest class is the same, how many of the likeliest five are, and how far the
-    distributions are apart: Jensen-Shannon divergence in bits, 0 (the same) to 1."""
+    distributions are apart: Jensen-Shannon divergence in bits, 0 (the same) to 1; its mean over classes with a sigmoid each."""
 
     same_top1: bool
     shared_top5: int
@@ -144,21 +145,32 @@ class PredictionAgreement:
 
 
 def prediction_agreement(
-    a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]]
-) -> PredictionAgreement | None:
-    """How two models' logits (C,) agree; None where they don't tell the same classes apart. Their order may differ."""
-    from scipy.spatial.distance import jensenshannon
-    from scipy.special import softmax
+    a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]],
+    outputs: tuple[Output, Output] = ("softmax", "softmax"),
+) -> PredictionAgreement | None:  # fmt: skip
+    """How two models' logits (C,) agree; None where they don't tell the same classes apart, or mean other things by them.
 
-    if not labels[0] or len(a) != len(labels[0]) or len(b) != len(labels[1]):
+    The order of the classes may differ.
+    """
+    from scipy.spatial.distance import jensenshannon
+
+    if (
+        outputs[0] != outputs[1]
+        or "features" in outputs
+        or not labels[0]
+        or len(a) != len(labels[0])
+        or len(b) != len(labels[1])
+    ):
         return None
     if labels[0] != labels[1]:
         place = {name: i for i, name in enumerate(labels[1])}
         if len(place) != len(labels[1]) or len(labels[0]) != len(labels[1]) or set(labels[0]) != set(place):
             return None
         b = b[[place[name] for name in labels[0]]]
-    p, q = (softmax(np.asarray(one, np.float64)) for one in (a, b))
+    p, q = (probabilities(one, outputs[0]) for one in (a, b))
     five = min(5, len(p))
     tops = [np.argsort(-one, kind="stable")[:five] for one in (p, q)]
     shared = len(set(tops[0].tolist()) & set(tops[1].tolist()))
-    return PredictionAgreement(bool(tops[0][0] == tops[1][0]), shared, five, float(jensenshannon(p, q, base=2)) ** 2)
+    apart = [p, q] if outputs[0] == "softmax" else [np.stack([one, 1 - one]) for one in (p, q)]  # each class by itself
+    bits = float(np.mean(jensenshannon(*apart, base=2, axis=0) ** 2))
+    return PredictionAgreement(bool(tops[0][0] == tops[1][0]), shared, five, bits)

@@ -13,6 +13,11 @@ FLAGS = {  # of `Question.key`
     "eps": ("--eps", "what LayerNorm adds to the variance, such as 1e-6"),
     "grid": ("--grid", "rows and columns of patches, such as 14x14"),
     "pool": ("--pool", "where the head reads: token, avg, max, avgmax"),
+    "architecture": ("--architecture", "vit, or the name of one of timm's with rotary positions"),
+    "output": (
+        "--output-kind",
+        "what the last layer's numbers mean: softmax, sigmoid (classes by themselves), features",
+    ),
 }
 
 

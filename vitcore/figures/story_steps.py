@@ -167,7 +167,9 @@ def lit(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int = 168) -> ND
     return np.stack([on_photo(one, detail, top) for one in shares])
 
 
-def lens(share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4) -> go.Figure:
+def lens(
+    share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4, output: str = "softmax"
+) -> go.Figure:
     """(L + 1, classes) probabilities after each block as curves: the answer's first classes, and the first to lead before."""
     last, shown = len(share) - 1, list(np.argsort(-share[-1])[:count])
     leaders = [int(c) for c in share.argmax(1) if c not in shown]
@@ -181,7 +183,8 @@ def lens(share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: i
         "marker": {"color": ink, "size": 8 if not place else 6},
     } for place, (cls, ink) in enumerate(zip(shown, inks, strict=True))]  # fmt: skip
     return figure(
-        lines, say("What the head would answer after each layer"), mode, 480, say("softmax of the model's own norm and head"),
+        lines, say("What the head would answer after each layer"), mode, 480,
+        say("{function} of the model's own norm and head", function=output),
         x={"title": {"text": say("layers the photo has passed")}, "dtick": 1 if last <= 12 else 4, "range": [-0.3, last + 0.3]},
         y={"title": {"text": say("probability, %")}, "range": [0, 1.1 * float(100 * share[:, shown].max())]},
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 13}},
@@ -189,10 +192,16 @@ def lens(share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: i
     )  # fmt: skip
 
 
-def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 5) -> go.Figure:
-    """The likeliest classes: their logits, and the bars that softmax makes of all logits, 0 to 100 %."""
-    p = np.exp(logits.astype(np.float64) - logits.max())
-    p = 100 * p / p.sum()
+def answer(
+    logits: NDArray,
+    share: NDArray,
+    labels: tuple[str, ...],
+    mode: Mode = "light",
+    count: int = 5,
+    output: str = "softmax",
+) -> go.Figure:
+    """The likeliest classes: (classes,) logits, and the probabilities `share` that `output`, softmax or sigmoid, makes of them."""
+    p = 100 * share
     top = np.argsort(-logits)[:count]
     said = []
     for place, i in enumerate(top):
@@ -207,5 +216,8 @@ def answer(logits: NDArray, labels: tuple[str, ...], mode: Mode = "light", count
         count=len(logits) - len(top),
         share=percent(rest / 100),
     )
-    bars, title = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode), say("Softmax makes shares of logits")
+    title = say("Softmax makes shares of logits")
+    if output == "sigmoid":
+        title, about = say("Sigmoid makes a probability of each logit"), ""
+    bars = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode)
     return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **rows(len(top)))

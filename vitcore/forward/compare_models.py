@@ -167,10 +167,11 @@ def compare(
     read = [mask_outlier_tokens(rec) if mask_outliers else rec for rec in recs]
     maps = maps_on_common_grid(grid, *(rec.rollout(None, fusion, **settings) for rec in read))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
+    labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
+    answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
     return Comparison(
         (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
-        linear_cka(tokens[0], tokens[1], _product), coarse,
-        prediction_agreement(a.rec.logits, b.rec.logits, (a.rec.labels, b.rec.labels)),
+        linear_cka(tokens[0], tokens[1], _product), coarse, answers,
         mask_outliers,
     )  # fmt: skip
 

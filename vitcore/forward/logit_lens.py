@@ -40,9 +40,3 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     module = with_onednn_linears(vit.module)
     model = with_modules(module, blocks=nn.Sequential(*(WatchedModule(block, see) for block in module.blocks)))
     return model(to_model_input(vit, pixels)).float().numpy()
-
-
-def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Softmax over the last axis."""
-    p = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)

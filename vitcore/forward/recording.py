@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
+from vitcore.analysis.probabilities import Output, probabilities
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
 from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.attention_reducer import AttentionReducer, QueryKey
@@ -50,6 +51,7 @@ class Recording:
     query_key: tuple[QueryKey, ...] = field(
         default=(), repr=False
     )  # of every block, where they were kept: see `record`
+    output: Output = "softmax"  # what the logits mean
     norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     # (L, T): Euclidean norms of the tokens as they leave each block
     masked: bool = False  # whether outlier tokens are masked as keys: see `outliers.without_outliers`
@@ -66,9 +68,14 @@ class Recording:
         """What tells it from others: the model, the photo, and whether outlier tokens are masked in it."""
         return self.model, self.photo.key, *(["masked"] if self.masked else [])
 
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """(classes,) probabilities of the classes. Raises: ValueError, for a model that gives features."""
+        return probabilities(self.logits, self.output)
+
     def top_classes(self, count: int = 5) -> list[tuple[str, float]]:
-        """The likeliest classes with their probabilities; empty for a model without a head."""
-        return top_classes(self.logits, self.labels, count)
+        """The likeliest classes with their probabilities; empty for a model without classes."""
+        return top_classes(self.logits, self.labels, count, self.output)
 
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
@@ -178,17 +185,13 @@ def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
         yield torch.softmax(p, -1, out=p)[0]
 
 
-def probabilities(logits: NDArray) -> NDArray:
-    """Softmax of logits (classes,)."""
-    p = np.exp(logits - logits.max())
-    return p / p.sum()
-
-
-def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5) -> list[tuple[str, float]]:
-    """(label, softmax probability) of the likeliest classes."""
+def top_classes(
+    logits: NDArray, labels: tuple[str, ...], count: int = 5, output: Output = "softmax"
+) -> list[tuple[str, float]]:
+    """(label, probability) of the likeliest classes."""
     if not labels:
         return []
-    p = probabilities(logits)
+    p = probabilities(logits, output)
     return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]
 
 
@@ -232,7 +235,7 @@ def record(
         vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, distance,
         renormalised, share, {k: _shared(v) for k, v in reader.fused.items()},
         {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.pooling_weights())),
-        reader.query_key if len(reader.query_key) == vit.blocks else (), _shared(torch.stack(norms)),
+        reader.query_key if len(reader.query_key) == vit.blocks else (), vit.output, _shared(torch.stack(norms)),
     )  # fmt: skip
 
 
@@ -246,6 +249,7 @@ def _in_part(vit: Vit, module: nn.Module, photo: Photo, crop: Crop, fusions: tup
         vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
         _shared(none.clone()),
         {name: _shared(torch.zeros(0, tokens, tokens)) for name in fusions}, {}, _shared(torch.zeros(tokens)),
+        output=vit.output,
     )  # fmt: skip
 
 

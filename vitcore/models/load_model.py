@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from vitcore.analysis.probabilities import OUTPUTS, Output
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
 from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of, read
-from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection, by
+from vitcore.models.checkpoint_inspection.differences import by
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
 from vitcore.models.embeddings import by_offset as by_offset
 from vitcore.models.embeddings import can_move_positions as can_move_positions
@@ -117,9 +120,12 @@ def open_inspected(
     try:
         if image_px:
             _resize(module, image_px, positions_by)
-        size = tuple(module.patch_embed.img_size) if getattr(module.patch_embed, "img_size", None) else (224, 224)
+        size = getattr(getattr(module, "patch_embed", None), "img_size", None)
+        size = tuple(size or inspection.configured.known.get("size") or (224, 224))
         card = ModelCard(called or inspection.name, **facts["card"])
-        return _assemble(card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"))
+        return _assemble(
+            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"]
+        )
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
@@ -138,13 +144,17 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
     try:
         native = facts["architecture"]["img_size"]
         size = image_px or native
-        with meta_device():
+        named = "timm" in facts["architecture"]  # its buffers are no weights: they are not in the file
+        with torch.device("cpu") if named else meta_device():
             module = local_files.build(facts["architecture"], native)
-        local_files.fill(module, file)
+        local_files.fill(module, file, named)
         if image_px:
             _resize(module, image_px, positions_by)
         card = ModelCard(name, **facts["card"])
-        return _assemble(card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"))
+        return _assemble(
+            card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"),
+            _stated_output(facts.get("output", "softmax")),
+        )  # fmt: skip
     except KeyError as error:
         raise ModelError(
             say(
@@ -239,7 +249,28 @@ def wrap(module: nn.Module, name: str = "model") -> Vit:
     return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
 
 
-def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None) -> Vit:
+def _stated_output(said: Any) -> Output:
+    """What a card says its outputs mean. Raises: ModelError."""
+    if said not in OUTPUTS:
+        raise ModelError(
+            say("its card's output is one of {choices}, not {said}.", choices=", ".join(OUTPUTS), said=repr(said)[:40])
+        )
+    return said
+
+
+def _output_of(module: Any) -> Output:
+    """What the outputs of one of timm's models mean: a head without a bias, or with one of zeros, and no ImageNet's classes, is
+    the projection of a model that was trained on pictures and texts."""
+    head = getattr(module, "head", None)
+    bias = getattr(head, "bias", None)
+    projects = isinstance(head, nn.Linear) and (bias is None or not bool(bias.any()))
+    text = "clip" in str((getattr(module, "pretrained_cfg", None) or {}).get("architecture", ""))
+    return "features" if projects and text and _imagenet(module) is None else "softmax"
+
+
+def _assemble(
+    card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None, output: Output | None = None
+) -> Vit:
     import timm  # noqa: F401
     from timm.data import create_transform
 
@@ -250,8 +281,10 @@ def _assemble(card: ModelCard, module: Any, config: dict[str, Any], labels: list
     else:
         transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
-    names = _labels(module, labels)
-    return Vit(card, module, structure.grid, transform, tuple(config["mean"]), tuple(config["std"]), names, structure)
+    means = output or _output_of(module)
+    names = () if means == "features" else _labels(module, labels)
+    mean, std = tuple(config["mean"]), tuple(config["std"])
+    return Vit(card, module, structure.grid, transform, mean, std, names, structure, means)
 
 
 def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:

@@ -81,9 +81,10 @@ def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> A
     return of(architecture, size)
 
 
-def fill(module: Any, file: Path) -> None:
+def fill(module: Any, file: Path, as_it_is: bool = False) -> None:
     """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
 
+    as_it_is: the names are those of the module, an architecture of timm's that its card names.
     Where their positions are those of another input size than the card says, timm resamples them.
     """
     import timm  # noqa: F401
@@ -92,6 +93,9 @@ def fill(module: Any, file: Path) -> None:
     from vitcore.models.formats import checkpoint_layout, weight_files
 
     tree = weight_files.tree(file)
+    if as_it_is:
+        module.load_state_dict(checkpoint_layout.values(checkpoint_layout.whole(tree, file.name), file), assign=True)
+        return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from vitcore.analysis.probabilities import Output
 from vitcore.grid import Grid
 from vitcore.models.attention_structure import Structure
 from vitcore.models.model_cards import ModelCard
@@ -21,6 +22,7 @@ class Vit:
     std: tuple[float, ...]
     labels: tuple[str, ...] = field(repr=False)
     structure: Structure
+    output: Output = "softmax"  # what its logits mean
 
     @property
     def name(self) -> str:

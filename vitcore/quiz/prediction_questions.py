@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vitcore.forward.recording import probabilities
+from vitcore.analysis.probabilities import probabilities
 from vitcore.quiz.patch_questions import some
 from vitcore.quiz.question import Choice, Picture, Question, judged
 from vitcore.quiz.quiz_data import Material
@@ -19,7 +19,7 @@ LENS = 0.1  # of the likeliest class's probability, by which it is ahead at a de
 def answer(m: Material, rng: Generator) -> Question | None:
     """What is the photo, to the model? The others are its next guesses."""
     return _likeliest(
-        "answer", m, rng, probabilities(m.rec.logits.astype(np.float64)), say("What does the model say the photo shows?"),
+        "answer", m, rng, probabilities(m.rec.logits, m.rec.output), say("What does the model say the photo shows?"),
         "overview", {}, ANSWER,
     )  # fmt: skip
 
@@ -98,7 +98,7 @@ def photo_for_class(m: Material, rng: Generator) -> Question | None:
         return None
     photos = [m.own, *m.others]
     photos = [photos[i] for i in rng.permutation(len(photos))]
-    p = np.stack([probabilities(one.logits.astype(np.float64)) for one in photos])  # (photos, classes)
+    p = np.stack([probabilities(one.logits, m.vit.output) for one in photos])  # (photos, classes)
     mine = int(m.own.logits.argmax())
     asked = [int(row.argmax()) for one, row in zip(photos, p, strict=True) if one is not m.own and row.argmax() != mine]
     if not asked:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from vitcore.analysis.filters import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
+from vitcore.analysis.probabilities import probabilities
 from vitcore.assets import SAMPLES, samples
 from vitcore.figures.attention import fitted
-from vitcore.forward.logit_lens import logit_lens, probabilities
+from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import Recording, record, to_photo
 from vitcore.images import Photo, sharp_crop
@@ -73,7 +74,7 @@ def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outlie
     return gathered(
         vit, only(rec, blocks(vit, seed)), photos,
         None if kernel is None else principal_components(kernel), None if table is None else position_similarity(table),
-        probabilities(logit_lens(vit, rec.model_input.pixels)) if vit.is_global and vit.labels else None, mask_outliers,
+        probabilities(logit_lens(vit, rec.model_input.pixels), vit.output) if vit.is_global and vit.labels else None, mask_outliers,
     )  # fmt: skip
 
 

@@ -154,7 +154,9 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
         mute = [name for name, top in zip(A_AND_B, tops, strict=True) if not top]
         if mute:
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
-        return say("The two models don't tell the same classes apart, so their answers can't be compared.")
+        return say(
+            "The two models don't tell the same classes apart, or not in the same way, so their answers can't be compared."
+        )
     (one, p), (two, q) = (top[0] for top in tops)
     facts = {
         "one": one,

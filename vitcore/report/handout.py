@@ -85,7 +85,13 @@ def _answer(rec: Recording) -> str:
             "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
             count=len(rec.logits),
         )
-    over = say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
+    over = (
+        say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
+        if rec.output == "softmax"
+        else say(
+            "each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits)
+        )
+    )
     named = by_imagenet(row_of(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over
 

@@ -16,34 +16,43 @@ export default function ({ data, parentElement }) {
   }
   s.data = data
   if (s.wide) draw(root, s)
-  else whenIdle(() => draw(root, s)) // what is nearer the top of the page goes first
+  else {
+    frame(root, s) // it takes its room at once, so that nothing below it moves
+    whenIdle(() => draw(root, s)) // what is nearer the top of the page goes first
+  }
   return () => s.observer.disconnect()
 }
 
 const whenIdle = window.requestIdleCallback ? run => requestIdleCallback(run, { timeout: 400 }) : run => setTimeout(run, 50)
 
 function draw(root, s) {
+  s.wide = root.clientWidth
+  if (!s.wide) return
+  const svg = root.querySelector(":scope > svg"), { traces, x, y } = s.data
+  const place = frame(root, s)
+  const [below, inside, above] = pool(svg, "g", 3)
+  drawAxes(below, place, x, y)
+  drawTraces(inside, place, traces)
+  drawLines(above, place, s.data.lines, s.data.notes.filter(n => !(n.paper[0] && n.paper[1])))
+  listen(svg, root.querySelector("p"), place, traces)
+}
+
+// All words around the plot, and the plot's size; where things are in it.
+function frame(root, s) {
   const { title, about, alt, traces, legend, x, y, height } = s.data
   const svg = root.querySelector(":scope > svg")
-  s.wide = root.clientWidth
   em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16
-  if (!s.wide) return
   root.querySelector("b").textContent = title
   root.querySelector("figcaption span").textContent = about.replace(/<[^>]+>/g, " ")
   svg.setAttribute("aria-label", `${alt}. ${title}`)
   svg.setAttribute("role", "img")
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
-  const [beside, inPlot] = [true, false].map(free => s.data.notes.filter(n => (n.paper[0] && n.paper[1]) === free))
-  drawNotes(root.querySelector(".notes"), beside)
-  const place = layout(s.wide, height, x, y)
+  drawNotes(root.querySelector(".notes"), s.data.notes.filter(n => n.paper[0] && n.paper[1]))
+  const place = layout(root.clientWidth, height, x, y)
   svg.setAttribute("height", place.high)
   svg.style.height = place.high + "px"
-  const [below, inside, above] = pool(svg, "g", 3)
-  drawAxes(below, place, x, y)
-  drawTraces(inside, place, traces)
-  drawLines(above, place, s.data.lines, inPlot)
-  listen(svg, root.querySelector("p"), place, traces)
+  return place
 }
 
 function layout(wide, height, x, y) {

@@ -161,7 +161,7 @@ def answers(pair: Pair, comparison: Comparison | None) -> None:
 
     text, (a, b) = pair.text, pair.recs
     if comparison is None:  # else it stands above
-        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels))
+        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
         st.markdown(
             controls.verbatim(comparison_handout.told_answers(agreed, [rec.top_classes(1) for rec in pair.recs]))
         )

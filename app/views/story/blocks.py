@@ -183,7 +183,7 @@ def _lens(scene: Scene) -> None:
     if share is not None:
         from vitcore.figures.story_steps import lens
 
-        chart(lens(share, scene.vit.labels, scene.mode), "story_lens", scene.text["lens alt"])
+        chart(lens(share, scene.vit.labels, scene.mode, output=scene.vit.output), "story_lens", scene.text["lens alt"])
 
 
 def _headless(scene: Scene) -> str:
@@ -211,7 +211,9 @@ def _answer(scene: Scene) -> None:
     if scene.vit.labels:
         from vitcore.figures.story_steps import answer
 
-        chart(answer(scene.rec.logits, scene.vit.labels, scene.mode), "story_answer", scene.text["answer alt"])
+        rec = scene.rec
+        drawn = answer(rec.logits, rec.probabilities, rec.labels, scene.mode, output=rec.output)
+        chart(drawn, "story_answer", scene.text["answer alt"])
         photo_names.by_imagenet([label for label, _ in scene.rec.top_classes()])
         return
     row = vector(
@@ -233,6 +235,8 @@ def _likelier(scene: Scene) -> tuple[dict[str, Any], int]:
 def _read(scene: Scene) -> str:
     if not scene.vit.labels:
         return " headless"
+    if scene.vit.output == "sigmoid":
+        return " independent"
     return {"class token": "", "class and distillation tokens": " distilled"}.get(scene.vit.readout, " pooled")
 
 
@@ -251,6 +255,8 @@ def _readout(scene: Scene) -> str:
 
 
 def _softmax(scene: Scene) -> str:
+    if scene.vit.output == "sigmoid":
+        return r"p_i = \frac{1}{1 + e^{-y_i}}"
     if scene.vit.labels:
         return r"p_i = \frac{e^{\,y_i}}{\sum_j e^{\,y_j}}"
     return rf"y \in \mathbb{{R}}^{{{scene.rec.logits.size}}}"

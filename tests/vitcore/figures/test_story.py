@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from vitcore.analysis.patches import normalise_pixels
+from vitcore.analysis.probabilities import probabilities
 from vitcore.figures import print_figure, story_steps
 from vitcore.grid import Grid
 
@@ -99,7 +100,7 @@ def test_a_lens_draws_the_last_classes_and_whoever_led_before():
 
 def test_an_answer_shows_logits_and_shares_of_all_classes():
     logits = np.log(np.array([1.0, 5, 2, 12], np.float32))
-    fig = story_steps.answer(logits, ("a", "b", "c", "d"), count=2)
+    fig = story_steps.answer(logits, probabilities(logits), ("a", "b", "c", "d"), count=2)
     np.testing.assert_allclose(fig.data[0].x, [60, 25], rtol=1e-5)
     assert words(fig) == ["d: logit 2.48 → 60.0 %", "b: logit 1.61 → 25.0 %"]
     assert "the other 2 classes share 15.0 %" in fig.layout.title.subtitle.text
@@ -110,7 +111,7 @@ FIGURES = {
     "projection": lambda mode: story_steps.projection(RNG.normal(size=(4, 4, 3)), RNG.normal(size=(6, 4, 4, 3)), np.zeros(6), mode),
     "sequence": lambda mode: story_steps.sequence(RNG.integers(0, 256, (15, 4, 4, 3), np.uint8), GRID, ("class",), 3, mode),
     "lens": lambda mode: story_steps.lens(np.full((3, 4), 0.25), tuple("abcd"), mode),
-    "answer": lambda mode: story_steps.answer(np.zeros(4, np.float32), tuple("abcd"), mode),
+    "answer": lambda mode: story_steps.answer(np.zeros(4, np.float32), np.full(4, 0.25), tuple("abcd"), mode),
 }  # fmt: skip
 
 

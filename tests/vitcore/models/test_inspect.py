@@ -26,11 +26,14 @@ def file(tmp_path):
 def test_what_is_asked(file):
     found = load_model.inspect(file[1])
     asked = {q.key: q for q in found.questions}
-    assert list(asked) == ["heads", "activation", "eps", "pool", "normalise", "grid"]
+    assert list(asked) == ["heads", "activation", "eps", "pool", "output", "normalise", "grid"]
     assert asked["grid"].likely == (4, 6) and (6, 4) in asked["grid"].choices
     assert asked["heads"].choices == (1, 2, 3, 4, 6, 8, 12) and "48" in asked["heads"].consequence
     assert all(q.asks.endswith("?") and q.consequence for q in found.questions)
-    assert likely_answers(found, {"heads": 6}) == "activation=gelu, eps=1e-06, pool=token, normalise=imagenet, grid=4x6"
+    assert (
+        likely_answers(found, {"heads": 6})
+        == "activation=gelu, eps=1e-06, pool=token, output=softmax, normalise=imagenet, grid=4x6"
+    )
     assert found.params == sum(p.numel() for p in file[0].parameters()) and found.problems == ()
 
 

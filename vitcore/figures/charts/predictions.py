@@ -14,7 +14,7 @@ def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str |
         note(f"{name} <b>{percent(p)}</b>", 0, i - 0.34, 14, color=INK[mode]["text"]) for i, (name, p) in enumerate(top)
     ]
     bars = shares([100 * p for _, p in top], 0.28, "%{x:.2f} %", mode)
-    title = title or say("Top 5 of the model's classes")
+    title = title or say("Top {count} of the model's classes", count=len(top))
     return figure([bars], title, mode, 60 + 46 * len(top), annotations=said, **rows(len(top)))
 
 

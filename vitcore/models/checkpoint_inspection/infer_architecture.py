@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.analysis.probabilities import OUTPUTS
 from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISED, POOLS, Question
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -78,12 +79,19 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = _questions(block, inferred, known, likely)
+    if inferred["num_classes"] and "output" not in known:
+        asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
         asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
     of_grid = (_of_grid(grid or ways[0], ways),) if ways else ()
     asked += () if grid else of_grid
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
     return Inferred(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
+
+
+def output_question(classes: int) -> Question:
+    """What the numbers of the last layer mean: one class alone excludes no other."""
+    return Question("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
 
 
 def _blocks(state: Mapping[str, Tensor]) -> int:

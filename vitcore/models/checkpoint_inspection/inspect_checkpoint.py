@@ -11,54 +11,28 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from vitcore.analysis.probabilities import Output
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
 from vitcore.models import local_files
-from vitcore.models.checkpoint_inspection.infer_architecture import Inferred, infer
+from vitcore.models.checkpoint_inspection.differences import HEAD, Differences, by, differences, fitting
+from vitcore.models.checkpoint_inspection.infer_architecture import Inferred, infer, output_question
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISED, Question, answered, written
-from vitcore.models.formats import checkpoint_layout, config_json, google_npz, weight_files
+from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
+from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
 from vitcore.models.formats.config_json import Configuration
 from vitcore.models.formats.state_dict import State, shapes
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.translation import say
 
-HEAD = re.compile(r"(head|head_dist)\.")
 MOST_LISTED = 20
-
-
-@dataclass(frozen=True)
-class Differences:
-    """Tensors of the file against those of the model that was inferred, by timm's names."""
-
-    missing: tuple[str, ...]
-    unexpected: tuple[str, ...]
-    misshapen: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]  # name, shape in the file, shape in the model
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them."""
-        return (*self.missing, *self.unexpected, *(name for name, _, _ in self.misshapen))
-
-    @property
-    def only_the_head(self) -> bool:
-        """Whether the model is whole without its head, and only that does not fit."""
-        return bool(self.names) and all(HEAD.match(name) for name in self.names)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """One sentence each, in the reader's language."""
-        said = [say("missing: {tensor}", tensor=name) for name in self.missing]
-        said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=by(shape), wanted=by(wanted))
-                 for name, shape, wanted in self.misshapen]  # fmt: skip
-        return tuple(said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +47,8 @@ class Inspection:
     configured: Configuration
     differences: Differences
     params: int
+    known_output: Output = "softmax"  # where it is not asked
+    rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # architectures of timm's that may be meant
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -140,14 +116,24 @@ class Inspection:
         Raises: ModelError, for an impossible answer.
         """
         told = answered((*self.questions, *self.inferred.tellable), answers)
+        told.pop("output", None)
+        named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configured.known["normalise"]
-        shape = self.inferred.architecture if "timm" in self.inferred.architecture else self.inferred.settled(told)
+        if named or "timm" in self.inferred.architecture:
+            shape = dict(named or self.inferred.architecture)
+        else:
+            shape = self.inferred.settled(told)
         if self.differences.only_the_head:
             shape = {term: value for term, value in shape.items() if term != "mlp_head"} | {"num_classes": 0}
         preprocessing = {"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"} | dict(
             self.configured.input
         )
         return shape, {"mean": list(mean), "std": list(std), **preprocessing}
+
+    def output(self, answers: Mapping[str, Any] | None = None) -> Output:
+        """What the numbers of the last layer mean: as the file says, as answered, or as is likely. Raises: ModelError."""
+        said: Output = answered((*self.questions, *self.inferred.tellable), answers).get("output", self.known_output)
+        return said
 
     def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
         """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
@@ -159,8 +145,10 @@ class Inspection:
             "licence": "",
             "note": OWN_FILE,
         }
+        output = self.output(answers)
         named = labels or (self.configured.labels if shape.get("num_classes") else None)
-        return {"card": row, "architecture": shape, "input": input_} | ({"labels": list(named)} if named else {})
+        said = {"labels": list(named)} if named and output != "features" else {}
+        return {"card": row, "architecture": shape, "input": input_, "output": output} | said
 
     @property
     def card_file(self) -> Path:
@@ -191,7 +179,7 @@ class Inspection:
         shape, _ = self.settled(answers)
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build(shape, shape.get("img_size"))
-        self._fill(module)
+        self._fill(module, "timm" in shape)
         wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
         if wrong:
             raise ModelError(
@@ -203,13 +191,16 @@ class Inspection:
             )
         return module
 
-    def _fill(self, module: Any) -> None:
+    def _fill(self, module: Any, as_it_is: bool) -> None:
+        if as_it_is:
+            module.load_state_dict(checkpoint_layout.values(self.part, self.file), assign=True)
+            return
         if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
             module.to_empty(device="cpu")
             prefix = self.part.name.rpartition(" · ")[2]
             module.load_pretrained(str(self.file), prefix)  # timm's own
             return
-        state = _fitting(self.part.format.convert(checkpoint_layout.values(self.part, self.file)), module)
+        state = fitting(self.part.format.convert(checkpoint_layout.values(self.part, self.file)), module)
         if self.differences.only_the_head:
             state = {name: w for name, w in state.items() if not HEAD.match(name)}
         module.load_state_dict(state, assign=True)
@@ -228,9 +219,9 @@ def inspect(path: str | Path, part: str | None = None) -> Inspection:
     if not file.is_file():
         raise ModelError(say("{name} does not exist.", name=path.name))
     configured = config_json.beside(file.parent)
-    return _inspection(
-        path, file, _chosen(checkpoint_layout.parts(weight_files.tree(file), file.name), part, file), configured
-    )
+    tree = weight_files.tree(file)
+    found = [checkpoint_layout.whole(tree, file.name)] if configured.timm else checkpoint_layout.parts(tree, file.name)
+    return _inspection(path, file, _chosen(found, part, file), configured)
 
 
 def _chosen(
@@ -244,6 +235,32 @@ def _chosen(
     return part, names
 
 
+def _rotary(
+    part: checkpoint_layout.Part, raw: State, configured: Configuration, file: Path
+) -> dict[str, dict[str, Any]]:
+    """timm's architectures with rotary positions that a file may be of. Raises: ModelError, where it must be and none fits."""
+    if configured.timm or part.format is not timm_names.TIMM or not may_be_rotary(raw):
+        return {}
+    found = rotary_architectures(raw)
+    if not found and "pos_embed" not in raw and configured.known.get("positions") != "none":
+        raise ModelError(
+            say(
+                "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "
+                "architectures with rotary positions none has just these. A config.json beside it can name the architecture.",
+                name=file.name,
+            )
+        )
+    return found
+
+
+def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """How timm's weights of an architecture are mostly used to have their photos normalised."""
+    import timm
+
+    found = timm.get_pretrained_cfg(architecture)
+    return (tuple(found.mean), tuple(found.std)) if found else NORMALISED["imagenet"]
+
+
 def _called(part: str) -> str:
     return part.rstrip(".") or "model"
 
@@ -253,16 +270,30 @@ def _inspection(
 ) -> Inspection:
     part, names = chosen
     raw = shapes(part.weights)
-    told = {"heads": google_npz.heads(raw)} if part.format is google_npz.FORMAT else {}
-    state = part.format.convert(raw)
+    told: dict[str, Any] = {"heads": google_npz.heads(raw)} if part.format is google_npz.FORMAT else {}
+    if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
+        told["output"] = "features"
+    rotary = _rotary(part, raw, configured, file)
+    # Names that a plain ViT has not: no table, queries apart, a pool of attention beside a class token.
+    pooled = {"attn_pool.latent", "cls_token"} <= set(raw)
+    if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):
+        configured = replace(configured, timm=next(iter(rotary.values())))
+    state = raw if configured.timm else part.format.convert(dict(raw))
     known = {**configured.known, **told}
     if configured.timm:
-        asked = (
-            () if "normalise" in known else (Question("normalise", NORMALISED["imagenet"], tuple(NORMALISED.values())),)
-        )
-        inferred = Inferred(dict(configured.timm), (1, 1), None, asked)
+        asked = []
+        if "normalise" not in known:
+            asked.append(Question("normalise", _colours_of(str(configured.timm["timm"])), tuple(NORMALISED.values())))
+        if len(rotary) > 1:
+            asked.append(Question("architecture", next(iter(rotary)), tuple(rotary)))
+        if configured.timm.get("num_classes") == 1 and "output" not in known:
+            asked.append(output_question(1))
+        inferred = Inferred(dict(configured.timm), (1, 1), None, tuple(asked))
     else:
         inferred = _with_values(part, state, known, file)
+        if rotary:
+            plain = Question("architecture", "vit", ("vit", *rotary))
+            inferred = replace(inferred, questions=(*inferred.questions, plain))
     try:
         with meta_device():
             shape = (
@@ -276,7 +307,16 @@ def _inspection(
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
     return Inspection(
-        file, name, part, names, inferred, configured, _differences(_fitting(state, module), module), count
+        file,
+        name,
+        part,
+        names,
+        inferred,
+        configured,
+        differences(fitting(state, module), module),
+        count,
+        known.get("output", "softmax"),
+        rotary,
     )
 
 
@@ -292,33 +332,6 @@ def _with_values(part: checkpoint_layout.Part, state: State, known: Mapping[str,
     return infer(read, known, part.format.likely, file.name)
 
 
-def _fitting(state: State, module: Any) -> State:
-    """A patch embedding that was kept as a layer over flattened pixels becomes the convolution that it is."""
-    own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
-    if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
-        state["patch_embed.proj.weight"] = kernel.reshape(own.shape)
-    return state
-
-
-def _differences(state: State, module: Any) -> Differences:
-    own = module.state_dict()
-    misshapen = [
-        (name, tuple(w.shape), tuple(own[name].shape))
-        for name, w in state.items()
-        if name in own and w.shape != own[name].shape
-    ]
-    return Differences(
-        tuple(name for name in own if name not in state),
-        tuple(name for name in state if name not in own),
-        tuple(misshapen),
-    )
-
-
 def likely_answers(inspection: Inspection, answers: Mapping[str, Any] | None = None) -> str:
     """The answers that are taken though nobody gave them: `heads=3, activation=gelu`."""
     return ", ".join(f"{q.key}={written(q.likely)}" for q in inspection.questions if (answers or {}).get(q.key) is None)
-
-
-def by(shape: tuple[int, ...]) -> str:
-    """A shape as a person writes it: 16×16."""
-    return "×".join(map(str, shape)) or "1"

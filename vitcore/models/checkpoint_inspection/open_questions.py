@@ -38,6 +38,8 @@ class Question:
             "eps": say("Which ε do its LayerNorms add to the variance?"),
             "grid": say("How many rows and columns of patches has its input?"),
             "pool": say("Where does its head read the answer?"),
+            "architecture": say("Which architecture is it? Rotary positions leave no tensors."),
+            "output": say("What do the numbers of its last layer mean?"),
         }[self.key]
 
     @property
@@ -54,6 +56,9 @@ class Question:
             "grid": say("Its {patches} patches may lie in several ways; with a wrong one every map is scrambled.",
                         patches=facts.get("patches", "")),
             "pool": say("Attention stays as it is, but read in a wrong place the answers are wrong."),
+            "architecture": say("All of these have just its tensors. With a wrong one every map and every answer is wrong."),
+            "output": say("softmax: one class is right; sigmoid: each class has a probability of its own; features: they are no "
+                          "classes. With a wrong one every percentage is wrong."),
         }[self.key]  # fmt: skip
 
 

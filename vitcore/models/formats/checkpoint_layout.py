@@ -42,6 +42,7 @@ class Part:
     format: Format
     weights: Mapping[str, Weight]
     left_out: tuple[str, ...]  # what lies beside it under the same roof
+    is_whole: bool = False  # True: every weight of the file, under its own name
 
 
 def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
@@ -65,15 +66,23 @@ def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
     )
 
 
+def whole(tree: Mapping[str, Any], file: str) -> Part:
+    """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
+    path, weights = max(_roofs(tree), key=lambda roof: len(roof[1]), default=((), {}))
+    if not weights:
+        raise ModelError(say("{name} holds no weights by name.", name=file))
+    return Part(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
+
+
 def values(part: Part, file: Path) -> State:
     """The part's tensors as 32-bit floats.
 
     What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
     """
     if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MOST_MAPPED * file.stat().st_size:
-        part = next(
-            again for again in parts(weight_files.tree(file, mapped=False), file.name) if again.name == part.name
-        )
+        tree = weight_files.tree(file, mapped=False)
+        found = [whole(tree, file.name)] if part.is_whole else parts(tree, file.name)
+        part = next(again for again in found if again.name == part.name)
     return {name: weight.values().float() for name, weight in part.weights.items()}
 
 

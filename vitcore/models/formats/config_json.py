@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vitcore.analysis.probabilities import Output
 from vitcore.models.formats.image_processor import output_px, preprocessing, unfollowed_fields
 from vitcore.models.formats.read_weights import json_object
 from vitcore.models.model_cards import ModelError
@@ -65,9 +66,10 @@ def _timm(said: dict[str, Any]) -> Configuration:
     size = cfg.get("input_size")
     if size and "img_size" not in shape and cfg.get("fixed_input_size"):
         shape["img_size"] = list(size[-2:])
-    known = _six(cfg.get("mean"), cfg.get("std")) | (
-        {"size": tuple(shape["img_size"])} if isinstance(shape.get("img_size"), list) else {}
-    )
+    known = _six(cfg.get("mean"), cfg.get("std"))
+    made_for = shape.get("img_size") or size
+    if isinstance(made_for, list):
+        known["size"] = _pair(made_for[-2:])
     kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
     names = said.get("label_names") or cfg.get("label_names")
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
@@ -88,6 +90,8 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
     known["pool"] = "token"
+    if output := _output(said):
+        known["output"] = output
     shown, unfollowed = preprocessing(folder, str(said.get("model_type", "")))
     if not shown:
         return Configuration(known, {}, _id2label(said.get("id2label")))
@@ -95,6 +99,19 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
     px, notes = output_px(shown), (unfollowed_fields(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
     return Configuration(known, shown, _id2label(said.get("id2label")), other, notes)
+
+
+def _output(said: dict[str, Any]) -> Output | None:
+    """What its outputs mean, as transformers' own image-classification pipeline takes them; None where it has no classes."""
+    heads = [str(name) for name in said.get("architectures") or ()]
+    problem, labels = said.get("problem_type"), said.get("id2label")
+    count = len(labels) if isinstance(labels, dict) and labels else int(said.get("num_labels") or 2)
+    if problem == "regression" or any(name.endswith("WithProjection") for name in heads):
+        return "features"
+    if problem == "multi_label_classification" or (count == 1 and labels):
+        return "sigmoid"
+    classifies = problem == "single_label_classification" or any("ForImageClassification" in name for name in heads)
+    return "softmax" if classifies else None
 
 
 def _id2label(said: Any) -> tuple[str, ...] | None:

@@ -41,7 +41,12 @@ TOWER = Format(
     ("conv1.weight", "class_embedding", "positional_embedding"),
     convert,
     likely={"eps": 1e-5, "normalise": "clip"},
+    projection=r"(^|\.)proj$",
 )
 TRUNK = Format(
-    "OpenCLIP (timm)", ("visual.trunk.patch_embed.proj.weight",), convert_trunk, likely={"normalise": "half"}
+    "OpenCLIP (timm)",
+    ("visual.trunk.patch_embed.proj.weight",),
+    convert_trunk,
+    likely={"normalise": "half"},
+    projection=r"head\.proj\.weight$",
 )

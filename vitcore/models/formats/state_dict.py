@@ -29,6 +29,7 @@ class Format:
     convert: Callable[[State], State]
     beside: tuple[str, ...] = ()  # parts of the model that lie beside that prefix: regular expressions
     likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `Question.key`
+    projection: str = ""  # tensors whose outputs are features, not classes: a regular expression
 
 
 def shapes(weights: Mapping[str, Weight]) -> State:

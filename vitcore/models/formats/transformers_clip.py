@@ -57,4 +57,5 @@ CLIP = Format(
     convert,
     beside=(r"(visual_projection|classifier)\.(weight|bias)$",),
     likely={"activation": "quick_gelu", "eps": 1e-5, "normalise": "clip"},
+    projection=r"visual_projection\.weight$",
 )

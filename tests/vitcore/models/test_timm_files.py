@@ -1,0 +1,82 @@
+"""timm's own files: folders that name their architecture, and bare states of models whose positions are no table."""
+
+import pytest
+import timm
+import torch
+from checkpoints import lively
+from timm.models import save_for_hf
+
+from vitcore.models import load_model
+
+FOLDERS = {
+    "vit_small_patch16_dinov3": {"depth": 1, "img_size": 64}, "vit_small_patch16_rope_224": {"depth": 1, "img_size": 64},
+    "beit_base_patch16_224": {"depth": 1}, "eva02_tiny_patch14_224": {"depth": 1}, "cait_xxs24_224": {"depth": 1},
+    "xcit_nano_12_p16_224": {"depth": 1}, "resnet10t": {}, "convnext_atto": {"depths": (1, 1, 1, 1)}, "mobilevit_xxs": {},
+}  # fmt: skip
+BARE = {
+    "vit_small_patch16_dinov3": {"img_size": 64}, "vit_tiny_patch16_dinov3_qkvb": {}, "vit_small_patch16_rope_224": {},
+    "vit_small_patch16_rope_mixed_224": {}, "vit_mediumd_patch16_rope_reg1_gap_256": {}, "eva02_tiny_patch14_224": {},
+    "vit_pe_core_tiny_patch16_384": {}, "beit_base_patch16_224": {},
+}  # fmt: skip
+ASKED = ("vit_pe_spatial_tiny_patch16_512", "vit_small_patch16_rope_ape_224")  # a plain ViT may have just these tensors
+
+
+def model(name, **more):
+    torch.manual_seed(0)
+    return lively(timm.create_model(name, num_classes=3, **more))
+
+
+def same(vit, module):
+    x = torch.randn(1, 3, *vit.grid.image_px)
+    with torch.inference_mode():
+        assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_that_names_its_architecture(name, tmp_path):
+    module = model(name, **FOLDERS[name])
+    save_for_hf(module, str(tmp_path), model_args=FOLDERS[name], safe_serialization=True)
+    vit = load_model.load(tmp_path)
+    same(vit, module)
+    assert len(vit.labels) == 3 and not load_model.inspect(tmp_path).problems
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_a_bare_state_whose_names_tell(name, tmp_path):
+    """Without the rotation every map would be wrong, and nothing would say so."""
+    module = model(name, depth=2, **BARE[name])
+    torch.save(module.state_dict(), tmp_path / "bare.pth")
+    vit = load_model.load(tmp_path / "bare.pth")
+    if vit.grid.image_px != tuple(module.patch_embed.img_size):  # rotary positions leave no trace of it
+        module.set_input_size(img_size=vit.grid.image_px)
+    same(vit, module)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_names_do_not_tell_is_asked(name, tmp_path):
+    module = model(name, depth=2)
+    torch.save(module.state_dict(), tmp_path / "bare.pth")
+    found = load_model.inspect(tmp_path / "bare.pth")
+    question = next(q for q in found.questions if q.key == "architecture")
+    assert question.choices == ("vit", name)
+    same(load_model.open_inspected(found, {"architecture": name}), module)
+    plain = load_model.open_inspected(found, {"architecture": "vit"})
+    with torch.inference_mode():
+        x = torch.randn(1, 3, *plain.grid.image_px)
+        assert not torch.allclose(plain.module(x), module(x), atol=1e-3)
+    with pytest.raises(load_model.ModelError, match=name):
+        load_model.open_inspected(found, {"architecture": "resnet50"})
+    found.write_card(found.card({"architecture": name}))
+    same(load_model.load(tmp_path / "bare.pth"), module)
+
+
+def test_no_positions_and_no_architecture_that_fits_is_refused(tmp_path):
+    module = lively(timm.create_model("vit_tiny_patch16_224", depth=1, img_size=32, num_classes=3, pos_embed="none"))
+    torch.save(module.state_dict(), tmp_path / "bare.pth")
+    with pytest.raises(load_model.ModelError, match="holds no positions"):
+        load_model.load(tmp_path / "bare.pth")
+
+
+def test_a_plain_model_is_asked_nothing_of_it(tmp_path):
+    torch.save(model("vit_tiny_patch16_224", depth=1, img_size=32).state_dict(), tmp_path / "bare.pth")
+    assert "architecture" not in {q.key for q in load_model.inspect(tmp_path / "bare.pth").questions}

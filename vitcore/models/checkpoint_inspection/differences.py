@@ -1,0 +1,66 @@
+"""Tensors of a file against those of the model that was inferred from it."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from vitcore.models.formats.state_dict import State
+from vitcore.translation import say
+
+HEAD = re.compile(r"(head|head_dist)\.")
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Tensors of the file against those of the model that was inferred, by timm's names."""
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    misshapen: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]  # name, shape in the file, shape in the model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.missing, *self.unexpected, *(name for name, _, _ in self.misshapen))
+
+    @property
+    def only_the_head(self) -> bool:
+        """Whether the model is whole without its head, and only that does not fit."""
+        return bool(self.names) and all(HEAD.match(name) for name in self.names)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One sentence each, in the reader's language."""
+        said = [say("missing: {tensor}", tensor=name) for name in self.missing]
+        said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=by(shape), wanted=by(wanted))
+                 for name, shape, wanted in self.misshapen]  # fmt: skip
+        return tuple(said)
+
+
+def differences(state: State, module: Any) -> Differences:
+    """What is missing, unexpected or misshapen in a state (shapes are enough) for a module."""
+    own = module.state_dict()
+    misshapen = [
+        (name, tuple(w.shape), tuple(own[name].shape))
+        for name, w in state.items()
+        if name in own and w.shape != own[name].shape
+    ]
+    return Differences(
+        tuple(name for name in own if name not in state),
+        tuple(name for name in state if name not in own),
+        tuple(misshapen),
+    )
+
+
+def fitting(state: State, module: Any) -> State:
+    """A patch embedding that was kept as a layer over flattened pixels becomes the convolution that it is."""
+    own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
+    if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
+        state["patch_embed.proj.weight"] = kernel.reshape(own.shape)
+    return state
+
+
+def by(shape: tuple[int, ...]) -> str:
+    """A shape as a person writes it: 16×16."""
+    return "×".join(map(str, shape)) or "1"

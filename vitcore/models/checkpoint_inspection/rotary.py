@@ -1,0 +1,75 @@
+"""Positions that are no table, rotary or relative: which of timm's architectures with them have exactly a file's tensors.
+
+Rotations are computed, not stored, so a state without a table of positions may be of a model with them, and so may one with a
+table. Names and shapes tell most of these families apart: DINOv3, EVA-02, rope ViTs, Perception Encoders, BEiT.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from vitcore.architectures.meta_device import meta_device
+
+FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
+SIZES = {
+    192: "tiny", 384: "small", 512: "medium", 640: "betwixt", 768: "base", 1024: "large", 1280: "huge", 1536: "gigantic",
+    4096: "7b",
+}  # fmt: skip
+
+
+def may_be_rotary(state: Mapping[str, Tensor]) -> bool:
+    """True if a model of timm's names may have such positions: no table of positions, or names that such models have."""
+    hints = ("norm_pre.weight", "blocks.0.gamma_1", "blocks.0.attn.q_proj.weight", "blocks.0.attn.q_bias", "rope.freqs")
+    return "pos_embed" not in state or any(name in state for name in hints)
+
+
+def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any]]:
+    """Names of timm's architectures with such positions that have these tensors -> a card's `architecture`; none if none has.
+
+    Depth, classes and, where there is a table of positions, the size of the input are read from the tensors.
+    """
+    import timm
+
+    width, depth = _width(state), _depth(state)
+    word = SIZES.get(width)
+    names = [n for n in timm.list_models() if FAMILIES.search(n) and word and re.search(rf"_{word}d?_", n)]
+    wanted = {name: _shape(name, w) for name, w in state.items()}
+    found = {}
+    for name in names:
+        made: dict[str, Any] = {"depth": depth, "num_classes": _classes(state)}
+        with meta_device():
+            module: Any = timm.create_model(name, pretrained=False, **made)
+        own = {k: _shape(k, w) for k, w in module.state_dict().items()}
+        if own == wanted:
+            found[name] = {"timm": name, **made, "img_size": _size(state, module)}
+    return found
+
+
+def _shape(name: str, w: Tensor) -> tuple[int, ...]:
+    """A table of positions is as long as its input asks for."""
+    return tuple(w.shape[-1:]) if name == "pos_embed" else tuple(w.shape)
+
+
+def _width(state: Mapping[str, Tensor]) -> int:
+    kernel = state.get("patch_embed.proj.weight")
+    return int(kernel.shape[0]) if kernel is not None and kernel.ndim else 0
+
+
+def _depth(state: Mapping[str, Tensor]) -> int:
+    return 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d{1,4})\.", name))), default=0)
+
+
+def _classes(state: Mapping[str, Tensor]) -> int:
+    head = state.get("head.weight")
+    return int(head.shape[0]) if head is not None and head.ndim == 2 else 0
+
+
+def _size(state: Mapping[str, Tensor], module: Any) -> list[int]:
+    """Height and width of the input: of the table of positions if there is one, else what the architecture was made for."""
+    size: tuple[int, int] = module.patch_embed.img_size
+    if "pos_embed" in state:
+        rows = round(max(0, state["pos_embed"].shape[1] - bool(module.num_prefix_tokens)) ** 0.5)
+        size = (rows * module.patch_embed.patch_size[0], rows * module.patch_embed.patch_size[1])
+    return list(size)
