@@ -78,6 +78,16 @@ def test_a_link_counts_more_than_what_was_chosen():
     assert app.go("outliers").fine().values()[LAYER] == 6
 
 
+def test_the_labs_link_to_another_patch_leads_there():
+    """By its token: this page has a control of the patch, so that Streamlit drops a patch from its links."""
+    app = App("rollout", ask="true").set(patch=37)
+    app.at.query_params = {"token": "54"}
+    app.go("attention").fine()
+    assert app.values()[PATCH] == 53 and "token" not in app.at.query_params
+    assert app.at.query_params[PATCH] in ("53", ["53"])
+    assert app.go("rollout").fine().values()[PATCH] == 53
+
+
 @pytest.mark.parametrize(
     ("slug", "address", "selection"),
     [

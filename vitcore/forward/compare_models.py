@@ -57,6 +57,11 @@ class Comparison:
     masked: bool = False  # whether outlier tokens were masked in what rollouts are made of
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from others: both recordings, and whether outlier tokens are masked in what rollouts are made of."""
+        return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
+
+    @property
     def cka_per_layer(self) -> list[tuple[int, int, float]]:
         """(block, block, CKA): every block of the model that has more beside the other's at the same depth, last with last."""
         few, many = sorted(self.cka.shape)

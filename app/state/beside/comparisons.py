@@ -65,44 +65,35 @@ def _compared(
 
 
 @budget.kept
-def rollouts(
-    first: str,
-    second: str,
-    key: str,
-    cell: int | None,
-    settings: Settings,
-    _vits: tuple[Vit, Vit],
-    _comparison: Comparison,
-) -> MapPair:
+def rollouts(comparison: Comparison, cell: int | None, settings: Settings, _vits: tuple[Vit, Vit]) -> MapPair:
     """What a place (or where the answer is read) gathered in each, on one grid."""
     from vitcore.forward.compare_models import maps_on_common_grid
 
-    recs = [side.rec for side in _comparison.recordings]
+    recs = [side.rec for side in comparison.recordings]
     maps = [
-        insights.rollout(rec, None if cell is None else _comparison.grid.patch(i, cell), settings, vit)
+        insights.rollout(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]  # fmt: skip
-    return maps_on_common_grid(_comparison.grid, maps[0], maps[1])
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
 def attentions(
-    first: str, second: str, key: str, cell: int | None, blocks: tuple[int, int], head: int | None, masks: bool,
-    _vits: tuple[Vit, Vit], _comparison: Comparison,
-) -> MapPair:  # fmt: skip
+    comparison: Comparison, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit]
+) -> MapPair:
     """What a place (or where the answer is read) attends to in a block of each, on one grid."""
     from vitcore.forward.compare_models import attention_map, maps_on_common_grid
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
-        rec = session.recording(vit, _comparison.recordings[i].rec.photo, None if head is None else block)
-        token = None if cell is None else rec.grid.prefix + _comparison.grid.patch(i, cell)
-        maps.append(attention_map(insights.masked(vit, rec) if masks else rec, block, head, token))
-    return maps_on_common_grid(_comparison.grid, maps[0], maps[1])
+        rec = session.recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
+        token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
+        maps.append(attention_map(insights.masked(vit, rec) if comparison.masked else rec, block, head, token))
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
 
 
 @budget.kept
-def overlay(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
+def overlay(comparison: Comparison, of: Hashable, most: float, _values: NDArray) -> str:
     """A map in colours up to `most`, to be laid on the photo, as a data address."""
     from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
@@ -111,7 +102,7 @@ def overlay(first: str, second: str, key: str, of: Hashable, most: float, _value
 
 
 @budget.kept
-def overlay_signed(first: str, second: str, key: str, of: Hashable, most: float, _values: NDArray) -> str:
+def overlay_signed(comparison: Comparison, of: Hashable, most: float, _values: NDArray) -> str:
     """A difference in red and blue, to be laid on the photo, as a data address."""
     from vitcore.figures.heat_overlay import cells
     from vitcore.figures.theme import data_uri
@@ -120,7 +111,7 @@ def overlay_signed(first: str, second: str, key: str, of: Hashable, most: float,
 
 
 @budget.kept
-def photograph(first: str, second: str, key: str, _comparison: Comparison) -> tuple[bytes, bytes]:
+def photograph(comparison: Comparison) -> tuple[bytes, bytes]:
     """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
     from PIL import Image
 
@@ -128,7 +119,7 @@ def photograph(first: str, second: str, key: str, _comparison: Comparison) -> tu
     from vitcore.figures.theme import encoded
     from vitcore.forward.compare_models import common_photo
 
-    pixels, grid = common_photo(_comparison), _comparison.grid
+    pixels, grid = common_photo(comparison), comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
     return encoded(pixels, photo=True)[0], encoded(detail, photo=True)[0]
 

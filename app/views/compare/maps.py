@@ -39,7 +39,7 @@ def rollout(pair: Pair, comparison: Comparison) -> None:
                 settings[name] = controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
     settings |= {outliers.KEY: True} if outliers.on() else {}
     items = tuple(sorted(settings.items()))
-    maps = comparisons.rollouts(*pair.me, cell, items, pair.vits, comparison)
+    maps = comparisons.rollouts(comparison, cell, items, pair.vits)
     _shown(pair, comparison, maps, "rollout", (cell, items), cell)
 
 
@@ -59,7 +59,7 @@ def attention(pair: Pair, comparison: Comparison) -> None:
     here = (first, second)
     if blocks[0] != blocks[1]:
         st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
-    maps = comparisons.attentions(*pair.me, cell, here, head, outliers.on(), pair.vits, comparison)
+    maps = comparisons.attentions(comparison, cell, here, head, pair.vits)
     _shown(pair, comparison, maps, "attention", (cell, here, head, outliers.on()), cell)
 
 
@@ -101,7 +101,7 @@ def _shown(pair: Pair, comparison: Comparison, maps: MapPair, kind: str, of: Has
     for which, ((place, key, name), mask) in enumerate(zip(sides(pair), maps.both, strict=True)):
         each.append(found := _outliers(pair, comparison, which, mask))
         with place:
-            drawn = comparisons.overlay(*pair.me, (kind, of, key), most, mask)
+            drawn = comparisons.overlay(comparison, (kind, of, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
             _picture(pair, comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, found)
             controls.bar(scale, f"{key}_scale")
@@ -147,7 +147,7 @@ def _difference(
     text, values = pair.text, maps.difference
     most = limit(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
-    drawn = comparisons.overlay_signed(*pair.me, of, most, values)
+    drawn = comparisons.overlay_signed(comparison, of, most, values)
     _picture(pair, comparison, "differ", text["difference"], drawn, values, text["points"], cell, found=found)
     controls.bar(scale_on_photo(values, most, text["points"], signed=True), "differ_scale")
 
@@ -162,8 +162,7 @@ def _picture(
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
     photo, detail = (
-        address(file, "image/jpeg", f"compared{part}")
-        for part, file in enumerate(comparisons.photograph(*pair.me, comparison))
+        address(file, "image/jpeg", f"compared{part}") for part, file in enumerate(comparisons.photograph(comparison))
     )
     picture(
         photo, grid.rows, grid.cols, step, key=key, label=label, target=_place(comparison), also=("ask", True), selected=cell,
