@@ -84,7 +84,6 @@ def test_the_labs_link_to_another_patch_leads_there():
     app.at.query_params = {"token": "54"}
     app.go("attention").fine()
     assert app.values()[PATCH] == 53 and "token" not in app.at.query_params
-    assert app.at.query_params[PATCH] in ("53", ["53"])
     assert app.go("rollout").fine().values()[PATCH] == 53
 
 

@@ -50,6 +50,7 @@ def arrive(grid: Grid) -> None:
             if key in st.query_params:
                 del st.query_params[key]
             respell(key, int(given) - grid.prefix, str(int(given) - grid.prefix))
+            st.rerun()  # bound by the page that was left: once it is not, Streamlit writes the address
 
 
 def fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
