@@ -89,7 +89,7 @@ def masked(rec: Recording) -> Recording:
     if made is rec:
         return rec
     there = np.isin(np.arange(len(rec.distance_px)), list(rec.maps))[:, None]
-    names = ("distance_px", "distance_renormalised_px", "prefix_share")
+    names = ("distance_px", "distance_renormalised_px", "prefix_attention_share")
     known = {name: np.where(there, getattr(made, name), np.float32(np.nan)) for name in names}
     return replace(made, **known)  # type: ignore[arg-type]
 
