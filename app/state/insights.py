@@ -280,8 +280,8 @@ def by_offset(model: str, block: int, _vit: Vit) -> ByOffset | None:
 @budget.kept
 def answers_by_depth(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
-    from vitcore.analysis.probabilities import probabilities
     from vitcore.forward.logit_lens import logit_lens
+    from vitcore.probabilities import probabilities
 
     return probabilities(logit_lens(_vit, rec.model_input.pixels), _vit.output) if _vit.labels else None
 

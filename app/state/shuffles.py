@@ -32,9 +32,9 @@ def answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
 def shares(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
-    from vitcore.analysis.probabilities import probabilities
     from vitcore.forward.recording import predict, predict_without_positions
     from vitcore.models import load_model
+    from vitcore.probabilities import probabilities
 
     vit, best = models.loaded(rec.model), int(rec.logits.argmax())
     grid = vit.patches or vit.grid

@@ -274,8 +274,8 @@ def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatc
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped):
-    from vitcore.analysis.probabilities import probabilities
     from vitcore.forward.recording import predict, predict_without_positions
+    from vitcore.probabilities import probabilities
 
     first = session.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))

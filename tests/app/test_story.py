@@ -12,9 +12,9 @@ from app import texts
 from app.state import session
 from app.views.story import nine_steps, tokens
 from app.views.story.step import Step
-from vitcore.analysis.probabilities import probabilities
 from vitcore.forward.block_activations import project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
+from vitcore.probabilities import probabilities
 from vitcore.quiz.prediction_questions import LENS_STEP
 from vitcore.translation import decimal
 

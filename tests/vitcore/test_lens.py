@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.probabilities import probabilities
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.recording import predict, to_model_input
 from vitcore.models import load_model
+from vitcore.probabilities import probabilities
 
 KINDS = {
     "class token": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},

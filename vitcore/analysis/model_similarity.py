@@ -10,8 +10,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.probabilities import Output, probabilities
 from vitcore.grid import Grid
+from vitcore.probabilities import Output, probabilities
 
 Product = Callable[[NDArray, NDArray], NDArray]  # of matrices, or of stacks of them
 Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels of the photo

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from vitcore.analysis.probabilities import Output, probabilities
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
 from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.attention_reducer import AttentionReducer, QueryKey
@@ -25,6 +24,7 @@ from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, crop_for_model, open_photo, photo_from_image
 from vitcore.models.load_model import Vit, with_one_position, with_positions_moved
 from vitcore.models.model_cards import ModelError
+from vitcore.probabilities import Output, probabilities
 from vitcore.translation import say
 
 

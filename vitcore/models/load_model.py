@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.analysis.probabilities import OUTPUTS, Output
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
@@ -38,6 +37,7 @@ from vitcore.models.hub_ids import fetch_id
 from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import Vit as Vit
+from vitcore.probabilities import OUTPUTS, Output
 from vitcore.translation import say
 
 declare_torchvision_ops()

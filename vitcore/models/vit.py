@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from vitcore.analysis.probabilities import Output
 from vitcore.grid import Grid
 from vitcore.models.attention_structure import Structure
 from vitcore.models.model_cards import ModelCard
+from vitcore.probabilities import Output
 
 
 @dataclass(frozen=True, eq=False)

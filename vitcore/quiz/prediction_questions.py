@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vitcore.analysis.probabilities import probabilities
+from vitcore.probabilities import probabilities
 from vitcore.quiz.patch_questions import some
 from vitcore.quiz.question import Choice, Picture, Question, judged
 from vitcore.quiz.quiz_data import Material

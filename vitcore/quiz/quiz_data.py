@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from vitcore.analysis.filters import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.analysis.probabilities import probabilities
 from vitcore.assets import SAMPLES, samples
 from vitcore.figures.attention import fitted
 from vitcore.forward.logit_lens import logit_lens
@@ -19,6 +18,7 @@ from vitcore.forward.recording import Recording, record, to_photo
 from vitcore.images import Photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
+from vitcore.probabilities import probabilities
 from vitcore.report.photo_titles import digest as digest_of
 from vitcore.report.photo_titles import title_of
 from vitcore.translation import say

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from vitcore.analysis.patches import normalise_pixels
-from vitcore.analysis.probabilities import probabilities
 from vitcore.figures import print_figure, story_steps
 from vitcore.grid import Grid
+from vitcore.probabilities import probabilities
 
 GRID = Grid(3, 5, 4)
 RNG = np.random.default_rng(0)

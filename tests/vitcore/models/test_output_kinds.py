@@ -12,10 +12,10 @@ from checkpoints import lively
 
 import vitcore
 from vitcore.analysis.model_similarity import prediction_agreement
-from vitcore.analysis.probabilities import probabilities
 from vitcore.cli.commands import main
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.models import load_model
+from vitcore.probabilities import probabilities
 from vitcore.quiz.prediction_questions import answer, photo_for_class
 from vitcore.quiz.quiz_data import look as material
 from vitcore.report.handout import handout

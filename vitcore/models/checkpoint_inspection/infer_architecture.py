@@ -16,9 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.analysis.probabilities import OUTPUTS
 from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISED, POOLS, Question
 from vitcore.models.model_cards import ModelError
+from vitcore.probabilities import OUTPUTS
 from vitcore.translation import say
 
 HEADS = {

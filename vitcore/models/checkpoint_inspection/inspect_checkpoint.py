@@ -18,7 +18,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.analysis.probabilities import Output
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import first_line
 from vitcore.models import local_files
@@ -30,6 +29,7 @@ from vitcore.models.formats import checkpoint_layout, config_json, google_npz, t
 from vitcore.models.formats.config_json import Configuration
 from vitcore.models.formats.state_dict import State, shapes
 from vitcore.models.model_cards import OWN_FILE, ModelError
+from vitcore.probabilities import Output
 from vitcore.translation import say
 
 MOST_LISTED = 20

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vitcore.analysis.probabilities import Output
 from vitcore.models.formats.image_processor import output_px, preprocessing, unfollowed_fields
 from vitcore.models.formats.read_weights import json_object
 from vitcore.models.model_cards import ModelError
+from vitcore.probabilities import Output
 from vitcore.translation import say
 
 ACTIVATIONS = {
