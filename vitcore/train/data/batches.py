@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.train.recipe import Recipe, RecipeError, needs_labels
+from vitcore.train.seeds import MIXING, ORDER, torch_seed
 from vitcore.translation import say
-
-ORDER, CROPS, ITEMS, MIXING = 1, 2, 3, 4  # so that no two uses of a seed draw the same numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,7 @@ def all_seeded(*seed: int) -> Iterator[None]:
     """Python's, numpy's and torch's CPU generators seeded for a while."""
     import random
 
-    state, number = random.getstate(), int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+    state, number = random.getstate(), torch_seed(*seed)
     with numpy_seeded(*seed), torch.random.fork_rng(devices=[]):
         random.seed(number)
         torch.default_generator.manual_seed(number)

@@ -13,13 +13,14 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import CROPS, Batch, finished, plan, planned, positions, require_pairs
+from vitcore.train.data.batches import Batch, finished, plan, planned, positions, require_pairs
 from vitcore.train.data.crops import NUMBERS, boxes, cut
 from vitcore.train.data.encoded_photos import Encoded
 from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.data.streaming import Streamed
 from vitcore.train.data.synthetic_dataset import Pictures
 from vitcore.train.recipe import Recipe
+from vitcore.train.seeds import CROPS
 
 __all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
 

@@ -11,9 +11,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import ITEMS, Batch, all_seeded, finished, planned, positions
+from vitcore.train.data.batches import Batch, all_seeded, finished, planned, positions
 from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.recipe import Recipe
+from vitcore.train.seeds import ITEMS
 from vitcore.translation import say
 
 Place = tuple[int, int]  # step, position in its whole batch

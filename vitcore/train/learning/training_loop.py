@@ -22,6 +22,7 @@ from vitcore.train.learning.objectives import classes_of, objective
 from vitcore.train.learning.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
+from vitcore.train.seeds import DROPS, torch_seed
 from vitcore.translation import say
 
 LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
@@ -179,7 +180,7 @@ def advance(run: Training) -> dict[str, Tensor]:
     for micro in range(run.passes):
         place = micro * machine.num_processes + machine.process_index
         batch = run.data.batch(run.step, micro, run.passes, machine.process_index, machine.num_processes)
-        torch.manual_seed(hash((recipe.seed, run.step, place)) % 2**63)
+        torch.manual_seed(torch_seed(DROPS, recipe.seed, run.step, place))
         with machine.accumulate(run.module):
             parts = run.module(batch)
             machine.backward(parts["loss"])
