@@ -261,11 +261,11 @@ def _stated_output(said: Any) -> Output:
 def _output_of(module: Any) -> Output:
     """What the outputs of one of timm's models mean: a head without a bias, or with one of zeros, and no ImageNet's classes, is
     the projection of a model that was trained on pictures and texts."""
-    head = getattr(module, "head", None)
-    bias = getattr(head, "bias", None)
-    projects = isinstance(head, nn.Linear) and (bias is None or not bool(bias.any()))
     text = "clip" in str((getattr(module, "pretrained_cfg", None) or {}).get("architecture", ""))
-    return "features" if projects and text and _imagenet(module) is None else "softmax"
+    head = getattr(module, "head", None)
+    if not text or not isinstance(head, nn.Linear) or _imagenet(module) is not None:
+        return "softmax"
+    return "features" if head.bias is None or head.bias.is_meta or not bool(head.bias.any()) else "softmax"
 
 
 def _assemble(
