@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import texts
+from app import selection, texts
+from app.components.choices import choose
 from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.furniture import controls, copy_link, outliers
@@ -80,7 +81,7 @@ def side(
             return None
         _draw(a, done, prefix)
         outliers.beside(done.found, f"{prefix}gathered", maskable=not method.asks_class, always=True)
-        _most(a, done)
+        _most(a, done, prefix)
         if name == "rollout" and (found := told.localised(a)):
             st.markdown(found)
         _take(a, done, prefix)
@@ -91,7 +92,7 @@ def side(
     return done
 
 
-def _most(a: Asked, side: Side) -> None:
+def _most(a: Asked, side: Side, prefix: str) -> None:
     """Which patch gave most or stands out most; of what follows attention, a way to where it, or the asked patch, looks itself."""
     patch = int(abs(side.shown).argmax())
     row, col = a.rec.grid.row_col(patch)
@@ -102,9 +103,10 @@ def _most(a: Asked, side: Side) -> None:
     if side.method.asks_class:
         return
     there = patch if a.query is None else a.query
-    # by its token: Streamlit drops from a link what a control of the page that is left holds
-    st.page_link("views/attention/page.py", label=a.text["to explorer"].format(patch=there), icon=":material/arrow_forward:",
-                 query_params={"token": str(a.rec.grid.prefix + there)})  # fmt: skip
+    # no link: Streamlit drops from one what a control of the page that is left holds, and carries over what that held
+    if st.button(a.text["to explorer"].format(patch=there), key=f"{prefix}to_explorer", icon=":material/arrow_forward:",
+                 type="tertiary", on_click=choose, args=(selection.PATCH, there)):  # fmt: skip
+        st.switch_page("views/attention/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
 
 
 def _computed(a: Asked, method: RelevanceMethod, chosen: dict[str, Any]) -> Side:
