@@ -5,7 +5,7 @@ timm converts it; what is added are layer scale, and towers that are timm models
 
 import torch
 
-from vitcore.models.formats.state_dict import NO_MODEL, Format, State, drop, rename
+from vitcore.models.formats.state_dict import NO_MODEL, Format, State, drop, rename, zero_bias_of_head
 
 
 def convert(state: State) -> State:
@@ -20,9 +20,7 @@ def convert(state: State) -> State:
     if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
         kernel = converted["patch_embed.proj.weight"]
         converted["patch_embed.proj.bias"] = torch.zeros(kernel.shape[0], device=kernel.device)
-    if "head.weight" in converted:
-        head = converted["head.weight"]
-        converted["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    zero_bias_of_head(converted)
     return converted | scales
 
 
@@ -30,9 +28,7 @@ def convert_trunk(state: State) -> State:
     """A timm model inside OpenCLIP: `visual.trunk.` before its names, and a head of OpenCLIP's beside it."""
     drop(state, r"(?!visual\.(trunk|head)\.)")
     state = rename(state, ((r"^visual\.trunk\.", ""), (r"^visual\.head\.proj\.", "head.")))
-    if "head.weight" in state and "head.bias" not in state:
-        head = state["head.weight"]
-        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    zero_bias_of_head(state)
     return state
 
 

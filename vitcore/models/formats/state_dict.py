@@ -56,6 +56,13 @@ def join(state: State, parts: tuple[str, ...], whole: str) -> None:
             state[stem + whole] = torch.cat([state.pop(stem + part) for part in parts])
 
 
+def zero_bias_of_head(state: State) -> None:
+    """Give a head that has no bias one of zeros: timm's has one."""
+    if "head.weight" in state and "head.bias" not in state:
+        head = state["head.weight"]
+        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+
+
 def drop(state: State, *patterns: str) -> None:
     """Leave out what is no part of the model as it answers: mask tokens, decoders, heads of a pre-training."""
     for name in [name for name in state if any(re.match(pattern, name) for pattern in patterns)]:

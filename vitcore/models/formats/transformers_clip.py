@@ -1,8 +1,6 @@
 """Hugging Face transformers' vision towers of SigLIP and CLIP: `embeddings.patch_embedding`, `encoder.layers.N.self_attn`."""
 
-import torch
-
-from vitcore.models.formats.state_dict import Format, Rules, State, drop, join, rename
+from vitcore.models.formats.state_dict import Format, Rules, State, drop, join, rename, zero_bias_of_head
 
 RULES: Rules = (
     (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
@@ -38,9 +36,7 @@ def convert(state: State) -> State:
         state["pos_embed"] = state["pos_embed"].unsqueeze(0)
     if "cls_token" in state:
         state["cls_token"] = state["cls_token"].reshape(1, 1, -1)
-    if "head.weight" in state and "head.bias" not in state:  # CLIP's projection has none
-        head = state["head.weight"]
-        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+    zero_bias_of_head(state)  # CLIP's projection has none
     return state
 
 
