@@ -54,7 +54,7 @@ class Recording:
     output: Output = "softmax"  # what the logits mean
     norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     # (L, T): Euclidean norms of the tokens as they leave each block
-    masked: bool = False  # whether outlier tokens are masked as keys: see `outliers.without_outliers`
+    masked: bool = False  # whether outlier tokens are masked as keys: see `mask_outliers.mask_outlier_tokens`
 
     def __repr__(self) -> str:
         blocks = ", ".join(map(str, sorted(self.maps))) or "none"

@@ -65,7 +65,7 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     known: answers by `Question.key` that need no asking, and `size` (height, width in pixels); likely: answers to begin with.
     Raises: ModelError, when this is no ViT's state, or has more classes than can be shown.
     """
-    blocks = _blocks(state)
+    blocks = block_count(state)
     width = _width(state)
     if not blocks or width is None:
         raise ModelError(say("{name} has no blocks of a Vision Transformer in it.", name=file))
@@ -94,7 +94,8 @@ def output_question(classes: int) -> Question:
     return Question("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
 
 
-def _blocks(state: Mapping[str, Tensor]) -> int:
+def block_count(state: Mapping[str, Tensor]) -> int:
+    """How many blocks a state has by the numbers in its names."""
     return max((int(m[1]) + 1 for name in state if (m := BLOCK.match(name))), default=0)
 
 

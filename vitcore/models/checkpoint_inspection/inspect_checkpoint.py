@@ -115,7 +115,7 @@ class Inspection:
 
         Raises: ModelError, for an impossible answer.
         """
-        told = answered((*self.questions, *self.inferred.tellable), answers)
+        told = self._answered(answers)
         told.pop("output", None)
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configured.known["normalise"]
@@ -132,8 +132,11 @@ class Inspection:
 
     def output(self, answers: Mapping[str, Any] | None = None) -> Output:
         """What the numbers of the last layer mean: as the file says, as answered, or as is likely. Raises: ModelError."""
-        said: Output = answered((*self.questions, *self.inferred.tellable), answers).get("output", self.known_output)
+        said: Output = self._answered(answers).get("output", self.known_output)
         return said
+
+    def _answered(self, answers: Mapping[str, Any] | None) -> dict[str, Any]:
+        return answered((*self.questions, *self.inferred.tellable), answers)
 
     def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
         """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
@@ -152,7 +155,7 @@ class Inspection:
 
     @property
     def card_file(self) -> Path:
-        """Where `own_files` looks for the card of this file."""
+        """Where `local_files` looks for the card of this file."""
         return self.file.with_suffix(".json")
 
     def write_card(self, card: dict[str, Any]) -> None:
@@ -242,7 +245,7 @@ def _rotary(
     if configured.timm or part.format is not timm_names.TIMM or not may_be_rotary(raw):
         return {}
     found = rotary_architectures(raw)
-    if not found and "pos_embed" not in raw and configured.known.get("positions") != "none":
+    if not found and "pos_embed" not in raw:
         raise ModelError(
             say(
                 "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "

@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
+from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK, block_count
 
 FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
 SIZES = {
@@ -32,8 +33,9 @@ def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any
     """
     import timm
 
-    width, depth = _width(state), _depth(state)
-    word = SIZES.get(width)
+    depth, word = block_count(state), SIZES.get(_width(state))
+    if not depth or len({m[1] for name in state if (m := BLOCK.match(name))}) != depth:
+        return {}  # no model skips a block, and to build thousands that a name promises would take minutes
     names = [n for n in timm.list_models() if FAMILIES.search(n) and word and re.search(rf"_{word}d?_", n)]
     wanted = {name: _shape(name, w) for name, w in state.items()}
     found = {}
@@ -55,10 +57,6 @@ def _shape(name: str, w: Tensor) -> tuple[int, ...]:
 def _width(state: Mapping[str, Tensor]) -> int:
     kernel = state.get("patch_embed.proj.weight")
     return int(kernel.shape[0]) if kernel is not None and kernel.ndim else 0
-
-
-def _depth(state: Mapping[str, Tensor]) -> int:
-    return 1 + max((int(m[1]) for name in state if (m := re.match(r"blocks\.(\d{1,4})\.", name))), default=0)
 
 
 def _classes(state: Mapping[str, Tensor]) -> int:
