@@ -124,11 +124,7 @@ class CenterCrop:
 
     def __call__(self, image: Image.Image) -> Image.Image:
         high, wide = self.size
-        left, top = (image.width - wide) // 2, (image.height - high) // 2
-        if image.width < wide:
-            left = -((wide - image.width) // 2)
-        if image.height < high:
-            top = -((high - image.height) // 2)
+        left, top = int((image.width - wide) / 2), int((image.height - high) / 2)  # towards 0 where it is smaller, too
         return image.crop((left, top, left + wide, top + high))
 
 
