@@ -17,7 +17,7 @@ export default function ({ data, parentElement }) {
   s.data = data
   if (s.wide) draw(root, s)
   else {
-    frame(root, s) // it takes its room at once, so that nothing below it moves
+    if (root.clientWidth) frame(root, s) // it takes its room at once, so that nothing below it moves
     whenIdle(() => draw(root, s)) // what is nearer the top of the page goes first
   }
   return () => s.observer.disconnect()
@@ -33,9 +33,11 @@ function draw(root, s) {
   const [below, inside, above] = pool(svg, "g", 3)
   drawAxes(below, place, x, y)
   drawTraces(inside, place, traces)
-  drawLines(above, place, s.data.lines, s.data.notes.filter(n => !(n.paper[0] && n.paper[1])))
+  drawLines(above, place, s.data.lines, s.data.notes.filter(n => !besidePlot(n)))
   listen(svg, root.querySelector("p"), place, traces)
 }
+
+const besidePlot = note => note.paper[0] && note.paper[1]
 
 // All words around the plot, and the plot's size; where things are in it.
 function frame(root, s) {
@@ -48,7 +50,7 @@ function frame(root, s) {
   svg.setAttribute("role", "img")
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
-  drawNotes(root.querySelector(".notes"), s.data.notes.filter(n => n.paper[0] && n.paper[1]))
+  drawNotes(root.querySelector(".notes"), s.data.notes.filter(besidePlot))
   const place = layout(root.clientWidth, height, x, y)
   svg.setAttribute("height", place.high)
   svg.style.height = place.high + "px"
