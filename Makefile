@@ -34,10 +34,11 @@ test: $(DEV_READY) browser ## every test but the slow ones; those with a browser
 test-slow: $(DEV_READY) browser ## the slow tests
 	$(PY) -m pytest -m slow
 
-lint: $(DEV_READY) ## style and types
+lint: $(DEV_READY) ## style, types, and which room imports which
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-cache
 
 bench: $(DEV_READY) ## time what is claimed to be fast
 	@for file in tests/benchmarks/*.py; do \

@@ -1,6 +1,71 @@
-"""What went wrong, in a few words: the first line of somebody else's error, short enough to stand in a sentence."""
+"""Errors in words: the first line of a library's error, and which errors are a mistake in this project's own code."""
+
+import logging
+from pathlib import Path
+
+from vitcore.translation import Said, say
+
+HERE = Path(__file__).resolve().parent
+OWN_CODE = (HERE, HERE.parent / "app")
+MISTAKES = (TypeError, AttributeError, NameError, AssertionError, LookupError, ZeroDivisionError, NotImplementedError)
+log = logging.getLogger("vitcore")
+
+
+class RefusalError(ValueError):
+    """What can't be done, in one true sentence for the reader: `RefusalError("{name} is empty.", name=name)`.
+
+    The sentence is given in English and said in the reader's language, with its facts filled in (`translation.say`).
+    """
+
+    def __init__(self, sentence: str = "", /, **facts: object) -> None:
+        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **facts))
 
 
 def first_line(error: BaseException, most: int = 160) -> str:
     """The error's first line, at most `most` characters of it; its kind where it says nothing."""
     return next(iter(str(error).splitlines()), "")[:most] or type(error).__name__
+
+
+def raised_at(error: BaseException) -> tuple[Path, int] | None:
+    """The file and line where the error was raised; None for one that was never raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return (Path(trace.tb_frame.f_code.co_filename).resolve(), trace.tb_lineno) if trace else None
+
+
+def is_mistake(error: BaseException) -> bool:
+    """True if this project's own code raised the error and its kind is one of a program, not of a file or a network.
+
+    A library's error of the same kind is none: timm raises TypeError for a setting that a file made up.
+    """
+    at = raised_at(error)
+    return isinstance(error, MISTAKES) and at is not None and any(at[0].is_relative_to(home) for home in OWN_CODE)
+
+
+def print_tracebacks() -> None:
+    """Print the traceback of every error that ends in a sentence, on standard error."""
+    logging.basicConfig()
+    log.setLevel(logging.DEBUG)
+
+
+def log_traceback(error: BaseException) -> None:
+    """Keep the traceback of an error that ends here: of a mistake in this project as an ERROR, else at level DEBUG."""
+    mistake = is_mistake(error)
+    log.log(logging.ERROR if mistake else logging.DEBUG, "%s, its cause:", type(error).__name__, exc_info=error)
+
+
+def raise_mistake(error: BaseException) -> None:
+    """Raise the error again if it is a mistake in this project; else log its traceback."""
+    if is_mistake(error):
+        raise error
+    log_traceback(error)
+
+
+def refusal_reason(error: BaseException, most: int = 160) -> str:
+    """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
+    log_traceback(error)
+    if isinstance(error, RefusalError) or not is_mistake(error) or (at := raised_at(error)) is None:
+        return first_line(error, most)
+    return say("a mistake in Inside ViT itself: {kind} in {place}, {reason}",
+               kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=first_line(error, most))  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
 
-from vitcore.errors import first_line
+from vitcore.errors import RefusalError, refusal_reason
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
@@ -30,7 +30,7 @@ SQUEEZED = 0.02  # proportions that change by less come from whole pixels
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
 
 
-class PhotoError(ValueError):
+class PhotoError(RefusalError):
     """A photo that can't be shown; the message is one sentence for the person who chose it."""
 
 
@@ -57,9 +57,9 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
     """
     data, name = _read(source, name)
     if not data:
-        raise PhotoError(say("{name} is empty.", name=name))
+        raise PhotoError("{name} is empty.", name=name)
     if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
-        raise PhotoError(say("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name))
+        raise PhotoError("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the limits are ours, and damage is told once
@@ -68,13 +68,13 @@ def open_photo(source: str | Path | bytes | BinaryIO, name: str | None = None) -
         raise
     except UnidentifiedImageError:
         raise PhotoError(
-            say("{name} is not a picture in a format read here ({formats}).", name=name, formats=", ".join(FORMATS))
+            "{name} is not a picture in a format read here ({formats}).", name=name, formats=", ".join(FORMATS)
         ) from None
     except Image.DecompressionBombError:
-        raise PhotoError(say("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6)) from None
+        raise PhotoError("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6) from None
     except Exception as error:  # decoders raise whatever they like on damaged files
-        reason = first_line(error, 120)
-        raise PhotoError(say("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason)) from None
+        reason = refusal_reason(error, 120)
+        raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 
 
@@ -95,14 +95,14 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
             raise PhotoError(
-                say("{name} can't be read: {reason}.", name=its_name, reason=getattr(error, "strerror", None) or error)
+                "{name} can't be read: {reason}.", name=its_name, reason=getattr(error, "strerror", None) or error
             ) from None
     else:
         opened = getattr(source, "name", say("The photo"))  # a whole path, where a file on disk was opened
         data, its_name = source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(opened))).name)
     name = printable_name(name) if name else its_name
     if len(data) > MAX_BYTES:
-        raise PhotoError(say("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20))
+        raise PhotoError("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20)
     return data, name
 
 
@@ -123,32 +123,26 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
         width, height = image.size
     if width * height > MAX_PIXELS:
         raise PhotoError(
-            say(
-                "{name} has {megapixels:.0f} megapixels; the limit is {most}.",
-                name=name,
-                megapixels=width * height / 1e6,
-                most=MAX_PIXELS // 10**6,
-            )
+            "{name} has {megapixels:.0f} megapixels; the limit is {most}.",
+            name=name,
+            megapixels=width * height / 1e6,
+            most=MAX_PIXELS // 10**6,
         )
     if min(width, height) < MIN_SIDE_PX:
         raise PhotoError(
-            say(
-                "{name} is {width}×{height} px; both sides need at least {least} px.",
-                name=name,
-                width=width,
-                height=height,
-                least=MIN_SIDE_PX,
-            )
+            "{name} is {width}×{height} px; both sides need at least {least} px.",
+            name=name,
+            width=width,
+            height=height,
+            least=MIN_SIDE_PX,
         )
     if max(width, height) > MAX_ASPECT * min(width, height):
         raise PhotoError(
-            say(
-                "{name} is {width}×{height} px, more than {most} times longer than wide.",
-                name=name,
-                width=width,
-                height=height,
-                most=MAX_ASPECT,
-            )
+            "{name} is {width}×{height} px, more than {most} times longer than wide.",
+            name=name,
+            width=width,
+            height=height,
+            most=MAX_ASPECT,
         )
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
@@ -196,7 +190,7 @@ def _to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
 def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
     values = np.asarray(image).astype(np.float64)
     if not np.isfinite(values).all():
-        raise PhotoError(say("{name} has pixels that are not numbers (NaN or infinite).", name=name))
+        raise PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
     low, high = float(values.min()), float(values.max())
     if image.mode != "F" and low >= 0 and high <= 65535:
         low, high = 0.0, 65535.0 if high > 255 else 255.0

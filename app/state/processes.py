@@ -18,6 +18,7 @@ import vitcore
 from app import mode, texts
 from vitcore.train import run_folder
 from vitcore.train.recipe import FILMED
+from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.train.recipe import Recipe
@@ -122,7 +123,7 @@ def _begin(run: run_folder.RunFolder) -> str:
             process = Popen(command, cwd=Path.cwd(), env=env, stdin=DEVNULL, stdout=out, stderr=STDOUT, **_apart())
     except OSError as error:
         del _begun[run.id]
-        return f"The training could not be started: {error.strerror}."
+        return texts.prose("train")["start failed"].format(reason=error.strerror)
     if sys.platform != "win32":  # there it was created so
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
@@ -150,9 +151,8 @@ def _mind(process: Popen[bytes], run: run_folder.RunFolder, begun: float) -> Non
         if code and not _spoken(run, begun):
             printed = output(run.id, 1).removeprefix("vitcore: ")
             records = run_folder.records(run)
-            run_folder.write_status(
-                run, "failed", records[-1]["step"] if records else 0, printed or f"the process ended with code {code}"
-            )
+            message = printed or say("the process ended with code {code}", code=code)
+            run_folder.write_status(run, "failed", records[-1]["step"] if records else 0, message)
     _begun.pop(run.id, None)
 
 

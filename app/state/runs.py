@@ -19,7 +19,7 @@ from app.state.memory import budget
 from app.state.model_ref import ModelRef
 from app.state.processes import LIVE, folder, state
 from vitcore.assets import asset
-from vitcore.errors import first_line
+from vitcore.errors import refusal_reason
 from vitcore.models.model_cards import DEFAULT, ModelCard
 from vitcore.train import run_folder
 from vitcore.train.recipe import FILMED
@@ -215,7 +215,7 @@ def shape(recipe_json: str, classes: int) -> tuple[int, float] | str:
     try:
         return _shape(recipe_json, classes, texts.language())
     except Exception as error:  # timm and torch each complain in their own way; not kept, it may be out of memory
-        return first_line(error)
+        return refusal_reason(error)
 
 
 def measured(recipe_json: str, classes: int) -> Cost | str:
@@ -226,7 +226,7 @@ def measured(recipe_json: str, classes: int) -> Cost | str:
         try:
             return _measured(recipe_json, classes, texts.language())
         except Exception as error:  # out of memory, most likely: not kept, for the next time there may be more
-            return first_line(error)
+            return refusal_reason(error)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

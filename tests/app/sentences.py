@@ -24,6 +24,9 @@ READOUTS = (  # of `Vit.readout`
     "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
 )  # fmt: skip
 
+REFUSALS = {"PhotoError", "ModelError", "FullError", "ExperimentError", "DataError", "RecipeError", "RunError"}
+ENGLISH = ROOT / "vitcore" / "cli"  # the shell speaks English
+
 
 @cache
 def said() -> frozenset[str]:
@@ -32,11 +35,11 @@ def said() -> frozenset[str]:
 
 
 def literals() -> Iterator[str]:
-    """The first argument of every call of `say`, whatever it was imported as, and of those in templates."""
+    """The first argument of every call of `say`, of a refusal's sentence, and of `say` in templates."""
     for file in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         imported = "translation import" in file.read_text(encoding="utf-8")
         for node in ast.walk(tree(file)):
-            if isinstance(node, ast.Call) and _says(node.func, imported):
+            if isinstance(node, ast.Call) and node.args and _says(node.func, imported, file):
                 yield from _strings(node.args[0])
     templates = html_page.templates()
     for name in templates.list_templates():
@@ -44,10 +47,13 @@ def literals() -> Iterator[str]:
         yield from (sentence for _, _, sentence in extract_from_ast(parsed, ["say"]) if isinstance(sentence, str))
 
 
-def _says(func: ast.expr, imported: bool) -> bool:
+def _says(func: ast.expr, imported: bool, file: Path) -> bool:
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    if name in REFUSALS:
+        return ENGLISH not in file.parents
     if isinstance(func, ast.Attribute):
-        return func.attr == "say" and isinstance(func.value, ast.Name) and func.value.id == "translation"
-    return isinstance(func, ast.Name) and func.id == "say" and imported
+        return name == "say" and isinstance(func.value, ast.Name) and func.value.id == "translation"
+    return name == "say" and imported
 
 
 def _strings(node: ast.expr) -> Iterator[str]:

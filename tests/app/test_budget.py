@@ -232,7 +232,7 @@ def test_the_budget_is_a_setting(monkeypatch, said, bytes_):
     monkeypatch.delenv("INSIDE_VIT_MEMORY_GB", raising=False)
     if said:
         monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", said)
-    assert budget.limit() == (bytes_ or budget.machine() // 4) > 2**28
+    assert budget.limit() == (bytes_ or budget.memory_bytes() // 4) > 2**28
 
 
 def test_what_has_a_key_of_its_own_is_known_by_that(rec):

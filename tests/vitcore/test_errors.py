@@ -1,8 +1,14 @@
-"""Somebody else's error in a few words: its first line, cut; its kind where it says nothing."""
+"""Errors in words: a library's error is a reason, a mistake of ours is called one, and a refusal says its own sentence."""
+
+import logging
 
 import pytest
 
-from vitcore.errors import first_line
+from vitcore import errors, images, translation
+from vitcore.errors import RefusalError, first_line, is_mistake, refusal_reason
+from vitcore.models.model_cards import ModelError
+
+OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
 
 
 @pytest.mark.parametrize(
@@ -11,3 +17,44 @@ from vitcore.errors import first_line
 )  # fmt: skip
 def test_the_first_line(error, said):
     assert first_line(error, 9) == said
+
+
+def raised(source: str, file: str) -> Exception:
+    try:
+        exec(compile(source, file, "exec"), {"np": pytest.importorskip("numpy")})
+    except Exception as error:
+        return error
+    raise AssertionError(source)
+
+
+@pytest.mark.parametrize("source", ["None.blocks", "{}['x']", "len(3)", "[][0]", "undefined", "1 / 0", "assert False"])
+def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, caplog):
+    with caplog.at_level(logging.DEBUG, logger="vitcore"):
+        ours = refusal_reason(raised(source, OURS))
+    assert ours.startswith("a mistake in Inside ViT itself: ") and "grid.py:1" in ours
+    assert [record.levelno for record in caplog.records] == [logging.ERROR] and caplog.records[0].exc_info
+    theirs = raised(source, THEIRS)
+    assert not is_mistake(theirs) and refusal_reason(theirs) == first_line(theirs)
+
+
+@pytest.mark.parametrize(
+    "source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"]
+)
+def test_what_a_file_or_an_array_does_is_no_mistake(source, caplog):
+    with caplog.at_level(logging.DEBUG, logger="vitcore"):
+        assert refusal_reason(error := raised(source, OURS)) == first_line(error)
+    assert [record.levelno for record in caplog.records] == [logging.DEBUG] and caplog.records[0].exc_info
+
+
+def test_a_mistake_while_a_photo_is_decoded_is_not_called_damage_alone(monkeypatch):
+    monkeypatch.setattr(images, "_decode", lambda: None)  # called with two arguments
+    with pytest.raises(images.PhotoError, match=r"a mistake in Inside ViT itself: TypeError in images\.py:\d+"):
+        images.open_photo(b"\xff\xd8\xff\xe0" * 99, "a.jpg")
+
+
+def test_a_refusal_says_its_sentence_in_the_language_of_the_reader():
+    with translation.speaking({"{name} is empty.": "{name} est vide."}):
+        assert str(ModelError("{name} is empty.", name="a.pth")) == "a.pth est vide."
+        assert str(RefusalError("{name} {is} as it was.")) == "{name} {is} as it was."
+    one = ModelError(said := translation.say("{name} is empty.", name="b"))
+    assert one.args == (said,) and translation.parts(one)["facts"] == {"name": "b"}

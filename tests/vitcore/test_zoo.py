@@ -369,6 +369,13 @@ def test_an_error_of_the_transport(hub, small, monkeypatch):
     assert SMALL in refusal(load, SMALL)
 
 
+def test_a_mistake_of_ours_does_not_read_as_a_hub_out_of_reach(hub, small, monkeypatch):
+    hub.files[f"timm/{SMALL}"] = small[1]
+    monkeypatch.setattr("vitcore.models.hub._bar", lambda: None)  # called with one argument
+    with pytest.raises(TypeError, match="positional argument"):
+        load(SMALL)
+
+
 def test_what_arrives_may_be_damaged(hub):
     hub.files[f"timm/{SMALL}"] = b"not a model" * 99
     assert SMALL in refusal(load, SMALL)

@@ -20,9 +20,8 @@ from vitcore.cli import quiz as quizzing
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
 from vitcore.cli import train as training
-from vitcore.errors import first_line
+from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT
-from vitcore.train.run_folder import RunError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +36,7 @@ MOST_WORDS = 2000  # characters of an error: paths may be long
 
 
 class UsageError(ValueError):
-    """Something in the command that can't be done; the message is one sentence."""
+    """What can't be done in the command, as one sentence."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,17 +44,18 @@ def main(argv: list[str] | None = None) -> int:
     _speak_utf8()
     given = list(sys.argv[1:] if argv is None else argv)
     args = _parser().parse_args([word for word in given if word != "--debug"])  # before the verb or after it
+    if debug := "--debug" in given:
+        print_tracebacks()
     try:
         args.run(args)
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=sys.stderr)
         return 130
-    except (UsageError, ValueError, OSError, RunError) as error:  # PhotoError and ModelError are ValueErrors
-        if "--debug" in given:
+    except (ValueError, OSError) as error:  # all refusals are ValueErrors
+        if debug:
             raise
-        print(
-            " ".join([f"vitcore: {first_line(error, MOST_WORDS)}", *getattr(error, "__notes__", [])]), file=sys.stderr
-        )
+        words = [f"vitcore: {first_line(error, MOST_WORDS)}", *getattr(error, "__notes__", [])]
+        print(*words, file=sys.stderr)
         return 2
     return 0
 

@@ -8,7 +8,6 @@ from vitcore.experiments import architecture_experiments, representation_experim
 from vitcore.experiments.experiment import At, Claim, Experiment, ExperimentError
 from vitcore.experiments.results_csv import Results
 from vitcore.experiments.verdicts import Judgement, at_plateau, judge_effects
-from vitcore.translation import say
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
@@ -24,9 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 def find(name: str) -> Experiment:
     """The experiment of that name. Raises: ExperimentError, naming those there are."""
     if name not in EXPERIMENTS:
-        raise ExperimentError(
-            say("there is no experiment {name!r}: {names}.", name=name[:64], names=", ".join(EXPERIMENTS))
-        )
+        raise ExperimentError("there is no experiment {name!r}: {names}.", name=name[:64], names=", ".join(EXPERIMENTS))
     return EXPERIMENTS[name]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from vitcore.errors import RefusalError
 from vitcore.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ MEASURES = {  # what they are, and their unit
 }  # fmt: skip
 
 
-class ExperimentError(ValueError):
+class ExperimentError(RefusalError):
     """An experiment that can't be run or read, with a sentence that says why and what is left."""
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from vitcore.experiments.experiment import ExperimentError
 from vitcore.train import run_folder
-from vitcore.translation import say
 
 PHOTOS = 32  # of the held-out ones, over which attention distance is averaged
 
@@ -21,7 +20,7 @@ def measure(folder: run_folder.RunFolder, names: Sequence[str]) -> dict[str, flo
         if name not in known and name in LOOKED_AT:
             known |= LOOKED_AT[name](folder)
         if name not in known:
-            raise ExperimentError(say("the log of run {id} has no {what} at its end.", id=folder.id, what=name))
+            raise ExperimentError("the log of run {id} has no {what} at its end.", id=folder.id, what=name)
     return {name: float(known[name]) for name in names}
 
 

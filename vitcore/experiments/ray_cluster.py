@@ -35,7 +35,7 @@ class OnRay:
         try:
             import ray
         except ImportError:
-            raise ExperimentError(say("Ray is not installed: pip install ray.")) from None
+            raise ExperimentError("Ray is not installed: pip install ray.") from None
         self.ray = ray
         self.machines: list[dict[str, Any]] = []
 
@@ -66,7 +66,7 @@ class OnRay:
             raise KeyboardInterrupt from None
         except ray.exceptions.RayError as error:
             reason = first_line(getattr(error, "cause", None) or error)
-            raise ExperimentError(say("a cell failed on Ray: {reason}", reason=reason)) from None
+            raise ExperimentError("a cell failed on Ray: {reason}", reason=reason) from None
         finally:
             for ref in left:
                 ray.cancel(ref)
@@ -85,7 +85,7 @@ class OnRay:
                 runtime_env={"env_vars": known | QUIET},
             )
         except (OSError, RuntimeError, ValueError, SystemExit) as error:
-            raise ExperimentError(say("Ray did not start: {reason}", reason=first_line(error))) from None
+            raise ExperimentError("Ray did not start: {reason}", reason=first_line(error)) from None
 
     def _sent(self, every: Sequence[Task]) -> dict[Any, Task]:
         """Each task by what Ray knows it by; those that others go on from come first in `every`."""

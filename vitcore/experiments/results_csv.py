@@ -19,7 +19,6 @@ from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.experiments.experiment import CHOICE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
-from vitcore.translation import say
 
 OUT = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2
@@ -83,11 +82,9 @@ def write(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
         run_folder.write(file, text_of(facts, rows))
     except OSError as error:
         raise ExperimentError(
-            say(
-                "{file} could not be written ({reason}); what was measured before is whole, and the same command goes on.",
-                file=file,
-                reason=error.strerror or first_line(error),
-            )
+            "{file} could not be written ({reason}); what was measured before is whole, and the same command goes on.",
+            file=file,
+            reason=error.strerror or first_line(error),
         ) from error
 
 
@@ -99,17 +96,13 @@ def read(file: Path) -> Results:
         version = facts["version"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = first_line(error, 120)
-        raise ExperimentError(
-            say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
-        ) from None
+        raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
     if version != VERSION:
         raise ExperimentError(
-            say(
-                "{file} is of version {version}, and this vitcore reads version {ours}: move it away, or name another --out.",
-                file=file,
-                version=version,
-                ours=VERSION,
-            )
+            "{file} is of version {version}, and this vitcore reads version {ours}: move it away, or name another --out.",
+            file=file,
+            version=version,
+            ours=VERSION,
         )
     try:
         table = csv.DictReader(io.StringIO(rest))
@@ -121,9 +114,7 @@ def read(file: Path) -> Results:
         )
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         reason = first_line(error, 120)
-        raise ExperimentError(
-            say("{file} is no result of an experiment: {reason}.", file=file, reason=reason)
-        ) from None
+        raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
     reported = tuple(row for row in parsed if row.seed < CHOICE_SEED)
     return Results(facts, reported, tuple(row for row in parsed if row.seed >= CHOICE_SEED))
 
@@ -149,11 +140,7 @@ def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
     differ = [name for name in SAME if before.facts.get(name) != facts[name]]
     if differ:
         raise ExperimentError(
-            say(
-                "{file} was made with other {what}: move it away, or name another --out.",
-                file=file,
-                what=", ".join(differ),
-            )
+            "{file} was made with other {what}: move it away, or name another --out.", file=file, what=", ".join(differ)
         )
     return before.rows + before.trials
 

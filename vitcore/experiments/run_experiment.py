@@ -20,7 +20,6 @@ from vitcore.experiments.results_csv import Row
 from vitcore.train import run_folder
 from vitcore.train.data.synthetic_dataset import NAME, mark
 from vitcore.train.recipe import Recipe, changed, to_json
-from vitcore.translation import say
 
 FULL_DATA = "cifar10"
 Finish = Callable[[list["Task"]], Iterable[tuple["Task", list[Row]]]]
@@ -214,7 +213,7 @@ def _folder(task: Task) -> run_folder.RunFolder:
             return folder
         if folder.has_checkpoint:
             raise ExperimentError(
-                say("run {id} is of another recipe or other photos: delete it, or rename its folder.", id=task.run)
+                "run {id} is of another recipe or other photos: delete it, or rename its folder.", id=task.run
             )
     shutil.rmtree(path, ignore_errors=True)
     return run_folder.create(task.run, task.recipe, task.source, task.root)

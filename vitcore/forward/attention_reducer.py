@@ -20,7 +20,6 @@ from vitcore.attention_capture import AttentionCall, SoftmaxCall, additive_mask,
 from vitcore.grid import Grid
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 # Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
 AT_ONCE_BYTES = 9 * 2**20
@@ -142,11 +141,9 @@ class AttentionReducer:
         """As many attention calls a block, with as many heads, as were seen when the model was opened."""
         if self.block >= self.blocks or heads != self.each:
             raise ModelError(
-                say(
-                    "the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
-                    name=self.name,
-                    heads=self.heads,
-                )
+                "the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
+                name=self.name,
+                heads=self.heads,
             )
 
     def _reduce(self, p: Tensor, heads: slice) -> None:
@@ -221,10 +218,8 @@ class AttentionReducer:
         """Every block must have been seen once."""
         if self.block != self.blocks:
             raise ModelError(
-                say(
-                    "{name} attends over all its tokens in {block} of its {blocks} blocks only",
-                    name=self.name,
-                    block=self.block,
-                    blocks=self.blocks,
-                )
+                "{name} attends over all its tokens in {block} of its {blocks} blocks only",
+                name=self.name,
+                block=self.block,
+                blocks=self.blocks,
             )

@@ -99,11 +99,9 @@ class _Run(nn.Module):
 
 def _not_defined(vit: Vit) -> ModelError:
     return ModelError(
-        say(
-            "The blocks of {name} are not built as Eq. 2 and 3 of the paper say (LayerNorm, attention, sum; LayerNorm, MLP, "
-            "sum), so their numbers can't be shown step by step.",
-            name=vit.called,
-        )
+        "The blocks of {name} are not built as Eq. 2 and 3 of the paper say (LayerNorm, attention, sum; LayerNorm, MLP, "
+        "sum), so their numbers can't be shown step by step.",
+        name=vit.called,
     )
 
 

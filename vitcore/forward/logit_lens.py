@@ -29,8 +29,8 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     if not vit.is_global:
         raise ModelError(vit.why_not(say("the logit lens")))
     if not vit.labels:
-        raise ModelError(say("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
-                             name=vit.called))  # fmt: skip
+        raise ModelError("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
+                         name=vit.called)  # fmt: skip
     states: list[Tensor] = []
 
     def see(x: Tensor, result: Tensor) -> Tensor | None:

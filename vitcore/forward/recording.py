@@ -25,7 +25,6 @@ from vitcore.images import Crop, Photo, crop_for_model, open_photo, photo_from_i
 from vitcore.models.load_model import Vit, with_one_position, with_positions_moved
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output, probabilities
-from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,10 +110,9 @@ class Recording:
         rollout is not defined.
         """
         if not len(self.distance_px):
-            raise ModelError(
-                say("{name} does not let all patches of one grid attend to all in every block, so rollout is not defined for it.",
-                    name=self.model)
-            )  # fmt: skip
+            raise ModelError("{name} does not let all patches of one grid attend to all in every block, so rollout is not "
+                             "defined for it.",
+                             name=self.model)  # fmt: skip
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
         return self.grid.to_map(rollout(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 

@@ -97,7 +97,7 @@ def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None)
     """The class of each image."""
     if not vit.labels:
         raise ModelError(
-            say("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.called)
+            "{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.called
         )
     if target is None:
         with torch.no_grad():
@@ -150,8 +150,8 @@ def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
         logits = vit.module(x)
     calls, each = vit.structure.calls, vit.heads if vit.structure.axes else vit.heads // vit.structure.calls
     if len(watch.weights) != vit.blocks * calls or any(w.shape[1] != each for w in watch.weights):
-        raise ModelError(say("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
-                             name=vit.called, heads=vit.heads))  # fmt: skip
+        raise ModelError("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
+                         name=vit.called, heads=vit.heads)  # fmt: skip
     return logits, watch
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from vitcore.architectures.model_summary import BLOCK, without_memory
 from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
+from vitcore.errors import log_traceback
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -72,10 +73,7 @@ def read(name: str, module: Any, image_px: tuple[int, int]) -> Structure:
     left = None if ran is None else _features(ran, image_px)
     if ran is None or left is None:
         raise ModelError(
-            say(
-                "No last grid of features could be found in {name}, so these pictures are not defined for it.",
-                name=name,
-            )
+            "No last grid of features could be found in {name}, so these pictures are not defined for it.", name=name
         )
     where, layout, grid = left
     sizes = tuple(sorted({call.size for call in ran.calls}, reverse=True))
@@ -126,7 +124,8 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _Ran | None:
             with torch.no_grad(), AttentionCapture(partial(_note, ran, inside)):
                 model.eval()(torch.zeros(1, 3, *image_px, device=device))
             return ran
-        except Exception:  # whatever such a model asks for that has no value there
+        except Exception as error:  # whatever such a model asks for that has no value there
+            log_traceback(error)
             continue
         finally:
             module.train(was_training)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.translation import say
 
 
 def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
@@ -93,7 +92,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
 
     positions = _all_positions(vit)
     if positions is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
     table = positions[0][:, positions[1] :]
     old = [vit.grid.rows, vit.grid.cols]
     return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling(method))[0].numpy()
@@ -117,7 +116,7 @@ def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
         return vit.module.with_positions_moved(order)
     positions = _all_positions(vit)
     if positions is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings to move.", name=vit.name))
+        raise ModelError("{name} has no learned absolute position embeddings to move.", name=vit.name)
     table, prefix = positions
     return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
 
@@ -126,7 +125,7 @@ def with_one_position(vit: Vit) -> nn.Module:
     """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
     positions = _all_positions(vit)
     if positions is None:
-        raise ModelError(say("{name} has no learned absolute position embeddings.", name=vit.name))
+        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
     table, prefix = positions
     mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))

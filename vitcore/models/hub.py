@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from vitcore.errors import raise_mistake
 from vitcore.models.model_cards import CARDS, ModelError
 from vitcore.translation import say
 
@@ -67,12 +68,13 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         )  # fails at once when offline
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
     except RepositoryNotFoundError:
-        raise ModelError(say("The hub has no model {repo}.", repo=repo)) from None
+        raise ModelError("The hub has no model {repo}.", repo=repo) from None
     except Exception as error:  # the hub's client, its transports and the disk each raise their own
+        raise_mistake(error)
         if _disk_is_full(error):
-            raise ModelError(say("{name} could not be downloaded: the disk is full.", name=name)) from None
+            raise ModelError("{name} could not be downloaded: the disk is full.", name=name) from None
         refused = ModelError(
-            say("{name} could not be downloaded: the hub can't be reached. Try again when online.", name=name)
+            "{name} could not be downloaded: the hub can't be reached. Try again when online.", name=name
         )
         # for whoever is at this machine: a page's visitor is told nothing of its folders
         refused.add_note(say("Or save model.safetensors from huggingface.co/{repo} as {file}.", repo=repo, file=placed))

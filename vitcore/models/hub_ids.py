@@ -5,11 +5,11 @@ Its configuration comes first, so that what is no Vision Transformer is refused 
 
 from pathlib import Path
 
+from vitcore.errors import raise_mistake
 from vitcore.models.formats import config_json, weight_files
 from vitcore.models.formats.read_weights import json_object
 from vitcore.models.hub import ANSWER_SECONDS, HUB_ID, VALID_ID, Progress, _bar, _disk_is_full
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 SMALL = ("config.json", "open_clip_config.json", "preprocessor_config.json")
 
@@ -22,11 +22,9 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
     said = name.removeprefix(HUB_ID)
     if not VALID_ID.fullmatch(said):
         raise ModelError(
-            say(
-                "{name} is no id of the hub: those look like {example}.",
-                name=repr(name[:60]),
-                example="hf-hub:timm/vit_tiny_patch16_224.augreg_in21k",
-            )
+            "{name} is no id of the hub: those look like {example}.",
+            name=repr(name[:60]),
+            example="hf-hub:timm/vit_tiny_patch16_224.augreg_in21k",
         )
     repo, _, revision = said.partition("@")
     kept = next((path for file in weight_files.PREFERRED if (path := _kept(repo, revision, file))), None)
@@ -46,11 +44,9 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
                     _get(repo, revision, shard, progress)
         return path.parent
     raise ModelError(
-        say(
-            "{repo} on the hub holds no weights in a file known here ({files}).",
-            repo=repo,
-            files=", ".join(weight_files.PREFERRED),
-        )
+        "{repo} on the hub holds no weights in a file known here ({files}).",
+        repo=repo,
+        files=", ".join(weight_files.PREFERRED),
     )
 
 
@@ -78,24 +74,21 @@ def _get(repo: str, revision: str, file: str, progress: Progress | None) -> Path
         return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_bar(progress)))
     except GatedRepoError:
         raise ModelError(
-            say(
-                "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "
-                "`hf auth login`.",
-                repo=repo,
-            )
+            "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "
+            "`hf auth login`.",
+            repo=repo,
         ) from None
     except (RepositoryNotFoundError, RevisionNotFoundError):
         raise ModelError(
-            say("The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo)
+            "The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo
         ) from None
     except EntryNotFoundError:
         return None
     except Exception as error:  # the hub's client, its transports and the disk each raise their own
+        raise_mistake(error)
         if _disk_is_full(error):
-            raise ModelError(say("{name} could not be downloaded: the disk is full.", name=repo)) from None
+            raise ModelError("{name} could not be downloaded: the disk is full.", name=repo) from None
         raise ModelError(
-            say(
-                "{repo} could not be downloaded: the hub can't be reached, or answers with an error. Try again later.",
-                repo=repo,
-            )
+            "{repo} could not be downloaded: the hub can't be reached, or answers with an error. Try again later.",
+            repo=repo,
         ) from None

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import first_line
+from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of, read
 from vitcore.models.checkpoint_inspection.differences import by
@@ -38,7 +38,6 @@ from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import Vit as Vit
 from vitcore.probabilities import OUTPUTS, Output
-from vitcore.translation import say
 
 declare_torchvision_ops()
 
@@ -90,10 +89,8 @@ def trained(name: str | Path) -> str | Path:
         return name
     if not family.trained:
         raise ModelError(
-            say(
-                "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
-                name=family.name,
-            )
+            "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
+            name=family.name,
         )
     return family.trained
 
@@ -130,7 +127,7 @@ def open_inspected(
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
         raise ModelError(
-            say("{name} can't be loaded: {reason}", name=inspection.name, reason=first_line(error))
+            "{name} can't be loaded: {reason}", name=inspection.name, reason=refusal_reason(error)
         ) from None
 
 
@@ -157,25 +154,18 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         )  # fmt: skip
     except KeyError as error:
         raise ModelError(
-            say(
-                "{called} can't be loaded: its card {stem}.json has no {error}.",
-                called=called,
-                stem=file.stem,
-                error=error,
-            )
+            "{called} can't be loaded: its card {stem}.json has no {error}.", called=called, stem=file.stem, error=error
         ) from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError(say("{called} can't be loaded: {reason}", called=called, reason=first_line(error))) from None
+        raise ModelError("{called} can't be loaded: {reason}", called=called, reason=refusal_reason(error)) from None
 
 
 def _check_size(size: Any) -> None:
     """Raises: ModelError, for what is no input size."""
     sides = size if isinstance(size, tuple | list) else (size, size)
     if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MOST_PX for side in sides):
-        raise ModelError(
-            say("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
-                most=f"{MOST_PX:,}", size=repr(size))
-        )  # fmt: skip
+        raise ModelError("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
+                         most=f"{MOST_PX:,}", size=repr(size))  # fmt: skip
 
 
 def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
@@ -187,10 +177,8 @@ def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
     sides = list(zip(_pair(size), patch, strict=True))
     if any(side % step for side, step in sides):
         near = tuple(max(1, round(side / step)) * step for side, step in sides)
-        raise ModelError(
-            say("{size} px is no whole number of patches of {patch} px; {near} px is.",
-                size=by(_pair(size)), patch=by(patch), near=by(near))
-        )  # fmt: skip
+        raise ModelError("{size} px is no whole number of patches of {patch} px; {near} px is.",
+                         size=by(_pair(size)), patch=by(patch), near=by(near))  # fmt: skip
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -226,7 +214,7 @@ def _load_hub(
         elif image_px:
             _resize(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError(say("{name} can't be loaded: {reason}", name=name, reason=first_line(error))) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=name, reason=refusal_reason(error)) from None
     known = {card.name: card for card in CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(
@@ -253,7 +241,7 @@ def _stated_output(said: Any) -> Output:
     """What a card says its outputs mean. Raises: ModelError."""
     if said not in OUTPUTS:
         raise ModelError(
-            say("its card's output is one of {choices}, not {said}.", choices=", ".join(OUTPUTS), said=repr(said)[:40])
+            "its card's output is one of {choices}, not {said}.", choices=", ".join(OUTPUTS), said=repr(said)[:40]
         )
     return said
 
@@ -293,7 +281,7 @@ def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
     if given is not None:
         if not isinstance(given, list) or len(given) != classes:
             raise ModelError(
-                say("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
+                "its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes
             )
         return tuple(str(label) for label in given)
     info = _imagenet(module)

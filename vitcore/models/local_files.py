@@ -12,7 +12,6 @@ from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 SHIPPED = asset("models")
 
@@ -26,13 +25,13 @@ def find(name: str | Path) -> Path | None:
     try:
         if path.suffix in SUFFIXES or path.is_symlink():
             if not path.exists():
-                raise ModelError(say("{name} does not exist.", name=path.name))
+                raise ModelError("{name} does not exist.", name=path.name)
             return path
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"
         if (path / "recipe.json").is_file():
             raise ModelError(
-                say("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
+                "the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path
             )
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
@@ -40,7 +39,7 @@ def find(name: str | Path) -> Path | None:
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
-            say("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror)
+            "{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror
         ) from None
 
 
@@ -61,15 +60,15 @@ def facts(file: Path) -> dict[str, Any]:
         said = json.loads(card.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(
-            say("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name)
+            "{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name
         ) from None
     except (OSError, ValueError) as error:
         raise ModelError(
-            say("{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error))
+            "{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error)
         ) from None
     if not isinstance(said, dict):
         raise ModelError(
-            say("{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name)
+            "{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name
         )
     return said
 

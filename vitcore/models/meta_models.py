@@ -12,7 +12,6 @@ from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of
 from vitcore.models.model_cards import ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
-from vitcore.translation import say
 
 declare_torchvision_ops()
 
@@ -37,7 +36,7 @@ def shape_of(name: str | Path, px: int | None = None, device: str = "meta") -> t
             size = px or about["img_size"]
             return str(name), local_files.build(about, size), (size, size) if isinstance(size, int) else tuple(size)
         if not timm.is_model(str(name)):
-            raise ModelError(say("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60]))
+            raise ModelError("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60])
         try:
             sized: dict[str, Any] = {"img_size": px} if px else {}
             module: Any = timm.create_model(str(name), pretrained=False, **sized)

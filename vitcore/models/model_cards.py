@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
+from vitcore.errors import RefusalError
 from vitcore.translation import say
 
 DEFAULT = "vit-tiny-patch8-128"
 OWN_FILE = "your file"  # the note of a model that nobody described
 
 
-class ModelError(ValueError):
+class ModelError(RefusalError):
     """A model that can't be had or can't be shown; the message says what to do about it."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitcore.architectures.meta_device import meta_device
+from vitcore.errors import log_traceback
 from vitcore.models.attention_structure import Structure, image_px_of, read
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 
@@ -60,6 +61,7 @@ def plan(name: str) -> Plan | None:
     try:
         with meta_device():
             module: Any = timm.create_model(name, pretrained=False).eval()
-    except Exception:  # each architecture is built in its own way, and some ask for numbers on the way
+    except Exception as error:  # each architecture is built in its own way, and some ask for numbers on the way
+        log_traceback(error)
         return None
     return of_module(module, read(name, module, image_px_of(module, module.pretrained_cfg["input_size"][1:])))

@@ -13,7 +13,6 @@ import torch
 from vitcore.models.model_cards import ModelError
 from vitcore.profiling.memory_usage import out_of_memory, process_mb
 from vitcore.profiling.profiled_model import Asked, built
-from vitcore.translation import say
 
 CLOSE = 0.05  # the largest batch is found to so much of itself
 GB = 2**30
@@ -40,9 +39,7 @@ def largest_batch(
     Raises: ModelError, where the system sets no such limits, or for a name that is none.
     """
     if not torch.cuda.is_available() and sys.platform != "linux":
-        raise ModelError(
-            say("This system does not limit a process's memory, so the largest batch can't be looked for.")
-        )
+        raise ModelError("This system does not limit a process's memory, so the largest batch can't be looked for.")
     what = json.dumps([asked, memory_gb, px, training, precision], default=str)
     done = subprocess.run(
         [sys.executable, "-m", "vitcore.profiling.largest_batch", what],
@@ -52,7 +49,7 @@ def largest_batch(
     try:
         answer: int | str = json.loads(done.stdout)
     except ValueError:
-        raise ModelError(say("The process that looked for the largest batch ended before it had an answer.")) from None
+        raise ModelError("The process that looked for the largest batch ended before it had an answer.") from None
     if isinstance(answer, str):
         raise ModelError(answer)
     return answer

@@ -108,7 +108,7 @@ def growing(
     """The same as it grows: before any batch size is timed, and after each."""
     seconds = SECONDS if seconds is None else seconds
     if not batches or min(batches) < 1:
-        raise ModelError(say("A batch holds one image or more."))
+        raise ModelError("A batch holds one image or more.")
     on, watch = on or device(), Watch()
     called, module, image_px = built(asked, px)
     flop = operations(module, image_px, training)

@@ -1,7 +1,7 @@
 """Rollout through the layers as a short animation, WebP or GIF: one frame a layer, one colour scale, a rest at the end."""
 
 import io
-from functools import cache
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -140,7 +140,7 @@ def _runs(words: str, size_px: int) -> list[tuple[str, Any]]:
     return [("".join(letters), _face(size_px, _file(wide))) for wide, letters in pieces]
 
 
-@cache
+@lru_cache(maxsize=8)
 def _face(size_px: int, file: Path) -> Any:
     return ImageFont.truetype(str(file), size_px)
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from vitcore.translation import say
+from vitcore.errors import RefusalError
 
 PACKED = {".png", ".webp", ".gif", ".npz"}  # compressed already
 
 
-class FullError(ValueError):
+class FullError(RefusalError):
     """The file would grow larger than it may; the message says so."""
 
 
@@ -51,7 +51,7 @@ class Zip:
     def check(self, size: int) -> None:
         """Raise FullError where so many bytes more, not compressed, would make the file larger than it may be."""
         if self.most_bytes is not None and self.file.seek(0, os.SEEK_END) + size > self.most_bytes:
-            raise FullError(say("The ZIP would be larger than {most} MB.", most=self.most_bytes // 2**20))
+            raise FullError("The ZIP would be larger than {most} MB.", most=self.most_bytes // 2**20)
 
     def put(self, files: Mapping[str, bytes]) -> None:
         """Add files, and the table of contents anew."""

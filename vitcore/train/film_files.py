@@ -19,7 +19,6 @@ from safetensors.numpy import load_file, save_file
 from vitcore.grid import Grid
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError, RunFolder, find, recipe_of, records, replace, source_of, write
-from vitcore.translation import say
 
 TOP = 5  # classes kept per photo
 
@@ -126,9 +125,9 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
         facts = json.loads((folder.frames / "still.json").read_text(encoding="utf-8"))
         frames = [load_file(file) for file in files]
     except (OSError, SafetensorError, ValueError) as error:
-        raise RunError(say("the pictures of run {id} can't be read yet: {error}", id=folder.id, error=error)) from None
+        raise RunError("the pictures of run {id} can't be read yet: {error}", id=folder.id, error=error) from None
     if not frames:
-        raise RunError(say("run {id} has no pictures yet.", id=folder.id))
+        raise RunError("run {id} has no pictures yet.", id=folder.id)
     arrays = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
     return Film(
         title or folder.id, recipe_of(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
@@ -166,7 +165,7 @@ def open_film(file: Path) -> Film:
     try:
         arrays, facts = load_file(file), json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     except (OSError, SafetensorError, ValueError) as error:
-        raise RunError(say("the recording {name} can't be read: {error}", name=file.name, error=error)) from None
+        raise RunError("the recording {name} can't be read: {error}", name=file.name, error=error) from None
     still = {name.removeprefix("still."): arrays.pop(name) for name in list(arrays) if name.startswith("still.")}
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable
 
 from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.translation import say
 
 
 def image_folder_tiny() -> Recipe:
@@ -152,5 +151,5 @@ PRESETS: dict[str, Callable[[], Recipe]] = {
 def preset(name: str, **changes: object) -> Recipe:
     """A preset by name, with some fields changed. Raises: RecipeError, naming those there are."""
     if name not in PRESETS:
-        raise RecipeError(say("there is no preset {name!r}: {presets}.", name=name, presets=", ".join(PRESETS)))
+        raise RecipeError("there is no preset {name!r}: {presets}.", name=name, presets=", ".join(PRESETS))
     return dataclasses.replace(PRESETS[name](), **changes)  # type: ignore[arg-type]

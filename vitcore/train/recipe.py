@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitcore.architectures.paper_models import BACKBONES, RESNETS
+from vitcore.errors import RefusalError
 from vitcore.translation import say
 
 FILMED = "filmed"  # the task of a run that is only looked at: nothing here can start it
 VERSION = 2  # raised when a field's meaning changes; a run of another version is refused, not guessed at
 
 
-class RecipeError(ValueError):
+class RecipeError(RefusalError):
     """A recipe that can't be used, with a sentence that says why."""
 
 
@@ -125,55 +126,43 @@ class Recipe:
             choices = field.metadata["choices"]
             if choices and value not in choices and (field.name, value) != ("task", FILMED):
                 raise RecipeError(
-                    say(
-                        "{name} is one of {choices}, not {value!r}.",
-                        name=field.name,
-                        choices=", ".join(choices),
-                        value=value,
-                    )
+                    "{name} is one of {choices}, not {value!r}.",
+                    name=field.name,
+                    choices=", ".join(choices),
+                    value=value,
                 )
             if type(field.default) in (int, float) and not field.metadata["least"] <= value < float("inf"):
                 raise RecipeError(
-                    say(
-                        "{name} is at least {least:g}, not {value!r}.",
-                        name=field.name,
-                        least=field.metadata["least"],
-                        value=value,
-                    )
+                    "{name} is at least {least:g}, not {value!r}.",
+                    name=field.name,
+                    least=field.metadata["least"],
+                    value=value,
                 )
         for name in SHARES:
             if getattr(self, name) > 1:
-                raise RecipeError(
-                    say("{name} is a share, 0 to 1, not {value!r}.", name=name, value=getattr(self, name))
-                )
+                raise RecipeError("{name} is a share, 0 to 1, not {value!r}.", name=name, value=getattr(self, name))
         if self.image_px % self.patch_px:
             raise RecipeError(
-                say(
-                    "image_px {image_px} is not a whole number of patches of {patch_px} px.",
-                    image_px=self.image_px,
-                    patch_px=self.patch_px,
-                )
+                "image_px {image_px} is not a whole number of patches of {patch_px} px.",
+                image_px=self.image_px,
+                patch_px=self.patch_px,
             )
         if problem := misfit(self):
             raise RecipeError(problem)
         if self.width % self.heads and self.family != "resnet":
             raise RecipeError(
-                say(
-                    "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
-                    width=self.width,
-                    heads=self.heads,
-                )
+                "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
+                width=self.width,
+                heads=self.heads,
             )
         if self.micro_batch and self.batch % self.micro_batch:
             raise RecipeError(
-                say(
-                    "batch {batch} is not a whole number of passes of {micro_batch} {micro_batch:image|images}.",
-                    batch=self.batch,
-                    micro_batch=self.micro_batch,
-                )
+                "batch {batch} is not a whole number of passes of {micro_batch} {micro_batch:image|images}.",
+                batch=self.batch,
+                micro_batch=self.micro_batch,
             )
         if self.task in ("distil", "layers") and not self.teacher:
-            raise RecipeError(say("distillation needs a teacher."))
+            raise RecipeError("distillation needs a teacher.")
 
 
 SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
@@ -228,10 +217,10 @@ def from_json(text: str) -> Recipe:
         facts = json.loads(text)
         version = facts.pop("version")
     except (ValueError, KeyError, AttributeError, TypeError):
-        raise RecipeError(say("this is not a recipe: JSON with a version was expected.")) from None
+        raise RecipeError("this is not a recipe: JSON with a version was expected.") from None
     if version != VERSION:
         raise RecipeError(
-            say("the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION)
+            "the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION
         )
     return changed(Recipe(), facts)
 
@@ -241,10 +230,8 @@ def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     known = {field.name: type(field.default) for field in knobs()}
     for name, value in values.items():
         if name not in known:
-            raise RecipeError(say("a recipe has no field {name!r}.", name=name))
+            raise RecipeError("a recipe has no field {name!r}.", name=name)
         fits = (int, float) if known[name] is float else known[name]
         if not isinstance(value, fits) or (isinstance(value, bool) and known[name] is not bool):
-            raise RecipeError(
-                say("{name} is {kind}, not {value!r}.", name=name, kind=known[name].__name__, value=value)
-            )
+            raise RecipeError("{name} is {kind}, not {value!r}.", name=name, kind=known[name].__name__, value=value)
     return dataclasses.replace(recipe, **values)

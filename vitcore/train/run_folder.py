@@ -22,7 +22,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from vitcore.errors import first_line
+from vitcore.errors import RefusalError, first_line
 from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
 from vitcore.translation import parts, retell, say
 
@@ -33,7 +33,7 @@ NAME = re.compile(  # of a folder on any system: Windows keeps some names for it
 PACKAGES = ("inside-vit", "torch", "timm", "accelerate", "numpy")
 
 
-class RunError(RuntimeError):
+class RunError(RefusalError):
     """A run that can't start, go on or be read, with a sentence that says why and what is left."""
 
 
@@ -88,18 +88,13 @@ def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
     if not NAME.fullmatch(run_id):
         raise RunError(
-            say(
-                "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.",
-                name=run_id[:64],
-            )
+            "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.", name=run_id[:64]
         )
     folder = RunFolder((root or RUNS) / run_id)
     try:
         folder.path.mkdir(parents=True, exist_ok=False)
     except FileExistsError:
-        raise RunError(
-            say("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id)
-        ) from None
+        raise RunError("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id) from None
     with explained(folder, say("its recipe")):
         write(folder.path / "recipe.json", to_json(recipe))
         write(folder.path / "source.json", json.dumps({"data": source}))
@@ -113,7 +108,7 @@ def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
     for path in ((root or RUNS) / run_id, Path(run_id)):
         if (path / "recipe.json").is_file():
             return RunFolder(path)
-    raise RunError(say("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS))
+    raise RunError("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS)
 
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
@@ -127,7 +122,7 @@ def recipe_of(folder: RunFolder) -> Recipe:
     try:
         return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, RecipeError) as error:
-        raise RunError(say("the recipe of run {id} can't be read: {error}", id=folder.id, error=error)) from None
+        raise RunError("the recipe of run {id} can't be read: {error}", id=folder.id, error=error) from None
 
 
 def source_of(folder: RunFolder) -> str:
@@ -199,7 +194,7 @@ def alone(folder: RunFolder) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise RunError(say("run {id} is being trained by another process.", id=folder.id)) from None
+        raise RunError("run {id} is being trained by another process.", id=folder.id) from None
     try:
         yield
     finally:
@@ -217,13 +212,11 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
         left = say("the checkpoint before it is whole") if folder.has_checkpoint else say("there was no checkpoint yet")
         reason = getattr(error, "strerror", None) or first_line(error)
         raise RunError(
-            say(
-                "{what} of run {id} could not be written ({reason}); {left}.",
-                what=what,
-                id=folder.id,
-                reason=reason,
-                left=left,
-            )
+            "{what} of run {id} could not be written ({reason}); {left}.",
+            what=what,
+            id=folder.id,
+            reason=reason,
+            left=left,
         ) from error
 
 

@@ -19,18 +19,17 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import psutil
 
 from app.state.memory.weight import weigh
+from vitcore.train.machine_memory import memory_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Key = tuple[Any, ...]
 GB = 2**30
-UNKNOWN_GB = 8  # of memory, where the system does not say
 HELD_SHARE = 0.5  # of the budget, at most, for what must stay: visitors' own photos, work in progress
 SWEEP_S = 2  # between two collections, each a third of a second
 PATIENCE_S = 20  # for room that others use now
@@ -48,19 +47,7 @@ def limit() -> int:
     try:
         return int(float(os.environ["INSIDE_VIT_MEMORY_GB"]) * GB)
     except (KeyError, ValueError):
-        return machine() // 4
-
-
-@functools.lru_cache(maxsize=1)
-def machine() -> int:
-    """Memory of this machine, or what its container may use of it, in bytes."""
-    limits = [UNKNOWN_GB * GB]
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            limits.append(int(Path(file).read_text(encoding="utf-8")))
-    return min(limits)
+        return memory_bytes() // 4
 
 
 def resident() -> int:

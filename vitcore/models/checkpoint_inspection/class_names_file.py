@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 MOST_BYTES = 20 * 10**6
 
@@ -19,7 +18,7 @@ def class_names(file: Path) -> list[str]:
         said: Any = json.loads(text) if text.lstrip()[:1] in ("[", "{") else text.splitlines()
         names = _in_order(said)
     except OSError as error:
-        raise ModelError(say("{name} can't be read: {reason}.", name=file.name, reason=error.strerror)) from None
+        raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
     except (ValueError, RecursionError, TypeError):
         raise _none(file) from None
     if not names:
@@ -43,4 +42,4 @@ def _in_order(said: Any) -> list[str]:
 
 
 def _none(file: Path) -> ModelError:
-    return ModelError(say("{name} holds no names of classes: one a line, or a JSON list of them.", name=file.name))
+    return ModelError("{name} holds no names of classes: one a line, or a JSON list of them.", name=file.name)

@@ -19,7 +19,6 @@ from torch import Tensor
 from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISED, POOLS, Question
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
-from vitcore.translation import say
 
 HEADS = {
     1280: 16,
@@ -68,7 +67,7 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     blocks = block_count(state)
     width = _width(state)
     if not blocks or width is None:
-        raise ModelError(say("{name} has no blocks of a Vision Transformer in it.", name=file))
+        raise ModelError("{name} has no blocks of a Vision Transformer in it.", name=file)
     block = _typical(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state, width)),
@@ -120,7 +119,7 @@ def _patch(state: Mapping[str, Tensor], width: int) -> tuple[int, int]:
         return int(w.shape[2]), int(w.shape[3])
     side = math.isqrt(w.shape[1] // 3) if w is not None and w.ndim == 2 else 0  # a layer over flattened pixels
     if w is None or 3 * side * side != w.shape[-1]:
-        raise ModelError(say("its patch embedding is no convolution over patches of three colours."))
+        raise ModelError("its patch embedding is no convolution over patches of three colours.")
     return side, side
 
 
@@ -169,8 +168,8 @@ def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     last = state.get("head.2.weight", state.get("head.weight"))
     classes = int(last.shape[0]) if last is not None and last.ndim == 2 else 0
     if classes > MOST_CLASSES:
-        raise ModelError(say("{name} tells {classes} classes apart; up to {most} can be shown.",
-                             name=file, classes=f"{classes:,}", most=f"{MOST_CLASSES:,}"))  # fmt: skip
+        raise ModelError("{name} tells {classes} classes apart; up to {most} can be shown.",
+                         name=file, classes=f"{classes:,}", most=f"{MOST_CLASSES:,}")  # fmt: skip
     inferred: dict[str, Any] = {"num_classes": classes}
     if "head.2.weight" in state:
         inferred["mlp_head"] = True

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import first_line
+from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.differences import HEAD, Differences, by, differences, fitting
 from vitcore.models.checkpoint_inspection.infer_architecture import Inferred, infer, output_question
@@ -164,10 +164,10 @@ class Inspection:
             with self.card_file.open("x", encoding="utf-8") as out:
                 json.dump(card, out, ensure_ascii=False, indent=1)
         except FileExistsError:
-            raise ModelError(say("{name} is there already.", name=self.card_file.name)) from None
+            raise ModelError("{name} is there already.", name=self.card_file.name) from None
         except OSError as error:
             raise ModelError(
-                say("{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror)
+                "{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror
             ) from None
 
     def module(self, answers: Mapping[str, Any] | None = None) -> Any:
@@ -177,8 +177,8 @@ class Inspection:
         """
         if self.problems:
             listed = "; ".join(self.problems[:3])
-            raise ModelError(say("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
-                                 name=self.name, count=len(self.problems), listed=listed))  # fmt: skip
+            raise ModelError("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
+                             name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
         shape, _ = self.settled(answers)
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build(shape, shape.get("img_size"))
@@ -186,11 +186,7 @@ class Inspection:
         wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
         if wrong:
             raise ModelError(
-                say(
-                    "{name} holds weights that are no numbers (NaN or infinite) in {tensor}.",
-                    name=self.name,
-                    tensor=wrong,
-                )
+                "{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=self.name, tensor=wrong
             )
         return module
 
@@ -218,9 +214,9 @@ def inspect(path: str | Path, part: str | None = None) -> Inspection:
     path = Path(path)
     file = weight_files.weights_in(path) if path.is_dir() else path
     if file is None:
-        raise ModelError(say("{folder} holds no weights.", folder=path.name or str(path)))
+        raise ModelError("{folder} holds no weights.", folder=path.name or str(path))
     if not file.is_file():
-        raise ModelError(say("{name} does not exist.", name=path.name))
+        raise ModelError("{name} does not exist.", name=path.name)
     configured = config_json.beside(file.parent)
     tree = weight_files.tree(file)
     found = [checkpoint_layout.whole(tree, file.name)] if configured.timm else checkpoint_layout.parts(tree, file.name)
@@ -233,8 +229,8 @@ def _chosen(
     names = tuple(part.name for part in parts)
     part = parts[0] if asked is None else next((part for part in parts if _called(part.name) == asked), None)
     if part is None:
-        raise ModelError(say("{name} holds no model {part}; there is {others}.", name=file.name, part=repr(asked),
-                             others=", ".join(map(_called, names))))  # fmt: skip
+        raise ModelError("{name} holds no model {part}; there is {others}.", name=file.name, part=repr(asked),
+                         others=", ".join(map(_called, names)))  # fmt: skip
     return part, names
 
 
@@ -247,11 +243,9 @@ def _rotary(
     found = rotary_architectures(raw)
     if not found and "pos_embed" not in raw:
         raise ModelError(
-            say(
-                "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "
-                "architectures with rotary positions none has just these. A config.json beside it can name the architecture.",
-                name=file.name,
-            )
+            "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "
+            "architectures with rotary positions none has just these. A config.json beside it can name the architecture.",
+            name=file.name,
         )
     return found
 
@@ -306,7 +300,7 @@ def _inspection(
             )
             module = local_files.build(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
-        raise ModelError(say("{name} can't be loaded: {reason}", name=file.name, reason=first_line(error))) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=refusal_reason(error)) from None
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
     return Inspection(

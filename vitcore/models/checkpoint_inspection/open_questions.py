@@ -103,8 +103,8 @@ def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
 def _cannot(question: Question, answer: Any) -> ModelError:
     can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISED, "r,g,b/r,g,b"])}
     shown = can.get(question.key) or " · ".join(written(choice) for choice in question.choices)
-    return ModelError(say("“{question}” {answer} is no answer; possible are: {choices}.",
-                          answer=repr(str(answer)[:40]), question=question.asks, choices=shown))  # fmt: skip
+    return ModelError("“{question}” {answer} is no answer; possible are: {choices}.",
+                      answer=repr(str(answer)[:40]), question=question.asks, choices=shown)  # fmt: skip
 
 
 def written(value: Any) -> str:
@@ -124,5 +124,5 @@ def answered(questions: tuple[Question, ...], answers: Mapping[str, Any] | None)
     given = {key: value for key, value in (answers or {}).items() if value is not None}
     asked = {question.key: question for question in questions}
     if unknown := sorted(set(given) - set(asked)):
-        raise ModelError(say("{what} need not be told: the file says it.", what=", ".join(unknown)))
+        raise ModelError("{what} need not be told: the file says it.", what=", ".join(unknown))
     return {key: parse(q, given[key]) if key in given else q.likely for key, q in asked.items()}

@@ -23,7 +23,6 @@ from vitcore.models.formats import (
 from vitcore.models.formats.read_weights import Weight
 from vitcore.models.formats.state_dict import Format, State
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 FORMATS = (
     openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
@@ -52,17 +51,15 @@ def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
         return sorted(models, key=_rank)
     names = [name for _, weights in _roofs(tree) for name in weights]
     if any(LANGUAGE.search(name) for name in names):
-        raise ModelError(say("{name} is a language model: it has words, and no patches of a photo.", name=file))
+        raise ModelError("{name} is a language model: it has words, and no patches of a photo.", name=file)
     if not names:
-        raise ModelError(say("{name} holds no weights by name.", name=file))
+        raise ModelError("{name} holds no weights by name.", name=file)
     raise ModelError(
-        say(
-            "{name} holds {count} tensors, but no Vision Transformer in a layout known here (timm, transformers, torchvision, "
-            "OpenCLIP, Google's .npz); the first is {first}.",
-            name=file,
-            count=len(names),
-            first=repr(names[0][:60]),
-        )
+        "{name} holds {count} tensors, but no Vision Transformer in a layout known here (timm, transformers, torchvision, "
+        "OpenCLIP, Google's .npz); the first is {first}.",
+        name=file,
+        count=len(names),
+        first=repr(names[0][:60]),
     )
 
 
@@ -70,7 +67,7 @@ def whole(tree: Mapping[str, Any], file: str) -> Part:
     """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
     path, weights = max(_roofs(tree), key=lambda roof: len(roof[1]), default=((), {}))
     if not weights:
-        raise ModelError(say("{name} holds no weights by name.", name=file))
+        raise ModelError("{name} holds no weights by name.", name=file)
     return Part(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
 
 

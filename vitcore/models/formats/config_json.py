@@ -9,7 +9,6 @@ from vitcore.models.formats.image_processor import output_px, preprocessing, unf
 from vitcore.models.formats.read_weights import json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
-from vitcore.translation import say
 
 ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
@@ -46,9 +45,7 @@ def beside(folder: Path) -> Configuration:
                 if isinstance(error, ModelError):
                     raise
                 raise ModelError(
-                    say(
-                        "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
-                    )
+                    "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
                 ) from None
     return Configuration()
 
@@ -81,7 +78,7 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
     vision = said.get("vision_config") or said
     if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
         kind = str(said.get("model_type", "?"))[:40]
-        raise ModelError(say("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind))
+        raise ModelError("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
     if vision.get("hidden_act") in ACTIVATIONS:
         known["activation"] = ACTIVATIONS[vision["hidden_act"]]

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitcore.errors import refusal_reason
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -52,9 +53,9 @@ def read(file: Path, mapped: bool = True) -> Mapping[str, Any]:
         with file.open("rb") as stream:
             start = stream.read(16)
     except OSError as error:
-        raise ModelError(say("{name} can't be read: {reason}.", name=file.name, reason=error.strerror)) from None
+        raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
     if not size:
-        raise ModelError(say("{name} is empty.", name=file.name))
+        raise ModelError("{name} is empty.", name=file.name)
     if start.startswith(b"PK\x03\x04"):
         return _zip(file, size, mapped)
     if start[0] == 0x80:  # the pickle of torch.save before torch 1.6
@@ -63,18 +64,16 @@ def read(file: Path, mapped: bool = True) -> Mapping[str, Any]:
         return _safetensors(file, start, size)
     other = next((kind for magic, kind in OTHER_FILES.items() if start.startswith(magic)), None)
     if other:
-        raise ModelError(say("{name} is a {kind} file, which can't be opened here: save the weights as .safetensors.",
-                             name=file.name, kind=other))  # fmt: skip
-    raise ModelError(
-        say("{name} is no model's file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
-    )
+        raise ModelError("{name} is a {kind} file, which can't be opened here: save the weights as .safetensors.",
+                         name=file.name, kind=other)  # fmt: skip
+    raise ModelError("{name} is no model's file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
 
 
 def damaged(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
     return ModelError(
-        say("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
+        "{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__
     )
 
 
@@ -109,19 +108,19 @@ def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
     names = [entry.filename for entry in entries]
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > MOST_GROWTH * size + SPARE_BYTES:
-        raise ModelError(say("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
-                             name=file.name, size=size / 1e6, unpacked=unpacked / 1e9))  # fmt: skip
+        raise ModelError("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
+                         name=file.name, size=size / 1e6, unpacked=unpacked / 1e9)  # fmt: skip
     if twice := _twice(names):
-        raise ModelError(say("{name} holds two entries named {entry}.", name=file.name, entry=repr(twice)))
+        raise ModelError("{name} holds two entries named {entry}.", name=file.name, entry=repr(twice))
     if any(name.endswith("/data.pkl") for name in names):
         if any("/code/" in name for name in names):
-            raise ModelError(say("{name} is a TorchScript program, and programs are not run here: in Python, save its weights with "
-                                 "torch.save(torch.jit.load(FILE).state_dict(), NEW_FILE).", name=file.name))  # fmt: skip
+            raise ModelError("{name} is a TorchScript program, and programs are not run here: in Python, save its weights with "
+                             "torch.save(torch.jit.load(FILE).state_dict(), NEW_FILE).", name=file.name)  # fmt: skip
         return _torch(file, mmap=mapped and all(entry.compress_type == zipfile.ZIP_STORED for entry in entries))
     if any(name.endswith(".npy") for name in names):
         return _npz(file, entries)
     raise ModelError(
-        say("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
+        "{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name
     )
 
 
@@ -141,22 +140,20 @@ def _torch(file: Path, mmap: bool) -> Mapping[str, Any]:
         needed = re.findall(r"GLOBAL ([\w.]+)", str(error))
         raise _needs_code(file, needed[0]) if needed else damaged(file, "pickle") from None
     except Exception as error:  # whatever a damaged pickle makes of torch
-        raise damaged(file, error) from None
+        raise damaged(file, refusal_reason(error)) from None
     if isinstance(held, Mapping):
         return _weights(held, file, mmap)
     if isinstance(held, Tensor):
-        raise ModelError(say("{name} holds a single tensor, not a model.", name=file.name))
-    raise ModelError(say("{name} holds no weights by name.", name=file.name))
+        raise ModelError("{name} holds a single tensor, not a model.", name=file.name)
+    raise ModelError("{name} holds no weights by name.", name=file.name)
 
 
 def _needs_code(file: Path, code: str) -> ModelError:
     return ModelError(
-        say(
-            "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
-            'its weights with torch.save(model.state_dict(), "weights.pth").',
-            name=file.name,
-            code=code,
-        )
+        "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
+        'its weights with torch.save(model.state_dict(), "weights.pth").',
+        name=file.name,
+        code=code,
     )
 
 
@@ -221,5 +218,5 @@ def json_object(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise damaged(file, error) from None
     if not isinstance(said, dict):
-        raise ModelError(say("{name} is not a JSON object.", name=file.name))
+        raise ModelError("{name} is not a JSON object.", name=file.name)
     return said

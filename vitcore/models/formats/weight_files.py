@@ -7,7 +7,6 @@ from typing import Any
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.read_weights import Weight, json_object, read
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 PREFERRED = (
     "model.safetensors",
@@ -29,8 +28,8 @@ def weights_in(folder: Path) -> Path | None:
             return folder / name
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
     if len(files) > 1:
-        raise ModelError(say("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
-                             files=", ".join(file.name for file in files[:8])))  # fmt: skip
+        raise ModelError("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
+                         files=", ".join(file.name for file in files[:8]))  # fmt: skip
     return files[0] if files else None
 
 
@@ -40,12 +39,10 @@ def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
         return read(file, mapped)
     where = json_object(file).get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
-        raise ModelError(
-            say("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
-        )
+        raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
     weights: dict[str, Weight] = {}
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
-            raise ModelError(say("{name} is one of the files of this model, and it is missing.", name=shard))
+            raise ModelError("{name} is one of the files of this model, and it is missing.", name=shard)
         weights |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
     return weights

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from vitcore.train.recipe import Recipe, RecipeError, needs_labels
 from vitcore.train.seeds import MIXING, ORDER, torch_seed
-from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +59,11 @@ def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) ->
     size, rest = divmod(recipe.batch, passes * world)
     if rest or not size:
         raise RecipeError(
-            say(
-                "batch {batch} can't be shared by {world} {world:process|processes} in "
-                "{passes} {passes:pass|passes} of whole images.",
-                batch=recipe.batch,
-                world=world,
-                passes=passes,
-            )
+            "batch {batch} can't be shared by {world} {world:process|processes} in "
+            "{passes} {passes:pass|passes} of whole images.",
+            batch=recipe.batch,
+            world=world,
+            passes=passes,
         )
     require_pairs(recipe, size)
     first = (micro * world + rank) * size
@@ -77,10 +74,8 @@ def require_pairs(recipe: Recipe, size: int) -> None:
     """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
     if mixes(recipe) and size % 2:
         raise RecipeError(
-            say(
-                "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.",
-                size=size,
-            )
+            "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.",
+            size=size,
         )
 
 

@@ -6,7 +6,6 @@ are asked for and drops them when memory is short: any order costs the same.
 """
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError
-from vitcore.translation import say
+from vitcore.train.machine_memory import memory_bytes
 
 HELD = 0.25  # of the machine's memory, at most; what is larger is mapped
 ROWS = 256  # written at a time
@@ -60,18 +59,9 @@ def encoded(files: Sequence[tuple[Path, str]], home: Path) -> Encoded:
     They are mapped if together they are larger than `HELD`; the Arrow files are kept in `home`, one a Parquet file.
     Raises: DataError, if the column holds no bytes, or there is no room on the disk.
     """
-    memory = memory_bytes()
-    if memory is not None and sum(file.stat().st_size for file, _ in files) > HELD * memory:
+    if sum(file.stat().st_size for file, _ in files) > HELD * memory_bytes():
         return _again(tuple(_mapped(file, column, home) for file, column in files))
     return Encoded(table := pa.concat_tables([_whole(*one) for one in files]), np.arange(len(table)))
-
-
-def memory_bytes() -> int | None:
-    """This machine's memory; None on a system that does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, AttributeError, ValueError):
-        return None
 
 
 def _whole(file: Path, column: str) -> pa.Table:
@@ -100,12 +90,10 @@ def _mapped(file: Path, column: str, home: Path) -> Path:
             raise
         reason = error.strerror or str(error)
         raise DataError(
-            say(
-                "{file} is read from a copy that could not be written in {home} ({reason}).",
-                file=file,
-                home=home,
-                reason=reason,
-            )
+            "{file} is read from a copy that could not be written in {home} ({reason}).",
+            file=file,
+            home=home,
+            reason=reason,
         ) from None
     return made
 
@@ -138,8 +126,6 @@ def _plain(table: pa.Table, column: str, file: Path) -> pa.Table:
             path = pc.struct_field(given, "path")
         given = pc.struct_field(given, "bytes")
     if not (pa.types.is_binary(given.type) or pa.types.is_large_binary(given.type)):
-        raise DataError(
-            say("the images of {file} are {type}, not the bytes of picture files.", file=file, type=given.type)
-        )
+        raise DataError("the images of {file} are {type}, not the bytes of picture files.", file=file, type=given.type)
     path = pa.nulls(len(table), pa.large_string()) if path is None else path.cast(pa.large_string())
     return pa.table({"photo": given.cast(pa.large_binary()), "path": path}, schema=SCHEMA)

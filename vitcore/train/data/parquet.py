@@ -15,10 +15,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.errors import first_line
+from vitcore.errors import first_line, raise_mistake
 from vitcore.train.data.encoded_photos import encoded
 from vitcore.train.data.photos import DataError, Photos, data_home, parted
-from vitcore.translation import say
 
 SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
           "test": "test", "testing": "test"}  # fmt: skip
@@ -60,7 +59,7 @@ def from_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> 
     splits = np.array([SPLITS.get(str(split).lower(), "") for *_, part, _ in read for split in part])
     rows_of = {str(split): np.flatnonzero(splits == split) for split in dict.fromkeys(splits.tolist()) if split}
     if not rows_of:
-        raise DataError(say("{name} holds no photos.", name=name))
+        raise DataError("{name} holds no photos.", name=name)
     if "train" not in rows_of:  # one split alone is the set
         rows_of = {"train": np.concatenate(list(rows_of.values()))}
     named = next((names for *_, names in read if names), ())
@@ -82,11 +81,7 @@ def _readable(file: object) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            say(
-                "{file} is not a Parquet file that can be read ({reason}).",
-                file=file,
-                reason=first_line(error, 100),
-            )
+            "{file} is not a Parquet file that can be read ({reason}).", file=file, reason=first_line(error, 100)
         ) from None
 
 
@@ -98,11 +93,7 @@ def _read(file: Path, split: str) -> tuple[str, list[Any], list[Any], tuple[str,
         image = _column(schema, features, "Image", ("image", "img"))
         if image is None:
             raise DataError(
-                say(
-                    "{file} has no column `image`; it has {columns}.",
-                    file=file,
-                    columns=", ".join(schema.names) or "none",
-                )
+                "{file} has no column `image`; it has {columns}.", file=file, columns=", ".join(schema.names) or "none"
             )
         label = _column(schema, features, "ClassLabel", ("label", "labels", "fine_label"))
         table = pq.read_table(file, columns=[column for column in (label, "split") if column in schema.names])
@@ -134,7 +125,7 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     if all(isinstance(v, int | str | None) for v in values):
         return values
     raise DataError(
-        say("the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type)
+        "the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type
     )
 
 
@@ -154,12 +145,10 @@ def _numbers(name: str, given: list[Any], classes: tuple[str, ...], numbered: bo
     if -2 in labels:
         wrong = given[labels.index(-2)]
         raise DataError(
-            say(
-                "{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.",
-                name=name,
-                wrong=wrong,
-                count=len(classes),
-            )
+            "{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.",
+            name=name,
+            wrong=wrong,
+            count=len(classes),
         )
     return np.array(labels, np.int64)
 
@@ -169,7 +158,7 @@ def from_hub(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:
     owner, _, rest = where.removeprefix("hf:").partition("/")
     name, _, config = rest.partition("/")
     if not re.fullmatch(r"[\w.-]+", owner) or not re.fullmatch(r"[\w.-]+", name):
-        raise DataError(say("{where!r} is not a data set of the hub: they are written hf:owner/name.", where=where))
+        raise DataError("{where!r} is not a data set of the hub: they are written hf:owner/name.", where=where)
     files = _download(f"{owner}/{name}", config)
     return from_files(where, files, holdout, seed)
 
@@ -186,7 +175,8 @@ def _download(repo: str, config: str) -> dict[str, Path]:
                 listed = HfApi().list_repo_files(**options)
             except (RepositoryNotFoundError, RevisionNotFoundError):
                 raise
-            except Exception:  # not reached: what was downloaded before will do
+            except Exception as error:  # not reached: what was downloaded before will do
+                raise_mistake(error)
                 folder = Path(snapshot_download(**options, local_files_only=True))
                 listed = [file.relative_to(folder).as_posix() for file in folder.rglob("*.parquet")]
             chosen = _of_one_config(repo, [file for file in listed if file.endswith(".parquet")], config)
@@ -195,20 +185,19 @@ def _download(repo: str, config: str) -> dict[str, Path]:
         except RevisionNotFoundError:
             break
         except RepositoryNotFoundError:
-            raise DataError(say("The hub has no data set {repo}, or it is private.", repo=repo)) from None
+            raise DataError("The hub has no data set {repo}, or it is private.", repo=repo) from None
         except DataError:
             raise
-        except Exception:  # the hub's client, its transports and the disk each raise their own
+        except Exception as error:  # the hub's client, its transports and the disk each raise their own
+            raise_mistake(error)
             raise DataError(
-                say(
-                    "hf:{repo} could not be downloaded: the hub can't be reached. Try again when online, or give the Parquet "
-                    "files themselves.",
-                    repo=repo,
-                )
+                "hf:{repo} could not be downloaded: the hub can't be reached. Try again when online, or give the Parquet "
+                "files themselves.",
+                repo=repo,
             ) from None
     if config:
-        raise DataError(say("hf:{repo} has no Parquet files of {config!r}.", repo=repo, config=config))
-    raise DataError(say("hf:{repo} has no Parquet files.", repo=repo))
+        raise DataError("hf:{repo} has no Parquet files of {config!r}.", repo=repo, config=config)
+    raise DataError("hf:{repo} has no Parquet files.", repo=repo)
 
 
 def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
@@ -222,10 +211,8 @@ def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
     usual = next((groups[name] for name in ("default", "data") if name in groups), None)
     if usual is None:
         raise DataError(
-            say(
-                "hf:{repo} has several configurations; choose one: hf:{repo}/{choices}.",
-                repo=repo,
-                choices="|".join(sorted(groups)),
-            )
+            "hf:{repo} has several configurations; choose one: hf:{repo}/{choices}.",
+            repo=repo,
+            choices="|".join(sorted(groups)),
         )
     return usual

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from vitcore.assets import SAMPLES, samples
-from vitcore.errors import first_line
+from vitcore.errors import refusal_reason
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
 from vitcore.train.data.photos import DataError, Photos, data_home, parted, require_classes
 from vitcore.train.data.synthetic_dataset import NAME, open_drawn
-from vitcore.translation import say
 
 __all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
 
@@ -36,7 +35,7 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
     Raises: DataError, with a sentence that says what is wrong.
     """
     if not 0 <= holdout < 1:
-        raise DataError(say("the held-out share is 0 or more and below 1, not {holdout!r}.", holdout=holdout))
+        raise DataError("the held-out share is 0 or more and below 1, not {holdout!r}.", holdout=holdout)
     if where == "samples":
         return _samples()
     if where == "digits":
@@ -59,7 +58,7 @@ def _samples() -> tuple[Photos, Photos]:
         credits = samples()
     except (OSError, ValueError):
         raise DataError(
-            say("the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES)
+            "the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES
         ) from None
     files = [SAMPLES / f"{row['id']}.jpg" for row in credits]
     photos = Photos("samples", files, np.arange(len(files)), tuple(row["title"] for row in credits), SAMPLES)
@@ -87,16 +86,14 @@ def _cifar(name: str) -> tuple[Photos, Photos]:
         with FileLock(home / f"{name}.lock"):  # of several processes one downloads
             train, test = (make(home, train=part, download=True) for part in (True, False))
     except Exception as error:  # addresses, archives and the disk each raise their own
-        said = first_line(error, 120)
+        said = refusal_reason(error, 120)
         file = getattr(make, "filename", f"the archive of {name}")
         raise DataError(
-            say(
-                "{name} could not be downloaded ({said}): try again when online, or place {file} in {home}.",
-                name=name,
-                said=said,
-                file=file,
-                home=home,
-            )
+            "{name} could not be downloaded ({said}): try again when online, or place {file} in {home}.",
+            name=name,
+            said=said,
+            file=file,
+            home=home,
         ) from None
     return tuple(  # type: ignore[return-value]
         Photos(name, part.data, np.array(part.targets, np.int64), tuple(part.classes)) for part in (train, test)
@@ -130,16 +127,14 @@ def _existing(where: str) -> Path:
     path = _path(where)
     if not where.strip() or not path.exists():
         raise DataError(
-            say(
-                "{path!r} does not exist: a folder of photos or a .parquet file was expected.", path=where.strip()[:200]
-            )
+            "{path!r} does not exist: a folder of photos or a .parquet file was expected.", path=where.strip()[:200]
         )
     return path
 
 
 def _folder(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
     if not root.is_dir():
-        raise DataError(say("{path} is a file: a folder of photos or a .parquet file was expected.", path=root))
+        raise DataError("{path} is a file: a folder of photos or a .parquet file was expected.", path=root)
     splits = {folder.name.lower(): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
     if "train" not in splits or not (len(splits) == 1 or any(name in splits for name in VALIDATION)):
         return _held_out(root, holdout, seed)
@@ -164,19 +159,19 @@ def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
     try:
         listed = [Path(file) for file, _ in find_images_and_targets(str(root), types=SUFFIXES)[0]]
     except OSError as error:
-        raise DataError(say("{root} can't be read: {reason}.", root=root, reason=error.strerror)) from None
+        raise DataError("{root} can't be read: {reason}.", root=root, reason=error.strerror) from None
     files = [file for file in listed if not any(map(_hidden, file.relative_to(root).parts))]
     if not files and not known:
-        raise DataError(say("{root} is empty: no photos ({kinds}) are in it.", root=root, kinds=", ".join(SUFFIXES)))
+        raise DataError("{root} is empty: no photos ({kinds}) are in it.", root=root, kinds=", ".join(SUFFIXES))
     ways = [file.relative_to(root).parts for file in files]
     if len({len(way) > 1 for way in ways}) == 2:
         raise DataError(
-            say("{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root)
+            "{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root
         )
     named = [way[0] if len(way) > 1 else "" for way in ways]
     classes = known or tuple(sorted(set(named) - {""}))
     if unknown := sorted(set(named) - {"", *classes}):
-        raise DataError(say("{root} has a class the training photos do not have: {name}.", root=root, name=unknown[0]))
+        raise DataError("{root} has a class the training photos do not have: {name}.", root=root, name=unknown[0])
     at = {name: i for i, name in enumerate(classes)} | {"": -1}
     return Photos(root.name or str(root), files, np.array([at[name] for name in named], np.int64), classes, root)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from vitcore.errors import RefusalError
 from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_from_image, printable_name
 from vitcore.translation import say
 
@@ -20,7 +21,7 @@ Size = tuple[int, int]  # width, height
 QUICK = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images
 
 
-class DataError(ValueError):
+class DataError(RefusalError):
     """Photographs that can't be had or can't be trained on, with a sentence that says why."""
 
 
@@ -74,14 +75,10 @@ class Photos:
         except OSError as error:
             if self.root and _gone(self.root):
                 raise DataError(
-                    say(
-                        "The photos of {name} are gone: {root} was there and no longer is.",
-                        name=self.name,
-                        root=self.root,
-                    )
+                    "The photos of {name} are gone: {root} was there and no longer is.", name=self.name, root=self.root
                 ) from None
             raise PhotoError(
-                say("{name} can't be read: {reason}.", name=printable_name(file.name), reason=error.strerror or error)
+                "{name} can't be read: {reason}.", name=printable_name(file.name), reason=error.strerror or error
             ) from None
 
 
@@ -121,13 +118,11 @@ def require_classes(photos: Photos) -> None:
         few = say("no labels")
         if labelled.any():
             few = say("{few} of {count} {count:photo|photos} without a label", few=np.sum(~labelled), count=len(photos))
-        raise DataError(say("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few))
+        raise DataError("{name} has {few}; masked patch prediction needs none.", name=photos.name, few=few)
     present = np.unique(photos.labels)
     if len(present) < 2:
         only = photos.classes[present[0]] if len(present) else say("none")
-        raise DataError(
-            say("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
-        )
+        raise DataError("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
 
 
 def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:

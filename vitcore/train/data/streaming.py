@@ -15,7 +15,6 @@ from vitcore.train.data.batches import Batch, all_seeded, finished, planned, pos
 from vitcore.train.data.photos import DataError, Photos, none_can_be_read
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import ITEMS
-from vitcore.translation import say
 
 Place = tuple[int, int]  # step, position in its whole batch
 Ask = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
@@ -30,7 +29,7 @@ class Streamed:
         from timm.data import create_transform
 
         if not len(photos):
-            raise DataError(say("{name} holds no photos.", name=photos.name))
+            raise DataError("{name} holds no photos.", name=photos.name)
         self.recipe, self.photos, self.device = recipe, photos, torch.device(device)
         self.problems: list[str] = []
         transform = create_transform(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.data.synthetic_pixels import draw, numbers
-from vitcore.translation import say
 
 NAME = "drawn"
 TRAIN, VALIDATION = 0, 1
@@ -146,13 +145,13 @@ def parsed(where: str) -> Drawing:
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in known:
             raise DataError(
-                say("{where} has no option {name!r}: {options}.", where=NAME, name=name, options=", ".join(known))
+                "{where} has no option {name!r}: {options}.", where=NAME, name=name, options=", ".join(known)
             )
         try:
             given[name] = known[name](value)
         except ValueError:
             raise DataError(
-                say("{name} of {where} is a number, not {value!r}.", name=name, where=NAME, value=value)
+                "{name} of {where} is a number, not {value!r}.", name=name, where=NAME, value=value
             ) from None
     drawing = Drawing(**given)
     _require(drawing)
@@ -165,7 +164,5 @@ def _require(drawing: Drawing) -> None:
     for name, (least, most) in ranges.items():
         value = getattr(drawing, name)
         if not least <= value <= most:
-            raise DataError(
-                say("{name} of {where} is {least} to {most}, not {value}.",
-                    name=name, where=NAME, least=least, most=most, value=value)
-            )  # fmt: skip
+            raise DataError("{name} of {where} is {least} to {most}, not {value}.",
+                            name=name, where=NAME, least=least, most=most, value=value)  # fmt: skip

@@ -17,7 +17,6 @@ from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.translation import say
 
 BATCH = 64
 
@@ -34,11 +33,9 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
     rows, top = answers(vit, photos.subset(known), batch=batch)
     if not len(rows):
         raise DataError(
-            say(
-                "None of the {count} {count:photo|photos} of {name} can be asked about.",
-                count=len(photos),
-                name=photos.name,
-            )
+            "None of the {count} {count:photo|photos} of {name} can be asked about.",
+            count=len(photos),
+            name=photos.name,
         )
     correct = top == to_model[photos.labels[known[rows]]][:, None]
     first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
@@ -86,13 +83,11 @@ def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> N
     places = np.array([at.get(name, -1) for name in wanted], np.int64)
     if not (places >= 0).any():
         raise DataError(
-            say(
-                "{name} has no class of {source}: it has {labels}; they have {classes}.",
-                name=vit.name,
-                source=source,
-                labels=_few(vit.labels),
-                classes=_few(classes),
-            )
+            "{name} has no class of {source}: it has {labels}; they have {classes}.",
+            name=vit.name,
+            source=source,
+            labels=_few(vit.labels),
+            classes=_few(classes),
         )
     return places
 

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
 
 HOOKS = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
 
@@ -65,17 +64,15 @@ def _check(name: str, module: Any) -> None:
     grid = hasattr(getattr(module, "patch_embed", None), "grid_size")
     if not (grid and attends and hasattr(module, "num_prefix_tokens")):
         raise ModelError(
-            say(
-                "{name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
-                "so these pictures are not defined for it.",
-                name=name,
-            )
+            "{name} is not a plain Vision Transformer: its blocks do not attend over one grid of patches, "
+            "so these pictures are not defined for it.",
+            name=name,
         )
 
 
 def _copied(tensor: Tensor, name: str) -> Tensor:
     if hasattr(tensor, "full_tensor"):
-        raise ModelError(say("the weights of {name} are shared out among processes: film a gathered copy.", name=name))
+        raise ModelError("the weights of {name} are shared out among processes: film a gathered copy.", name=name)
     kind = torch.float32 if tensor.is_floating_point() else tensor.dtype
     copy = tensor.detach().to("cpu", kind, copy=True)
     return nn.Parameter(copy, requires_grad=False) if isinstance(tensor, nn.Parameter) else copy

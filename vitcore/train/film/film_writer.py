@@ -23,6 +23,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 from torch import nn
 
+from vitcore.errors import refusal_reason
 from vitcore.forward.recording import record, to_photo
 from vitcore.images import Photo
 from vitcore.models import load_model
@@ -81,7 +82,7 @@ def _folder(run: str | Path, steps: int | None, resume: bool) -> RunFolder:
     if resume and (root / path.name / "recipe.json").is_file():
         folder = RunFolder(root / path.name)
         if run_folder.recipe_of(folder).task != FILMED:
-            raise RunError(say("run {id} is no film of a training of your own.", id=folder.id))
+            raise RunError("run {id} is no film of a training of your own.", id=folder.id)
         return folder
     folder = run_folder.create(path.name, Recipe(), "", root)
     known = {"version": VERSION, "task": FILMED, "steps": steps or 1}  # and nothing that is not known
@@ -128,7 +129,13 @@ class FilmWriter:
                 run_folder.write_status(self.folder, "running", step)
                 self._told = time.monotonic()
         except Exception as error:  # a full disk, say: the training goes on
-            _warn(say("the film of run {id} could not be written: {reason}", id=self.folder.id, reason=_reason(error)))
+            _warn(
+                say(
+                    "the film of run {id} could not be written: {reason}",
+                    id=self.folder.id,
+                    reason=refusal_reason(error),
+                )
+            )
         finally:
             self.spacing.done(step, self.spacing.clock() - began, due)
         return kept
@@ -148,7 +155,7 @@ class FilmWriter:
         if error is None:
             self.close()
         elif isinstance(error, Exception):
-            self.close("failed", _reason(error))
+            self.close("failed", refusal_reason(error))
         else:
             self.close("stopped")
 
@@ -164,7 +171,7 @@ class FilmWriter:
             if not (folder.frames / "still.json").exists():
                 save_still(folder, *still)
         except Exception as error:
-            _warn(say("the frame of step {step} could not be kept: {reason}", step=step, reason=_reason(error)))
+            _warn(say("the frame of step {step} could not be kept: {reason}", step=step, reason=refusal_reason(error)))
             return False
         return True
 
@@ -178,9 +185,8 @@ class FilmWriter:
             raise ModelError(vit.why_not(say("a film")))
         labels = self.labels or vit.labels
         if len(labels) != len(vit.labels):
-            raise ModelError(
-                say("{name} has {classes} classes, not {count}.", name=self._name, classes=len(vit.labels), count=len(labels))
-            )  # fmt: skip
+            raise ModelError("{name} has {classes} classes, not {count}.",
+                             name=self._name, classes=len(vit.labels), count=len(labels))  # fmt: skip
         recs = [record(vit, photo) for photo in self.photos]
         pixels = np.stack([rec.model_input.pixels for rec in recs])
         return arrays_of(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
@@ -194,7 +200,7 @@ class FilmWriter:
         shapes = {name: array.shape for name, array in frame.items()}
         self._shapes = self._shapes or shapes
         if shapes != self._shapes:
-            raise ModelError(say("the model has another shape than at the first frame"))
+            raise ModelError("the model has another shape than at the first frame")
 
     def _forget_after(self, step: int) -> None:
         """A film that goes on: what it holds of this step and later ones belongs to a training that broke off."""
@@ -258,10 +264,6 @@ def _names(photos: Sequence[Photo]) -> list[str]:
 
 def _number(value: Any) -> float:
     return float(value.detach() if isinstance(value, torch.Tensor) else value)
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:160] or type(error).__name__
 
 
 def _warn(message: str) -> None:

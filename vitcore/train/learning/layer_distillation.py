@@ -21,7 +21,6 @@ from vitcore.models import load_model
 from vitcore.train.learning.optimisers import free_from
 from vitcore.train.learning.teachers import Teacher, divergence
 from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.translation import say
 
 FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 ROWS = 24  # queries whose attention is compared where there are more tokens than that
@@ -94,7 +93,7 @@ def plan(text: str) -> list[tuple[float, float]]:
         if any(len(p) != 2 or not (0 < p[0] <= 1 and 0 <= p[1] <= 1) for p in pairs):
             raise ValueError
     except ValueError:
-        raise RecipeError(say("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=text)) from None
+        raise RecipeError("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=text) from None
     return sorted(((p[0], p[1]) for p in pairs), key=lambda p: p[1])
 
 
@@ -132,15 +131,11 @@ def open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
     plain = all(hasattr(block, part) for block in module.blocks for part in PARTS)
     if not plain or getattr(module, "cls_token", None) is None or getattr(module, "rope", None) is not None:
         raise RecipeError(
-            say(
-                "{name} can't teach layer by layer: that takes a class token, learned positions and plain blocks.",
-                name=name,
-            )
+            "{name} can't teach layer by layer: that takes a class token, learned positions and plain blocks.",
+            name=name,
         )
     if (vit.grid.rows, vit.grid.cols) != (side, side):
-        raise RecipeError(
-            say("{name} can't see as many patches as the student: {side} × {side}.", name=name, side=side)
-        )
+        raise RecipeError("{name} can't see as many patches as the student: {side} × {side}.", name=name, side=side)
     return Teacher(vit, config)
 
 
@@ -154,7 +149,7 @@ class LayerByLayer(nn.Module):
         self.looker = open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
         taught: Any = self.teacher.module
         if len(vit.blocks) > len(taught.blocks) or vit.embed_dim > taught.embed_dim:
-            raise RecipeError(say("the student is larger than its teacher: give it no more blocks, nor width."))
+            raise RecipeError("the student is larger than its teacher: give it no more blocks, nor width.")
         self.spans = spans(len(taught.blocks), len(vit.blocks))
         self.carry = None
         if vit.embed_dim != taught.embed_dim:

@@ -11,7 +11,6 @@ from torch import nn
 from vitcore.architectures import build_model as architectures
 from vitcore.models import load_model
 from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.translation import say
 
 HEADS = ("head.", "head_dist.", "fc.")  # of a ViT, a DeiT, a ResNet
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
@@ -82,9 +81,7 @@ def inherit(module: Any, trained: Any) -> None:
     missing = [k for k in own if k not in state and not k.startswith(HEADS)]
     if wrong or missing:
         raise RecipeError(
-            say(
-                "the trained model has another shape ({first}): set patch_px, width, blocks and heads to its own.",
-                first=(wrong + missing)[0],
-            )
+            "the trained model has another shape ({first}): set patch_px, width, blocks and heads to its own.",
+            first=(wrong + missing)[0],
         )
     module.load_state_dict(state, strict=False)

@@ -12,7 +12,6 @@ from vitcore.train.learning.layer_distillation import LayerByLayer
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.teachers import Teacher, divergence
 from vitcore.train.recipe import Recipe, RecipeError
-from vitcore.translation import say
 
 
 class Classify(nn.Module):
@@ -62,10 +61,8 @@ def matching(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
     lacking = [name for name in wanted if name not in index]
     if lacking:
         raise RecipeError(
-            say(
-                "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.",
-                name=lacking[0],
-            )
+            "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.",
+            name=lacking[0],
         )
     return [index[name] for name in wanted]
 

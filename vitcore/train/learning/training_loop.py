@@ -23,7 +23,6 @@ from vitcore.train.learning.optimisers import averaged, fast_bf16, free_from, le
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 from vitcore.train.seeds import DROPS, torch_seed
-from vitcore.translation import say
 
 LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
 
@@ -81,13 +80,11 @@ def passes(recipe: Recipe, processes: int) -> int:
     size = recipe.micro_batch or max(1, recipe.batch // processes)
     if recipe.batch % (size * processes):
         raise RunError(
-            say(
-                "a batch of {batch} can't be shared by {processes} {processes:process|processes} in "
-                "passes of {size} {size:image|images}.",
-                batch=recipe.batch,
-                processes=processes,
-                size=size,
-            )
+            "a batch of {batch} can't be shared by {processes} {processes:process|processes} in "
+            "passes of {size} {size:image|images}.",
+            batch=recipe.batch,
+            processes=processes,
+            size=size,
         )
     return recipe.batch // (size * processes)
 
@@ -128,7 +125,7 @@ def start(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Acc
     module = objective(recipe, known)
     sharded = machine.distributed_type == DistributedType.FSDP
     if sharded and recipe.average_decay:
-        raise RunError(say("sharded weights (FSDP) can't be averaged here: set average_decay 0."))
+        raise RunError("sharded weights (FSDP) can't be averaged here: set average_decay 0.")
     whole = copy.deepcopy(module).to(machine.device) if sharded else None
     average = averaged(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
     data = open_data(module, machine.device)
@@ -154,7 +151,7 @@ def train(run: Training) -> Iterator[dict[str, Any]]:
         record = {name: float(value) for name, value in run.accelerator.reduce(parts, "mean").items()}
         if not math.isfinite(record["loss"]):
             raise RunError(
-                say("the loss is not a number at step {step}: try a lower lr_peak or a longer warm-up", step=run.step)
+                "the loss is not a number at step {step}: try a lower lr_peak or a longer warm-up", step=run.step
             )
         seconds = time.perf_counter() - begun
         speed = (run.step - first) * recipe.batch / seconds

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from vitcore.errors import first_line
+from vitcore.errors import refusal_reason
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
@@ -57,9 +57,9 @@ def restore(run: Training, folder: RunFolder) -> None:
         again = say("its weights may be whole in {file}", file=folder.model)
         if source == folder.checkpoint and folder.before.is_dir():
             again = say("delete {folder} to go on from the one before it", folder=folder.checkpoint)
-        reason = first_line(error, 120)
+        reason = refusal_reason(error, 120)
         raise RunError(
-            say("the checkpoint of run {id} is damaged ({reason}): {again}.", id=folder.id, reason=reason, again=again)
+            "the checkpoint of run {id} is damaged ({reason}): {again}.", id=folder.id, reason=reason, again=again
         ) from error
 
 
@@ -101,8 +101,6 @@ def open_model(folder: RunFolder, which: str = "checkpoint") -> tuple[Vit, int]:
         mine = {VIT.sub("", name, count=1): value.float() for name, value in whole.items() if VIT.match(name)}
         vit.module.load_state_dict(mine)
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
-        reason = first_line(error, 120)
-        raise ModelError(
-            say("the checkpoint of run {id} can't be read: {reason}", id=folder.id, reason=reason)
-        ) from error
+        reason = refusal_reason(error, 120)
+        raise ModelError("the checkpoint of run {id} can't be read: {reason}", id=folder.id, reason=reason) from error
     return vit, int(told["step"])

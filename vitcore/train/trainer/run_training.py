@@ -36,7 +36,7 @@ def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with:
     """
     recipe = recipe_of(folder)
     if recipe.task == FILMED:
-        raise RunError(say("run {id} films a training of your own: go on with that.", id=folder.id))
+        raise RunError("run {id} films a training of your own: go on with that.", id=folder.id)
     machine = training_loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
     with denormals_as_zero():
         if not machine.is_main_process:
