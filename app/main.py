@@ -14,14 +14,14 @@ if str(HERE.parent) not in sys.path:  # where `app` is: in a checkout, or in the
     sys.path.insert(0, str(HERE.parent))
 
 if __name__ == "__main__":
-    from app import every_page
+    from app.shell import navigation
 
-    every_page.draw()
+    navigation.run_page()
 else:
     from starlette.middleware import Middleware
 
-    from app import first_paint, log, open_files
+    from app.server import first_paint, log_rate_limit, open_file_limit
 
-    log.bound()
-    refuse = Middleware(open_files.Refuse, limit=open_files.allow_more())
-    app = st.App(__file__, routes=first_paint.routes(), lifespan=open_files.lifespan, middleware=[refuse])
+    log_rate_limit.install()
+    refuse = Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit())
+    app = st.App(__file__, routes=first_paint.routes(), lifespan=open_file_limit.lifespan, middleware=[refuse])

@@ -10,7 +10,7 @@ class PageRow:
     slug: str
     icon: str
     group: str  # of the menu
-    looks: bool = True  # at the photo and through the model of the sidebar
+    uses_model: bool = True  # at the photo and through the model of the sidebar
 
 
 PAGES = (

@@ -17,10 +17,10 @@ from vitcore import translation
 HOME = Path(__file__).parent / "text"
 LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
 DEFAULT = "en"
-UNSPACED = re.compile(
+CHINESE_LINE_BREAK = re.compile(
     r"(?<=[\u2e80-\u9fff\uff00-\uffef”])\n(?=[\u2e80-\u9fff\uff00-\uffef“$A-Za-z])"
 )  # Chinese has no space here
-TRADITIONAL = ("hant", "tw", "hk", "mo")
+TRADITIONAL_REGIONS = ("hant", "tw", "hk", "mo")
 
 
 class Prose(dict[str, str]):
@@ -53,34 +53,34 @@ def language() -> str:
     if (
         getattr(_known, "visitor", None) != context.session_id
     ):  # a page asks a hundred times, Streamlit takes 50 µs to say
-        _known.visitor, _known.language = context.session_id, _asked_language()
+        _known.visitor, _known.language = context.session_id, _requested_language()
     return str(_known.language)
 
 
-def ask_again() -> None:
+def forget_language() -> None:
     """When a page begins: the visitor may have chosen another language."""
     _known.visitor = None
 
 
-def _asked_language() -> str:
+def _requested_language() -> str:
     for given in (st.session_state.get("lang"), st.query_params.get("lang")):
         if given in LANGUAGES:
             return str(given)
-    return of_locale(st.context.locale)
+    return language_of_locale(st.context.locale)
 
 
-def menu() -> None:
+def language_menu() -> None:
     """The choice of a language; `?lang=` keeps it (by hand: a bound control would put the name in the address)."""
     now = language()
     chosen = st.selectbox(
         "Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
         format_func=LANGUAGES.__getitem__, persist_state="session",
     )  # fmt: skip
-    if chosen != st.query_params.get("lang", of_locale(st.context.locale)):
+    if chosen != st.query_params.get("lang", language_of_locale(st.context.locale)):
         st.query_params["lang"] = chosen
 
 
-def languages() -> None:
+def language_buttons() -> None:
     """The same as buttons, for a lecture, in which there is no menu."""
     with st.popover(LANGUAGES[language()], icon=":material/translate:", key="languages"):
         for lang, name in LANGUAGES.items():
@@ -89,12 +89,12 @@ def languages() -> None:
             )
 
 
-def of_locale(locale: str | None) -> str:
+def language_of_locale(locale: str | None) -> str:
     """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
     parts = re.split(r"[-_]", (locale or "").lower())
     if parts[0] != "zh":
         return parts[0] if parts[0] in LANGUAGES else DEFAULT
-    return "zh-TW" if set(parts) & set(TRADITIONAL) and "hans" not in parts else "zh-CN"
+    return "zh-TW" if set(parts) & set(TRADITIONAL_REGIONS) and "hans" not in parts else "zh-CN"
 
 
 def prose(page: str, lang: str | None = None) -> Prose:
@@ -115,11 +115,11 @@ def parse(markdown: str) -> dict[str, str]:
         if key.strip() == "labels":
             texts |= dict(re.findall(r"^- ([^:\n]+): (.+)$", body, flags=re.M))
         elif body.strip():
-            texts[key.strip()] = UNSPACED.sub("", body.strip())
+            texts[key.strip()] = CHINESE_LINE_BREAK.sub("", body.strip())
     return texts
 
 
-def verbatim(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text with a stranger's words in it (a file's name, a model's), as Markdown that shows just that."""
     return re.sub(r"([\\`*_{}\[\]()#+!|<>~:$&-])", r"\\\1", text)
 

@@ -15,7 +15,7 @@ import networkx as nx
 ROOT = Path(__file__).parent.parent
 TEXT = ROOT / "CONTRIBUTING.md"
 BLOCK = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
-ENTRIES = {"app/main.py", "app/every_page.py", "app/start.py", "vitcore/__main__.py"}
+ENTRIES = {"app/main.py", "app/start.py", "vitcore/__main__.py"}
 
 
 @cache

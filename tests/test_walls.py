@@ -115,29 +115,42 @@ def caches(path: Path) -> list[str]:
 def keeps(path: Path) -> list[str]:
     """Every function of a file that the one budget remembers."""
     functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
-    return [f.name for f in functions if "budget.kept" in map(ast.unparse, f.decorator_list)]
+    return [f.name for f in functions if "memory_cache.cached" in map(ast.unparse, f.decorator_list)]
 
 
 CACHING = [
-    ROOT / "app" / name for name in ("state/session.py", "state/runs.py", "texts.py")
+    ROOT / "app" / name
+    for name in (
+        "state/photos/sample_photos.py",
+        "state/training/films.py",
+        "state/training/training_estimate.py",
+        "texts.py",
+    )
 ]  # small things, by their number
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
     for name in (
-        "models",
-        "session",
-        "runs",
-        "insights",
-        "drawn",
+        "landing_page",
         "reports",
-        "features",
-        "shuffles",
-        "beside/comparisons",
+        "photos/image_features",
+        "photos/sample_photos",
+        "models/loaded_models",
+        "models/model_comparisons",
+        "models/model_weights",
+        "recordings/attention_bytes",
+        "recordings/block_activations",
+        "recordings/outlier_tokens",
+        "recordings/recordings",
+        "recordings/relevance_maps",
+        "recordings/shuffled_patches",
+        "training/films",
+        "training/runs",
+        "training/synthetic_examples",
     )
 ]  # by bytes
 
 
-def test_only_the_session_and_the_runs_cache(subtests):
+def test_only_the_state_caches(subtests):
     for path, case in each(subtests, APP):
         with case:
             assert path in CACHING or caches(path) == []
@@ -234,13 +247,16 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
             ROOT / "app" / name
             for name in (
                 "main.py",
-                "every_page.py",
-                "first_paint.py",
                 "menu.py",
-                "furniture/controls.py",
-                "state/session.py",
-                "state/runs.py",
                 "texts.py",
+                "server/first_paint.py",
+                "shell/navigation.py",
+                "shell/current_recording.py",
+                "shell/query_controls.py",
+                "state/photos/sample_photos.py",
+                "state/models/current_model.py",
+                "state/recordings/recordings.py",
+                "state/training/runs.py",
             )
         ],
     ):
@@ -353,3 +369,14 @@ def test_no_folder_is_crowded(subtests):
     for folder in sorted({path.parent for path in VITCORE + APP}):
         with subtests.test(label(folder)):
             assert len([file for file in folder.glob("*.py") if file.name != "__init__.py"]) <= 12
+
+
+SMALL = ["vitcore/paper"]  # to be a module
+
+
+def test_a_package_has_at_least_three_files_or_is_a_module(subtests):
+    """Files of any kind, and packages in it; one or two files are modules of the package above."""
+    for folder in sorted({path.parent for path in VITCORE + APP}):
+        with subtests.test(label(folder)):
+            within = [path for path in folder.iterdir() if path.name not in ("__init__.py", "__pycache__")]
+            assert len(within) >= 3 or label(folder) in SMALL

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.lecture.lecture import size
+from app.components.page_style.page_style import page_size
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
-ROOM = 0.52  # of a screen's height, below a page's title, words and controls
+SCREEN_SHARE = 0.52  # of a screen's height, below a page's title, words and controls
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
-def aside(*said: str, key: str = "aside") -> DeltaGenerator:
+def aside(*sentences: str, key: str = "aside") -> DeltaGenerator:
     """What is said before a page's picture, and what else is put there; where a screen is short, it stands below the picture.
 
     A phone and a lecture show the title, the controls and `lead`, then this, then the rest; this is not shown before the page
-    is complete: `lecture.css`.
+    is complete: `page_style.css`.
     """
     place = st.container(key=key)
-    for one in said:
+    for one in sentences:
         place.markdown(one)
     return place
 
@@ -40,46 +40,46 @@ def lead() -> DeltaGenerator:
 
 
 def figure(
-    fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", touched: Callable[[Any], None] | None = None,
-    of: tuple[str, ...] = (), called: str = "", **arrays: Any,
+    fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
+    subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: Any,
 ) -> None:  # fmt: skip
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
-    plot(fig, key, alt, touched)
+    plot(fig, key, alt, on_click)
     explain(note, limits)
     if arrays:
-        downloads(lambda: fig, key, note, of=of, called=called, **arrays)
+        downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
 
 
-def plot(fig: go.Figure, key: str, alt: str, touched: Callable[[Any], None] | None = None) -> None:
+def plot(fig: go.Figure, key: str, alt: str, on_click: Callable[[Any], None] | None = None) -> None:
     """Show a figure below its title, as large as the page's type (larger in a lecture), a picture no taller than a phone is wide.
 
-    `touched` is called with the custom data of a point that a person touches.
+    `on_click` is called with the custom data of a point that a person touches.
     """
     from vitcore.figures.theme import enlarged, fitted_to, lowered, untitled
 
-    scale, narrow, high = size()
+    scale, narrow, high = page_size()
     fig, title, about = untitled(enlarged(fig, scale), scale)
     if narrow:
         fig = fitted_to(fig, narrow - 2 * PAGE_MARGIN_PX)
     if high:
-        fig = lowered(fig, round(ROOM * high))
+        fig = lowered(fig, round(SCREEN_SHARE * high))
     touch: dict[str, Any] = (
-        {} if touched is None else {"on_select": partial(_touch, key, touched), "selection_mode": "points"}
+        {} if on_click is None else {"on_select": partial(_pass_on_click, key, on_click), "selection_mode": "points"}
     )
     with st.container(gap=None):
         if title:
-            st.markdown(f"**{texts.verbatim(title)}**")
+            st.markdown(f"**{texts.escape_markdown(title)}**")
         if about:
-            st.caption(texts.verbatim(about))
+            st.caption(texts.escape_markdown(about))
         st.plotly_chart(
             fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch
         )
 
 
-def _touch(key: str, touched: Callable[[Any], None]) -> None:
+def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
     """Pass on what belongs to the point that was touched."""
     for point in st.session_state[key].selection.points[:1]:
-        touched(point.get("customdata"))
+        on_click(point.get("customdata"))
 
 
 def explain(note: str, limits: str = "") -> None:
@@ -92,29 +92,45 @@ def explain(note: str, limits: str = "") -> None:
 
 
 def downloads(
-    make: Callable[[], go.Figure], key: str, note: str = "", of: tuple[str, ...] = (), called: str = "", **arrays: Any
+    make: Callable[[], go.Figure],
+    key: str,
+    note: str = "",
+    subjects: tuple[str, ...] = (),
+    file_stem: str = "",
+    **arrays: Any,
 ) -> None:
     """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for.
 
-    Files are named for what they show (`called`, else `key`) and for the photo and the models that they are `of`; pictures say so.
+    Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
-    what, told = (called or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(of), note]))
+    stem, caption = (file_stem or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(subjects), note]))
     text, words = texts.prose("common"), texts.table()  # a file is made later, when no visitor's language is known
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
-            _take(text["picture as"], kind, partial(_printed, make, kind, told, words), mime, key, (what, *of))
-        _take(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (what, *of))
-        _take(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (what, *of))
+            _download_button(
+                text["picture as"],
+                kind,
+                partial(_figure_file, make, kind, caption, words),
+                mime,
+                key,
+                (stem, *subjects),
+            )
+        _download_button(
+            text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects)
+        )
+        _download_button(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (stem, *subjects))
 
 
-def _take(label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]) -> None:
+def _download_button(
+    label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]
+) -> None:
     st.download_button(
         label.format(kind=kind.upper()), made, file_name(kind, *names), mime, key=f"{key}_{kind}", on_click="ignore",
         width="stretch",
     )  # fmt: skip
 
 
-def _printed(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping[str, str]) -> bytes:
+def _figure_file(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping[str, str]) -> bytes:
     from vitcore.figures import print_figure
 
     with speaking(words):

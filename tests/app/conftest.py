@@ -8,7 +8,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
-from app.state.memory import budget
+from app.state.memory import memory_cache
 from tests.conftest import TINY, lively
 from vitcore.architectures.build_model import build
 from vitcore.models import load_model
@@ -51,7 +51,7 @@ def nothing_is_cached():
     """Every test that asks for it starts as a fresh server does; for the others the model that ships stays warm."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    budget.STORE.clear()
+    memory_cache.CACHE.clear()
 
 
 @pytest.fixture(scope="session")

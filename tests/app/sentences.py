@@ -8,8 +8,8 @@ from pathlib import Path
 
 from jinja2.ext import extract_from_ast
 
-from app.state import session
-from app.state.runs import RECORDINGS
+from app.state.photos import sample_photos
+from app.state.training.films import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import tree
 from vitcore.analysis.relevance import METHODS
@@ -67,7 +67,7 @@ def _strings(node: ast.expr) -> Iterator[str]:
 
 def data() -> Iterator[str]:
     """English that is said where it is shown: of photos, models, recipes, presets and recordings."""
-    for row in session.samples():
+    for row in sample_photos.samples():
         yield from (row["title"], row["alt"])
     for card in CARDS:
         yield from filter(None, (card.good_for, card.note, card.data))
@@ -78,10 +78,10 @@ def data() -> Iterator[str]:
         yield from filter(None, (one["differs"] for one in trained.get("commands", []) if isinstance(one, dict)))
     for field in knobs():
         yield from filter(
-            None, (recipe_form.called(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
+            None, (recipe_form.field_name(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
         )
     for name in PRESETS:
-        yield from (words for part, words in recipe_form.about(name).items() if part != "Command")
+        yield from (words for part, words in recipe_form.preset_description(name).items() if part != "Command")
     for file in RECORDINGS.glob("*.json"):
         film = json.loads(file.read_text(encoding="utf-8"))
         yield from filter(None, (film["title"], film.get("data")))

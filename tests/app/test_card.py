@@ -8,10 +8,10 @@ from subprocess import DEVNULL, PIPE, Popen
 import pytest
 from visitor import App
 
-from app import mode, texts
-from app.furniture import paper_models
-from app.state.speed import measuring
-from app.views.card import speed_findings, table
+from app import permissions, texts
+from app.state.jobs import speed_measurement
+from app.views.card import speed_sentences, table1_row
+from app.widgets import paper_comparison
 from vitcore.architectures.model_summary import Table1
 from vitcore.assets import asset
 from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
@@ -30,16 +30,16 @@ def profile(*speeds: Speed, **more) -> Profile:
 @pytest.fixture
 def lines(monkeypatch):
     """`lines(profile, …, then="…")`: a process that says so, and then runs that code, stands in for the one that measures."""
-    monkeypatch.setattr(measuring, "_kept", {})
+    monkeypatch.setattr(speed_measurement, "_measurements", {})
 
     def says(*profiles: Profile, then: str = "") -> None:
         said = [json.dumps({"batch": 1}), *(json.dumps(profile_subprocess._profile(HERE, one)) for one in profiles)]
         code = f"print({chr(10).join(said)!r}, flush=True)\n{then}"
-        monkeypatch.setattr(measuring, "_begun", lambda order: Popen(
+        monkeypatch.setattr(speed_measurement, "_start_process", lambda order: Popen(
             [sys.executable, "-c", code], stdout=PIPE, stderr=DEVNULL, text=True, start_new_session=True))  # fmt: skip
 
     yield says
-    measuring._end()
+    speed_measurement._end_process()
 
 
 def click(app: App, key: str) -> App:
@@ -62,12 +62,18 @@ def test_the_row_and_the_nearest_of_table_1():
     assert any("ViT-Base, has 15× as many (86 M)" in said for said in app.sentences("markdown"))
 
     def said(blocks: int, width: tuple[int, ...], params: int, tokens: int = 197) -> str:
-        return table.finding(Table1(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS)
+        return table1_row.nearest_model_sentence(
+            Table1(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS
+        )
 
     assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
     assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
     assert "3.2× those of the nearest in Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
-    assert table.span((64, 512, 64)) == "64" and table.span((64, 128, 512)) == "64–512" and table.span(()) == ""
+    assert (
+        table1_row.number_range((64, 512, 64)) == "64"
+        and table1_row.number_range((64, 128, 512)) == "64–512"
+        and table1_row.number_range(()) == ""
+    )
 
 
 def test_its_accuracy_is_said_beside_the_papers():
@@ -96,7 +102,7 @@ def test_its_accuracy_is_said_beside_the_papers():
 
 def test_only_what_is_known_is_set_beside_the_paper():
     def said(name: str = "vit_tiny_patch16_224.augreg_in21k_ft_in1k") -> str:
-        return " ".join(paper_models.beside(next(card for card in CARDS if card.name == name), {}))
+        return " ".join(paper_comparison.comparison_paragraphs(next(card for card in CARDS if card.name == name), {}))
 
     assert (
         "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
@@ -106,7 +112,7 @@ def test_only_what_is_known_is_set_beside_the_paper():
     assert "parameters" not in base, "as large as the paper's"
     assert said("vit_small_patch16_224.dino") == "", "it names no classes"
     card = next(card for card in CARDS if card.title == "ViT-B/16")
-    assert [right for _, right, _ in paper_models.rows(card, {})] == [
+    assert [right for _, right, _ in paper_comparison.table_rows(card, {})] == [
         "84.5",
         "71.16",
         "77.91",
@@ -114,13 +120,16 @@ def test_only_what_is_known_is_set_beside_the_paper():
         "84.15",
         "88.55",
     ]
-    assert paper_models.rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+    assert paper_comparison.table_rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
 
     def own(top1: float, classes: int = 1000, views: int | None = None) -> str:
         trained = {"measured": {"accuracy mine": {"top1": top1}}, "image_views": views}
-        return " ".join(paper_models.beside(ModelCard("mine", "Mine", 5.0, 0, ""), trained, classes))
+        return " ".join(paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), trained, classes))
 
-    assert own(60.0, classes=10) == "" and paper_models.beside(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+    assert (
+        own(60.0, classes=10) == ""
+        and paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+    )
     assert "lower than that of any" in own(71.16) and "**Why:**" not in own(71.16), "how much it saw is not known"
     for said_of in (own(60.0), own(71.2)):
         assert (
@@ -138,7 +147,7 @@ def test_it_is_measured_watched_and_kept(lines):
     app = App("card").fine()
     assert len(app.charts()) == 1 and any("has not been measured yet" in said for said in app.sentences("caption"))
     click(app, "measure")
-    until(lambda: measuring.under_way() is None)
+    until(lambda: speed_measurement.running_measurement() is None)
     app.run().fine()
     (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
     assert "answers 8 images a second** at best, 2 in a batch: 40 % of the 20 that" in said
@@ -153,11 +162,11 @@ def test_it_is_measured_watched_and_kept(lines):
 def test_it_can_be_stopped_and_what_was_done_stays(lines):
     lines(profile(), profile(ONE), then="import time; time.sleep(60)")
     app = click(App("card").fine(), "measure")
-    until(lambda: measuring.under_way().done == 1)
-    process = measuring.under_way().process
+    until(lambda: speed_measurement.running_measurement().done_count == 1)
+    process = speed_measurement.running_measurement().process
     assert "measure" not in [button.key for button in app.run().fine().at.button], "two at once would slow each other"
     click(app, "stop_measuring")
-    until(lambda: measuring.under_way() is None)
+    until(lambda: speed_measurement.running_measurement() is None)
     assert process.poll() is not None
     app.run().fine()
     assert any(WORDS["stopped"] in said for said in app.sentences("caption")) and len(app.charts()) == 2
@@ -167,22 +176,24 @@ def test_it_can_be_stopped_and_what_was_done_stays(lines):
 def test_a_process_that_dies_is_said(lines):
     lines(then="raise SystemExit(3)")
     app = click(App("card").fine(), "measure")
-    until(lambda: measuring.under_way() is None)
+    until(lambda: speed_measurement.running_measurement() is None)
     assert app.run().fine().sentences("warning") == ["The process that measured ended before it was done."]
 
 
 def test_in_public_it_is_off(monkeypatch, lines):
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("card").fine()
-    assert any(mode.why("measurements") in said for said in app.sentences("info")) and not app.at.get("select_slider")
+    assert any(permissions.why_not("measurements") in said for said in app.sentences("info")) and not app.at.get(
+        "select_slider"
+    )
     assert app.at.code[0].value == "python -m vitcore profile vit-tiny-patch8-128"
-    with pytest.raises(mode.OffError):
-        measuring.start(None, False, [1], 0)
+    with pytest.raises(permissions.NotAllowedError):
+        speed_measurement.start(None, False, [1], 0)
 
 
 def test_sentences_follow_the_numbers():
     one = profile(TWO, Speed(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
-    said = speed_findings.of(one, "one", WORDS)
+    said = speed_sentences.speed_sentences(one, "one", WORDS)
     assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5 % more" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.components.chart.chart import plain
+from app.components.chart.chart import chart_spec
 from vitcore import figures
 from vitcore.analysis import filters
 from vitcore.figures.theme import DIVERGING, HEAT, stops
@@ -34,23 +34,24 @@ def drawn(rec, shipped):
 
 def test_every_figure_can_be_told(drawn):
     for name, fig in drawn.items():
-        spec = json.loads(json.dumps(plain(fig)))
+        spec = json.loads(json.dumps(chart_spec(fig)))
         assert spec["title"] and len(spec["traces"]) == len(fig.data), name
         assert len(spec["x"]["range"]) == len(spec["y"]["range"]) == 2, name
 
 
 def test_numbers_are_those_of_the_figure(drawn, rec):
-    spec = plain(drawn["distance"])
+    spec = chart_spec(drawn["distance"])
     dots = [t for t in spec["traces"] if t["kind"] == "points"]
     assert np.allclose([t["y"] for t in dots], rec.distance_px.T, atol=1e-4)
     assert spec["lines"][0]["across"] and spec["lines"][0]["y"] == [50.0, 50.0]
-    bars = plain(drawn["answer"])["traces"][0]
+    bars = chart_spec(drawn["answer"])["traces"][0]
     assert np.allclose(bars["x"], [100 * p for _, p in rec.top_classes()], atol=1e-4)
 
 
 def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn):
     shown = {
-        name: [t for t in plain(drawn[name])["traces"] if t["kind"] == "scale"] for name in ("positions", "rollout")
+        name: [t for t in chart_spec(drawn[name])["traces"] if t["kind"] == "scale"]
+        for name in ("positions", "rollout")
     }
     for name, (scale,) in shown.items():
         palette = DIVERGING if name == "positions" else HEAT
@@ -60,6 +61,6 @@ def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn)
 
 
 def test_a_picture_covers_its_axes(drawn):
-    spec = plain(drawn["rollout"])
+    spec = chart_spec(drawn["rollout"])
     (image,) = (trace for trace in spec["traces"] if trace["kind"] == "image")
     assert np.allclose([image["left"], image["top"], image["wide"], image["high"]], [0, 0, 16, 16])

@@ -12,8 +12,8 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.testing.v1 import AppTest
 
-from app.components import KEPT, address
-from app.components.choices import KEY, Choice
+from app.components.component_files import SLOTS_PER_PLACE, media_url
+from app.components.pending_choices import PENDING_STATE, PendingChoice
 from tests.conftest import ROOT
 
 
@@ -36,14 +36,14 @@ def script():
     """A control that a component sets, and one that a person touches meanwhile."""
     import streamlit as st
 
-    from app.components.choices import answered, hold
+    from app.components.pending_choices import mark_drawn, restore_pending
 
-    hold()
+    restore_pending()
     st.number_input("Token", 0, 300, 137, key="token", bind="query-params")
     st.number_input("Kept", 0, 300, 0, key="kept", bind="query-params")
     st.toggle("Other", key="other")
     if not st.session_state.get("broken off"):
-        answered()
+        mark_drawn()
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def chosen():
     """Where a component has set the token to 74 and the run was broken off before it could tell the browser."""
     at = AppTest.from_function(script).run()
     at.session_state["broken off"] = True
-    at.session_state[KEY] = {"token": Choice(137, 74)}  # what `choose` leaves
+    at.session_state[PENDING_STATE] = {"token": PendingChoice(137, 74)}  # what `choose` leaves
     return at
 
 
@@ -59,21 +59,23 @@ def test_a_choice_survives_a_run_that_is_broken_off(chosen):
     chosen.get_by_key("other").set_value(True)
     assert chosen.run().session_state["token"] == 74
     chosen.session_state["broken off"] = False
-    assert chosen.run().session_state["token"] == 74 and chosen.session_state[KEY]["token"].drawn
-    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[KEY], "the browser has told it back"
+    assert chosen.run().session_state["token"] == 74 and chosen.session_state[PENDING_STATE]["token"].drawn
+    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[PENDING_STATE], (
+        "the browser has told it back"
+    )
 
 
 def test_a_choice_survives_what_is_touched_before_the_browser_has_heard_of_it(chosen):
     chosen.session_state["broken off"] = False
     chosen.get_by_key("token").set_value(74)
     chosen.run()  # the run that answers to the choice, and tells the browser
-    assert chosen.session_state[KEY]["token"].drawn
+    assert chosen.session_state[PENDING_STATE]["token"].drawn
     for _ in range(2):  # touched twice, each time with the token as it was before
         chosen.get_by_key("other").set_value(not chosen.get_by_key("other").value)
         chosen.get_by_key("token").set_value(137)
         assert chosen.run().session_state["token"] == 74
     chosen.get_by_key("token").set_value(137)
-    chosen.session_state[KEY] = {"token": Choice(137, 74, drawn=True)}
+    chosen.session_state[PENDING_STATE] = {"token": PendingChoice(137, 74, drawn=True)}
     assert chosen.run().session_state["token"] == 137, "nothing else was touched, so it was this"
 
 
@@ -103,7 +105,7 @@ def test_what_a_later_run_has_replaced_can_still_be_fetched(monkeypatch):
     monkeypatch.setattr(runtime, "get_instance", lambda: SimpleNamespace(media_file_mgr=manager))
 
     def sent(data: bytes, place: str = "strip") -> str:
-        url = address(data, "application/octet-stream", place)
+        url = media_url(data, "application/octet-stream", place)
         manager.remove_orphaned_files()  # as at the end of a run
         return url
 
@@ -113,9 +115,9 @@ def test_what_a_later_run_has_replaced_can_still_be_fetched(monkeypatch):
     other = sent(b"another place", "photo")
     first, second = sent(b"pinned 74"), sent(b"who attends to 74")
     assert there(first) and there(second) and first != second
-    assert [sent(b"pinned 74") for _ in range(2 * KEPT)] == [first] * 2 * KEPT and there(
+    assert [sent(b"pinned 74") for _ in range(2 * SLOTS_PER_PLACE)] == [first] * 2 * SLOTS_PER_PLACE and there(
         second
     )  # it takes no more room
-    later = [sent(b"%d" % i) for i in range(KEPT)]
+    later = [sent(b"%d" % i) for i in range(SLOTS_PER_PLACE)]
     assert all(map(there, later)) and there(other)
-    assert not there(first) and not there(second) and len(manager._file_metadata) == KEPT + 1
+    assert not there(first) and not there(second) and len(manager._file_metadata) == SLOTS_PER_PLACE + 1

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from visitor import App
 
-from app.state import insights, session
+from app.state.recordings import attention_bytes, recordings
 from app.views.attention import pinned_tokens
 from vitcore.analysis import attention_as_bytes, head_descriptions
 from vitcore.analysis.rollout import rollout
@@ -27,7 +27,7 @@ def files(monkeypatch):
         kept[name] = data
         return name
 
-    monkeypatch.setattr("app.views.attention.explorer_data.address", add)
+    monkeypatch.setattr("app.views.attention.explorer_message.media_url", add)
     return kept
 
 
@@ -131,7 +131,7 @@ def pick(app: App, prefix: int = 1, **tokens: int | None) -> App:
     state = app.at.session_state
     with patch.object(pinned_tokens, "choose", state.__setitem__), patch.object(st, "session_state", state):
         for name, token in tokens.items():
-            pinned_tokens.pin(name, token, prefix)
+            pinned_tokens.pin_token(name, token, prefix)
     return app.run()
 
 
@@ -211,9 +211,9 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large"))
     offer(large=vit)
-    session_limit = session.KEEP_MAPS_MB
+    session_limit = recordings.KEEP_MAPS_MB
     try:
-        session.KEEP_MAPS_MB = 20
+        recordings.KEEP_MAPS_MB = 20
         app = App("attention", model="large", photo="astronaut", token="700", second="3", block="1")
         data = given(app)
         rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
@@ -237,7 +237,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         at = data["rollout"]["queries"].index(700)
         close(rolled[at, :5], np.array([rollout(rec.fused["mean"], t, prefix=3)[700] for t in range(5)]))
     finally:
-        session.KEEP_MAPS_MB = session_limit
+        recordings.KEEP_MAPS_MB = session_limit
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -271,12 +271,12 @@ def test_every_word_is_there_in_every_language(lang, files):
 
 def test_thumbnails_of_a_large_grid_are_means():
     maps = np.random.default_rng(0).random((2, 37, 20)).astype(np.float16)
-    small = insights._smaller(maps, 16, 16)
+    small = attention_bytes._downsample(maps, 16, 16)
     assert small.shape == (2, 16, 16)
     edges = np.append(np.arange(16) * 37 // 16, 37), np.append(np.arange(16) * 20 // 16, 20)
     expected = maps[1, edges[0][5] : edges[0][6], edges[1][9] : edges[1][10]].astype(np.float64).mean()
     assert small[1, 5, 9] == pytest.approx(expected, rel=1e-4)
-    assert insights._smaller(maps[:, :16, :16], 16, 16).dtype == np.float16
+    assert attention_bytes._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
 
 
 def test_addresses_lead_to_the_bytes(rec):

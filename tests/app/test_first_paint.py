@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.file_util import get_static_dir
 
-from app import first_paint
 from app.menu import PAGES
+from app.server import first_paint
 
 STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
 

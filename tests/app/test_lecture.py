@@ -7,7 +7,7 @@ from nameless import Nameless
 from visitor import App
 
 from app import texts
-from app.components.lecture.lecture import Size
+from app.components.page_style.page_style import PageSize
 from app.menu import PAGES
 
 TEXT = texts.prose("lecture", "en")
@@ -74,7 +74,7 @@ def test_notes_are_for_the_presenter():
 def test_figures_grow_with_the_type(slug):
     app = App(slug).fine()
     small = app.charts()[0]["layout"]
-    app.at.session_state["_size"] = Size(1.5)
+    app.at.session_state["_size"] = PageSize(1.5)
     large = app.run().fine().charts()[0]["layout"]
     for part in (("font", "size"), ("margin", "t"), ("height",)):
         before, after = small, large
@@ -85,7 +85,7 @@ def test_figures_grow_with_the_type(slug):
 
 def test_a_chart_is_no_higher_than_a_projector_has_room_for():
     app = App("distance").fine()
-    app.at.session_state["_size"] = Size(1.5, 0, 1000)
+    app.at.session_state["_size"] = PageSize(1.5, 0, 1000)
     layout = app.run().fine().charts()[0]["layout"]
     assert layout["height"] == 520
     room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
@@ -96,7 +96,7 @@ def test_a_chart_is_no_higher_than_a_projector_has_room_for():
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():
     app = App("filters").fine()
     tall = app.charts()[0]["layout"]["height"]
-    app.at.session_state["_size"] = Size(1.0, 390)
+    app.at.session_state["_size"] = PageSize(1.0, 390)
     layout = app.run().fine().charts()[0]["layout"]
     wide = 390 - 32 - layout["margin"]["l"] - layout["margin"]["r"]
     shape = layout["yaxis"]["range"][0] / layout["xaxis"]["range"][1]

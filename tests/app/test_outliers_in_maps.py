@@ -5,7 +5,7 @@ import torch
 from visitor import App
 
 import vitcore
-from app.state import session
+from app.state.photos import sample_photos
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
@@ -23,14 +23,14 @@ def cornered(make_module):
 
 
 def recorded(vit, name: str, **how) -> vitcore.Recording:
-    return vitcore.record(vit, session.SAMPLES / f"{name}.jpg", **how)
+    return vitcore.record(vit, sample_photos.SAMPLES / f"{name}.jpg", **how)
 
 
 @pytest.fixture(scope="session")
 def photos(shipped) -> tuple[str, str]:
     """Found by computing: a photo of the gallery whose rollout is misleading by the rule, and one whose is not."""
     told: dict[bool, str] = {}
-    for row in session.samples():
+    for row in sample_photos.samples():
         rec = recorded(shipped, row["id"])
         told.setdefault(bool(len(outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches))), row["id"])
         if len(told) == 2:
@@ -62,7 +62,7 @@ def test_one_setting_in_the_address_of_every_page_and_from_page_to_page(cornered
     app = App("rollout", model="cornered").fine()
     assert "mask_outliers" not in app.at.query_params
     app.set(mask_outliers_gathered=True).fine()
-    masked = mask_outlier_tokens(recorded(cornered, session.samples()[0]["id"]))
+    masked = mask_outlier_tokens(recorded(cornered, sample_photos.samples()[0]["id"]))
     for slug in (
         "rollout",
         "patches",
@@ -127,7 +127,7 @@ def test_the_first_picture_says_it_of_photos_on_both_sides_of_the_line(photos, s
 
 def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
     offer(cornered=cornered)
-    name = session.samples()[0]["id"]
+    name = sample_photos.samples()[0]["id"]
     rec = recorded(cornered, name, maps=range(cornered.blocks))
     for kind, plain, masked in (
         ("rollout", rec.rollout(), mask_outlier_tokens(rec).rollout()),
@@ -146,20 +146,20 @@ def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
 
 
 def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer):
-    from app.views.story.nine_steps import BLOCK
+    from app.views.story.step_view import BLOCK_STEP
 
     offer(cornered=cornered)
-    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
+    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks))
     patches = outliers_in_recording(rec).patches
     for head in range(cornered.heads):
-        app = App("story", model="cornered", step=str(BLOCK), layer="2", in_head=str(head), patch="30").fine()
+        app = App("story", model="cornered", step=str(BLOCK_STEP), layer="2", in_head=str(head), patch="30").fine()
         found = outliers_in_map(rec.head_maps(2, 1 + 30)[head], patches).tolist()
         assert app.component("story_attended")["marks"] == found and bool(said(app)) == bool(found)
-    masked = App("story", model="cornered", step=str(BLOCK), layer="2", patch="30", mask_outliers="true").fine()
+    masked = App("story", model="cornered", step=str(BLOCK_STEP), layer="2", patch="30", mask_outliers="true").fine()
     values = masked.component("story_attended")["values"]
     expected = 100 * mask_outlier_tokens(rec).head_maps(2, 1 + 30)[0].ravel()
     assert [values[patch] for patch in patches] == [0, 0, 0] and values[9] == pytest.approx(expected[9], abs=0.1)
-    tiles = App("story", model="cornered", step=str(BLOCK + 1)).fine().component("story_depth")["tiles"]
+    tiles = App("story", model="cornered", step=str(BLOCK_STEP + 1)).fine().component("story_depth")["tiles"]
     for tile, fused in zip(tiles, rec.attention_per_layer(), strict=True):
         assert (LOOKED in tile["alt"]) == bool(
             len(outliers_in_map(rec.grid.to_map(rec.pooling_weights @ fused), patches))
@@ -170,7 +170,9 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
     from app.state import reports
 
     offer(cornered=cornered)
-    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min"))
+    rec = recorded(
+        cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min")
+    )
     plain, masked = (reports._quiz_material(cornered, rec, 3, masks) for masks in (False, True))
     whole = mask_outlier_tokens(rec)
     assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)
@@ -187,7 +189,7 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
 
 def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
     offer(cornered=cornered)
-    rec = recorded(cornered, session.samples()[0]["id"])
+    rec = recorded(cornered, sample_photos.samples()[0]["id"])
     found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
     app = App("report", model="cornered").fine()
     assert bool(said(app)) == bool(found)
@@ -198,7 +200,7 @@ def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
 
 def test_distances_are_masked_too_or_it_is_said_that_they_are_not(cornered, offer):
     offer(cornered=cornered)
-    rec = recorded(cornered, session.samples()[0]["id"], maps=range(cornered.blocks))
+    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks))
     app = App("distance", model="cornered", mask_outliers="true").fine()
     table = app.at.dataframe[0].value.to_numpy()[:, 1:]
     assert table.astype(float) == pytest.approx(mask_outlier_tokens(rec).distance_px, abs=0.06)

@@ -8,7 +8,7 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state import session
+from app.state.photos import sample_photos
 from vitcore.analysis.attention_as_bytes import decode_weights
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
@@ -28,7 +28,7 @@ def planted(make_module):
 @pytest.fixture(scope="module")
 def own(planted):
     """What the app's first photo leaves of it."""
-    photo = session.SAMPLES / f"{session.samples()[0]['id']}.jpg"
+    photo = sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg"
     return vitcore.record(planted, photo, maps=range(planted.blocks), fusions=("mean", "max", "min"))
 
 
@@ -98,14 +98,14 @@ def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, o
 
 
 def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer):
-    from app.state import insights
+    from app.state.recordings import attention_bytes, outlier_tokens
 
     offer(planted=planted)
-    masked = insights.masked(planted, own)
-    sent = insights.attention_bytes(masked)[2]
+    masked = outlier_tokens.mask_outliers(planted, own)
+    sent = attention_bytes.all_blocks(masked)[2]
     weights = decode_weights(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
     assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)
-    plain = insights.attention_bytes(own)[2]
+    plain = attention_bytes.all_blocks(own)[2]
     assert decode_weights(np.frombuffer(plain, np.uint8)).reshape(own.maps[2].shape)[..., 3 + 62].max() > 0
 
 

@@ -9,9 +9,10 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state import session
-from app.state.many_photos import averages
-from app.views.distance import findings
+from app.state.jobs import average_distance
+from app.state.models import model_weights
+from app.state.photos import sample_photos
+from app.views.distance import distance_sentences
 from vitcore.analysis import attention_distance, filter_patterns, filters, patches, position_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
@@ -19,7 +20,7 @@ from vitcore.models.model_cards import DEFAULT
 
 
 def sample(name: str) -> bytes:
-    return (session.SAMPLES / f"{name}.jpg").read_bytes()
+    return (sample_photos.SAMPLES / f"{name}.jpg").read_bytes()
 
 
 @pytest.mark.parametrize("settings", [
@@ -29,7 +30,7 @@ def test_the_rollout_on_the_page_is_vitcores(settings, shipped):
     app = App("rollout").set(**{k: v for k, v in settings.items() if k != "query"})
     if "query" in settings:
         app.set(patch=settings["query"])
-    first = session.samples()[0]["id"]
+    first = sample_photos.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first), fusions=("mean", "max", "min"))
     start = rec.grid.prefix + settings["query"] if "query" in settings else None
     expected = rec.rollout(
@@ -42,7 +43,7 @@ def test_the_rollout_on_the_page_is_vitcores(settings, shipped):
 
 
 def test_the_distances_on_the_page_are_vitcores(shipped):
-    first = session.samples()[0]["id"]
+    first = sample_photos.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))
     app = App("distance").fine()
     for way, px in (("drop", rec.distance_px), ("renormalise", rec.distance_renormalised_px)):
@@ -72,15 +73,17 @@ def test_the_average_over_photos_is_the_mean_of_each(shipped):
 
 
 def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
-    monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")])
-    go_on = averages.go_on
+    monkeypatch.setattr(
+        sample_photos, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")]
+    )
+    go_on = average_distance.add_photos
     with monkeypatch.context() as patch:
 
         def stopped_after_one(vit, photos, mean):
             yield next(go_on(vit, photos, mean))
             mean.stop()  # what the button does, in the run that interrupts this one
 
-        patch.setattr(averages, "go_on", stopped_after_one)
+        patch.setattr(average_distance, "add_photos", stopped_after_one)
         app = App("distance").set(over="samples").fine()
     assert "1 image" in below_the_title(app)
     app.run().fine()
@@ -92,16 +95,18 @@ def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
 
 def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped(monkeypatch, shipped):
     """The run that the button interrupts is in the middle of a photo, beside the run that says how many there are."""
-    mean, record = averages.Average(2), vitcore.record
+    mean, record = average_distance.AverageDistance(2), vitcore.record
 
     def stopped_meanwhile(*given, **how):
-        if mean.done == 1:
+        if mean.done_count == 1:
             mean.stop()
         return record(*given, **how)
 
     monkeypatch.setattr("vitcore.forward.recording.record", stopped_meanwhile)
-    assert list(averages.go_on(shipped, [(f"{name}.jpg", sample(name)) for name in ("cat", "rocket")], mean)) == [1]
-    assert (mean.done, mean.images) == (1, 1)
+    assert list(
+        average_distance.add_photos(shipped, [(f"{name}.jpg", sample(name)) for name in ("cat", "rocket")], mean)
+    ) == [1]
+    assert (mean.done_count, mean.averaged_count) == (1, 1)
 
 
 def bars(chart: dict) -> list[tuple[str, float]]:
@@ -129,7 +134,7 @@ def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds,
 def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     app = App("filters", components="12").fine()
     found = filters.principal_components(load_model.patch_kernel(shipped))
-    assert np.allclose(session.components(DEFAULT).variance, found.variance)
+    assert np.allclose(model_weights.filter_components(DEFAULT).variance, found.variance)
     assert app.chart("The first 12")
     position = App("positions", position="40").fine()
     cosine = position_embeddings.position_similarity(load_model.positions(shipped))
@@ -156,7 +161,7 @@ def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
 
 
 def test_the_patch_on_the_page_is_the_patch(shipped):
-    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    rec = vitcore.record(shipped, sample(sample_photos.samples()[0]["id"]))
     app = App("patches", patch="37").fine()
     left, top, right, bottom = rec.grid.box_px(37)
     numbers = rec.model_input.pixels[top:bottom, left:right].ravel()
@@ -190,17 +195,17 @@ def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_sai
 
 def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
     """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
-    photos = session.sample_files()[:4]
-    mean = averages.Average(len(photos))
-    former = averages.go_on(shipped, photos, mean)
+    photos = sample_photos.sample_files()[:4]
+    mean = average_distance.AverageDistance(len(photos))
+    former = average_distance.add_photos(shipped, photos, mean)
     assert next(former) == 1
-    assert list(averages.go_on(shipped, photos, mean)) == [2, 3, 4]
+    assert list(average_distance.add_photos(shipped, photos, mean)) == [2, 3, 4]
     assert list(former) == []
-    assert (mean.done, mean.images) == (4, 4)
+    assert (mean.done_count, mean.averaged_count) == (4, 4)
 
 
 def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped):
-    first = session.samples()[0]["id"]
+    first = sample_photos.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))
     app = App("distance").fine()
     near = int(rec.distance_renormalised_px[0].argmin())
@@ -219,7 +224,7 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
 
 
 def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shipped):
-    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    rec = vitcore.record(shipped, sample(sample_photos.samples()[0]["id"]))
     px, even = rec.distance_renormalised_px, attention_distance.uniform_distance_px(rec.grid)
     last = len(px) - 1
     near = np.argwhere(px <= even / 2)
@@ -254,10 +259,12 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(shi
 )
 def test_where_near_heads_end(px, words, monkeypatch):
     told = []
-    monkeypatch.setattr(findings.st, "markdown", told.append)
+    monkeypatch.setattr(distance_sentences.st, "markdown", told.append)
     grid = Grid(4, 4, 8)
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
-    findings.further(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
+    distance_sentences.show_details(
+        table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en")
+    )
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
         "No head" not in words
     )
@@ -265,7 +272,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
 
 def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatch, shipped):
     names = ("cat", "rocket", "crab")
-    monkeypatch.setattr(session, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in names])
+    monkeypatch.setattr(sample_photos, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in names])
     px = np.stack([vitcore.record(shipped, sample(name)).distance_renormalised_px for name in names]).astype(float)
     block, head = np.unravel_index(px.std(0).argmax(), px.shape[1:])
     said = " ".join(App("distance", over="samples").fine().sentences("markdown"))
@@ -277,7 +284,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     from vitcore.forward.recording import predict, predict_without_positions
     from vitcore.probabilities import probabilities
 
-    first = session.samples()[0]["id"]
+    first = sample_photos.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))
     best, order = int(rec.logits.argmax()), patches.shuffle_order(rec.grid.patches, 0)
     mixed = predict(
@@ -301,17 +308,17 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
 
 
 def test_the_filters_page_says_how_many_components_are_needed():
-    variance = session.components(DEFAULT).variance
+    variance = model_weights.filter_components(DEFAULT).variance
     app = App("filters", component="3").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
-    found = filters.component_kinds(session.components(DEFAULT).vectors[:28])
+    found = filters.component_kinds(model_weights.filter_components(DEFAULT).vectors[:28])
     assert (
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
     assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
-    of_3 = filter_patterns.describe_filter(session.components(DEFAULT).vectors[2])
+    of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
     assert said.count("blue in the middle, yellow around it") == 2, (
         "in the line of the first six, and of the one enlarged"
@@ -329,7 +336,7 @@ def test_photos_have_their_names_in_every_language():
 
 
 def test_the_lab_says_how_much_its_map_changes_without_the_identity(shipped):
-    rec = vitcore.record(shipped, sample(session.samples()[0]["id"]))
+    rec = vitcore.record(shipped, sample(sample_photos.samples()[0]["id"]))
     with_it, without = (rec.rollout(residual=share).ravel() for share in (0.5, 0.0))
     rank = spearmanr(with_it, without).statistic
     said = " ".join(App("rollout").fine().sentences("markdown"))

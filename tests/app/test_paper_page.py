@@ -4,21 +4,24 @@ import pytest
 from visitor import App
 
 from app import texts
-from app.views.paper import findings
+from app.views.paper import chart_sentences
 from vitcore.paper import charts, tables
 
 NAMES = {column for number in ("5", "6", "7", "9") for column in tables.rows(number)[0] if column[0].isupper()}
 
 
 def test_the_best_of_table_2_with_its_cost():
-    said = findings.of("art", "ImageNet", texts.prose("paper", "en"))
+    said = chart_sentences.chart_sentence("art", "ImageNet", texts.prose("paper", "en"))
     assert said.startswith("**ViT-H/14** is the best here with 88.55 %; its pre-training cost 2,500 TPUv3-core-days.")
     assert said.endswith("15 times less: 680 TPUv3-core-days instead of 9,900.")
-    on_data = [findings.of("data", name, texts.prose("paper", "en")) for name in ("ImageNet", "Oxford-IIIT Pets")]
+    on_data = [
+        chart_sentences.chart_sentence("data", name, texts.prose("paper", "en"))
+        for name in ("ImageNet", "Oxford-IIIT Pets")
+    ]
     assert "Table 2 has 88.55 % for the same ViT-H/14" in on_data[0] and "(88.04 %)" in on_data[0]
     assert "Table 2" not in on_data[1], "both tables say 97.56 %"
     assert all("needs more data than a ResNet" in said for said in on_data)
-    flowers = findings.of("art", "Oxford Flowers-102", texts.prose("paper", "en"))
+    flowers = chart_sentences.chart_sentence("art", "Oxford Flowers-102", texts.prose("paper", "en"))
     assert flowers.startswith("**ViT-L/16** is the best here with 99.74 %; its pre-training cost 680 ")
 
 

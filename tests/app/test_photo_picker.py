@@ -6,7 +6,8 @@ from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
 from PIL import Image
 from visitor import SLUGS, App
 
-from app.state import session
+from app.state.photos import sample_photos
+from app.state.uploads import uploaded_photo
 from vitcore.images import printable_name
 
 
@@ -19,13 +20,13 @@ def test_a_good_photo_becomes_the_photo():
     app = App("patches").fine()
     before = shown(app)
     app.upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
-    assert app.values()["photo"] == session.UPLOAD
+    assert app.values()["photo"] == uploaded_photo.PHOTO_ID
     assert any("mine.png" in said for said in app.sentences("caption"))
     assert shown(app) != before and not app.at.error
     mine = shown(app)
     app.set(photo="cat").fine()
     assert shown(app) != mine
-    app.set(photo=session.UPLOAD).fine()
+    app.set(photo=uploaded_photo.PHOTO_ID).fine()
     assert shown(app) == mine
 
 
@@ -34,7 +35,7 @@ def test_the_photo_stays_from_page_to_page():
     mine = shown(app)
     for slug in SLUGS:
         app.go(slug).fine()
-        assert app.values()["photo"] == session.UPLOAD
+        assert app.values()["photo"] == uploaded_photo.PHOTO_ID
     assert shown(app.go("patches")) == mine
 
 
@@ -70,7 +71,7 @@ def test_hostile_names_are_shown_as_they_are():
         (said,) = app.sentences("error")
         assert said.startswith(printable_name(name).strip()) and len(said) < 200
         app.upload(name, saved(corners(), "PNG")).fine()
-        assert app.values()["photo"] == session.UPLOAD
+        assert app.values()["photo"] == uploaded_photo.PHOTO_ID
         assert any(printable_name(name).strip() in said for said in app.sentences("caption")), name
 
 
@@ -91,24 +92,24 @@ ODD = {
 def test_an_odd_photo_is_shown_with_a_note(name):
     make, note = ODD[name]
     app = App("patches").upload(name, make()).fine()
-    assert app.values()["photo"] == session.UPLOAD and not app.at.error
+    assert app.values()["photo"] == uploaded_photo.PHOTO_ID and not app.at.error
     assert any(note in said for said in app.sentences("caption"))
     assert app.go("rollout").fine().pictures()
 
 
 def test_a_link_to_an_own_photo_says_what_is_missing_and_takes_it():
-    app = App("patches", photo=session.UPLOAD, gutter="3").fine()
-    title = session.samples()[0]["title"]
+    app = App("patches", photo=uploaded_photo.PHOTO_ID, gutter="3").fine()
+    title = sample_photos.samples()[0]["title"]
     assert any("is not here" in said and title in said for said in app.sentences("markdown"))
     app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="missing_file").fine()
-    assert app.values()["photo"] == session.UPLOAD and app.values()["gutter"] == 3
+    assert app.values()["photo"] == uploaded_photo.PHOTO_ID and app.values()["gutter"] == 3
     assert not any("is not here" in said for said in app.sentences("markdown"))
-    without = App("patches", photo=session.UPLOAD)
+    without = App("patches", photo=uploaded_photo.PHOTO_ID)
     without.at.get_by_key("go_without").click()
     assert not any("is not here" in said for said in without.run().fine().sentences("markdown"))
 
 
 def test_somebody_elses_upload_is_not_in_a_link():
     app = App("patches", photo="mine.png").fine()
-    assert app.values()["photo"] == session.samples()[0]["id"]
-    assert session.UPLOAD not in app.at.selectbox(key="photo").options
+    assert app.values()["photo"] == sample_photos.samples()[0]["id"]
+    assert uploaded_photo.PHOTO_ID not in app.at.selectbox(key="photo").options

@@ -19,9 +19,9 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.furniture import copy_link
-from app.state import session
-from app.state.many_photos import report_zip
+from app.shell import copy_link
+from app.state.jobs import report_zip
+from app.state.photos import sample_photos
 from vitcore.analysis import filters
 from vitcore.figures import print_figure
 from vitcore.models import load_model
@@ -54,7 +54,7 @@ def test_settings_that_are_named_in_another_language_come_along(tiny_app):
 def test_settings_of_a_page_that_was_left_before_its_end_come_along(tiny_app, monkeypatch):
     app = tiny_app("rollout").fine()
     with monkeypatch.context() as left_early:
-        left_early.setattr("app.views.rollout.side._computed", lambda *asked: streamlit.stop())
+        left_early.setattr("app.views.rollout.method_panel._compute_map", lambda *asked: streamlit.stop())
         app.set(discard=40)
     assert app.go("report").fine().values()["discard"] == 40
 
@@ -82,7 +82,7 @@ def test_the_handout_s_numbers_are_the_app_s(settings, shipped):
     assert np.allclose(100 * np.array(said["rollout"]).ravel(), told["values"], atol=1e-3)
     table = App("distance", photo="cat").fine().at.dataframe[0].value.iloc[:, 1:].to_numpy()
     assert np.allclose(said["distance_px"], table, atol=0.051)
-    rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
+    rec = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top_classes()]
     assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top_classes()], atol=1e-6)
     found = filters.principal_components(load_model.first_kernel(shipped))
@@ -165,9 +165,9 @@ def printed_once():
 def three(monkeypatch, printed_once) -> list[str]:
     """The gallery has three photos, one of them damaged."""
     names = ["cat", "rocket", "crab"]
-    photos = [(f"{name}.jpg", (session.SAMPLES / f"{name}.jpg").read_bytes()) for name in names]
+    photos = [(f"{name}.jpg", (sample_photos.SAMPLES / f"{name}.jpg").read_bytes()) for name in names]
     photos[1] = ("rocket.jpg", photos[1][1][:3000])
-    monkeypatch.setattr(session, "sample_files", lambda: photos)
+    monkeypatch.setattr(sample_photos, "sample_files", lambda: photos)
     return names
 
 
@@ -196,7 +196,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
 
 def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
     """The button is touched before the page has answered to what was set last."""
-    monkeypatch.setattr(report_zip, "go_on", lambda one: [])
+    monkeypatch.setattr(report_zip, "add_photos", lambda one: [])
     app = tiny_app("report", discard="40").fine()
     app.at.get_by_key("discard").set_value(70)
     batch = button(app, "begin").fine().at.session_state["_batch"]
@@ -204,7 +204,7 @@ def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch)
 
 
 def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
-    go_on = report_zip.go_on
+    go_on = report_zip.add_photos
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -212,7 +212,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
             yield next(go_on(one))
             one.stop()  # what the button does, in the run that interrupts this one
 
-        patch.setattr(report_zip, "go_on", stopped_after_one)
+        patch.setattr(report_zip, "add_photos", stopped_after_one)
         button(app, "begin").fine()
     assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
     assert "zip" not in [d.key for d in app.at.get("download_button")]
@@ -221,7 +221,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
 
 
 def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
-    seen, go_on = [], report_zip.go_on
+    seen, go_on = [], report_zip.add_photos
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -230,7 +230,7 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
             yield seen[-1]
             one.stop()
 
-        patch.setattr(report_zip, "go_on", stopped_after_one)
+        patch.setattr(report_zip, "add_photos", stopped_after_one)
         button(app, "begin").fine()
     button(app, "go_on").fine()
     assert seen == [1] and folders(app) == {"cat", "crab"}
@@ -238,19 +238,19 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
     assert len(names) == len(set(names)), "no photo is in it twice"
 
 
-def began_anew(one: report_zip.Batch) -> None:
-    one.turn += 1
+def began_anew(one: report_zip.ZipJob) -> None:
+    one.run_number += 1
 
 
-@pytest.mark.parametrize("meanwhile", [began_anew, report_zip.Batch.stop])
+@pytest.mark.parametrize("meanwhile", [began_anew, report_zip.ZipJob.stop])
 def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
     """Two runs of the page at once: the older one, in the middle of a photo, finds that the newer began anew, or stopped."""
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_zip.st, "session_state", {})
-        report_zip.begin("tiny", session.sample_files(), takeaway_settings(), True)
-        one = report_zip.batch()
-    old = report_zip.go_on(one)
+        report_zip.start_job("tiny", sample_photos.sample_files(), takeaway_settings(), True)
+        one = report_zip.current_job()
+    old = report_zip.add_photos(one)
     assert next(old) == 1
     made = one.bundle.make
 
@@ -259,7 +259,7 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
         return made(*given)
 
     one.bundle.make = overtaken
-    one.done = 0
+    one.done_count = 0
     assert list(old) == [2], "the damaged one is only named"
     assert len(one.bundle.photos) == 1 and app is not None
 
@@ -294,7 +294,7 @@ def test_when_no_photo_can_be_read(tiny_app):
 
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
-    monkeypatch.setattr(report_zip, "MOST_ZIP_BYTES", 2**20)
+    monkeypatch.setattr(report_zip, "MAX_ZIP_BYTES", 2**20)
     app = button(tiny_app("report").fine(), "begin").fine()
     assert folders(app) == {"cat"} and any("larger than 1 MB" in said for said in app.sentences("warning"))
 
@@ -330,7 +330,7 @@ def test_nothing_here_needs_a_heavy_import_early():
     import sys
 
     script = "import sys, streamlit; before = set(sys.modules);"
-    script += "import app.state.many_photos.report_zip, app.state.reports;"
+    script += "import app.state.jobs.report_zip, app.state.reports;"
     script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -9,9 +9,9 @@ from visitor import App
 
 import vitcore
 from app import texts
-from app.state import session
-from app.views.story import nine_steps, tokens
-from app.views.story.step import Step
+from app.state.photos import sample_photos
+from app.views.story import step_view, token_steps
+from app.views.story.story_step import Step
 from vitcore.forward.block_activations import project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.probabilities import probabilities
@@ -30,14 +30,14 @@ PARTS = ("question", "options", "answer", "notes")
 
 def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | None:
     """The key a step looks up for a kind of model."""
-    row = next(row for row in nine_steps.STEPS if row.key == step)
+    row = next(row for row in step_view.STEPS if row.key == step)
 
     class Seen:
         pass
 
     seen = Seen()
     seen.text = text
-    return Step(row.key, row.equation, row.draw, row.ask, lambda _: variant).words(seen, part)
+    return Step(row.key, row.equation, row.draw_picture, row.question_facts, lambda _: variant).text_key(seen, part)
 
 
 def shown(text: texts.Prose, step: str, variant: str) -> str:
@@ -67,8 +67,8 @@ def test_a_step_is_short_and_complete(step, lang):
 
 
 def test_nine_steps_all_tested():
-    assert [row.key for row in nine_steps.STEPS] == list(VARIANTS) and len(nine_steps.STEPS) == 9
-    assert nine_steps.STEPS[nine_steps.BLOCK - 1].key == "block"
+    assert [row.key for row in step_view.STEPS] == list(VARIANTS) and len(step_view.STEPS) == 9
+    assert step_view.STEPS[step_view.BLOCK_STEP - 1].key == "block"
 
 
 @pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
@@ -87,7 +87,7 @@ def test_translations_name_the_same_numbers(lang):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_every_step_of_the_model_that_ships(lang):
     app = App("story", lang=lang)
-    for number, row in enumerate(nine_steps.STEPS, 1):
+    for number, row in enumerate(step_view.STEPS, 1):
         app.set(step=number).fine()
         text = texts.prose("story", lang)
         assert app.at.header[0].value == f"{number} · {text[f'{row.key} name']}"
@@ -110,7 +110,7 @@ def test_every_step_of_every_kind_of_model(kind, kinds, offer):
         app.set(step=number, patch=vit.grid.patches - 1).fine()
         assert not app.at.warning and not app.at.error
         assert len(app.pictures()) >= 2 or app.at.info
-    app.set(step=nine_steps.BLOCK).set(layer=vit.blocks - 1).fine()
+    app.set(step=step_view.BLOCK_STEP).set(layer=vit.blocks - 1).fine()
 
 
 def said(app: App) -> str:
@@ -146,11 +146,11 @@ def test_what_is_cut_off_is_said_before_anything_is_asked():
 ])  # fmt: skip
 def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpolated, teacher, data, kind):
     card = SimpleNamespace(interpolated=interpolated, teacher=teacher, data=data)
-    scene = SimpleNamespace(vit=SimpleNamespace(name="a", card=card))
-    monkeypatch.setattr(tokens.session, "similarity", lambda name: "some")
-    assert tokens._placed(scene) == kind and f"origin{kind or ' learned'}" in texts.prose("story", "en")
-    monkeypatch.setattr(tokens.session, "similarity", lambda name: None)
-    assert tokens._placed(scene) == " none"
+    story = SimpleNamespace(vit=SimpleNamespace(name="a", card=card))
+    monkeypatch.setattr(token_steps.model_weights, "position_similarity", lambda name: "some")
+    assert token_steps._position_kind(story) == kind and f"origin{kind or ' learned'}" in texts.prose("story", "en")
+    monkeypatch.setattr(token_steps.model_weights, "position_similarity", lambda name: None)
+    assert token_steps._position_kind(story) == " none"
 
 
 def test_what_is_different_is_said(kinds, offer):
@@ -318,11 +318,11 @@ def test_the_map_of_positions_comes_with_the_answer():
 
 
 def test_the_quiz_leads_to_the_step_with_the_logit_lens():
-    assert nine_steps.STEPS[LENS_STEP - 1].key == "depth"
+    assert step_view.STEPS[LENS_STEP - 1].key == "depth"
 
 
 def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):
-    rec = vitcore.record(shipped, session.SAMPLES / "cat.jpg")
+    rec = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     given = project_patch(shipped, rec.model_input.pixels, 7).x_p
     app = App("story", photo="cat", patch="7", step="3").fine()
     value = rec.model_input.pixels[0, 7 * rec.grid.patch_px, 0]

@@ -199,7 +199,7 @@ def asked() -> tuple[set[str], list[re.Pattern]]:
 
 COMPOSED = (
     "story",
-)  # of a step, the kind of model and the part, each a string of its own (`app.views.story.step.Step.words`)
+)  # of a step, the kind of model and the part, each a string of its own (`app.views.story.story_step.Step.text_key`)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -227,7 +227,8 @@ SHOWS = {
     "file_uploader", "form_submit_button", "header", "image", "info", "link_button", "markdown", "metric", "multiselect",
     "number_input", "page_link", "pills", "popover", "progress", "radio", "segmented_control", "select_slider",
     "selectbox", "slider", "spinner", "status", "subheader", "success", "tabs", "text", "text_area",
-    "text_input", "title", "toast", "toggle", "warning", "write", "number", "explain", "dialog",
+    "text_input", "title", "toast", "toggle", "warning", "write", "layer_slider", "patch_input", "head_menu",
+    "select_menu", "explain", "dialog",
 }  # fmt: skip
 NAMED = {"label", "help", "placeholder", "alt", "caption", "title", "unit", "about", "body", "text"}
 NO_WORDS = re.compile(r":material/\w*:|views/\w*/page\.py|<[^>]+>|#+|px\b|Inside ViT|Language · 语言 · 語言")
@@ -315,7 +316,7 @@ def test_no_word_is_in_the_script_of_a_component(file):
     ("ZH-tw", "zh-TW"), ("zho", "en"),
 ])  # fmt: skip
 def test_the_language_of_a_locale(locale, lang):
-    assert texts.of_locale(locale) == lang
+    assert texts.language_of_locale(locale) == lang
 
 
 def title(app: App) -> str:

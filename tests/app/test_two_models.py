@@ -8,9 +8,10 @@ from trained import a_run, give_model
 from visitor import App
 
 from app import texts
-from app.state import models, session
-from app.state.beside import second
-from app.views.compare import ready_pairs, take
+from app.state.models import loaded_models, second_model
+from app.state.photos import sample_photos
+from app.state.recordings import recordings
+from app.views.compare import preset_pairs, summary_and_handout
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
@@ -20,7 +21,7 @@ from vitcore.models.random_weights import untrained
 from vitcore.translation import speaking
 
 TEXT = texts.prose("compare", "en")
-PHOTO = session.SAMPLES / f"{session.samples()[0]['id']}.jpg"
+PHOTO = sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg"
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +60,15 @@ def test_every_picture_of_both_with_its_number(expected):
         assert any(re.search(r"\d", said) for said in app.sentences("markdown")), picture
         assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
     app.set(picture="attention").fine().set(layer=3, one_head=1).fine()
-    one = session.recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
+    one = recordings.recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
     np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
 
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
-    found = outliers_in_recording(session.recording(load_model.load(), open_photo(session.SAMPLES / "cat.jpg")))
+    found = outliers_in_recording(
+        recordings.recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg"))
+    )
     told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
@@ -80,9 +83,9 @@ def test_another_input_is_resampled_and_said():
 def test_random_weights_take_another_input():
     app = App("compare", b="random", b_px="64x64").fine()
     assert not app.at.warning and app.component("b_map")["rows"] == 8
-    redrawn = models.loaded(f"{DEFAULT}~random~64x64")
+    redrawn = loaded_models.loaded(f"{DEFAULT}~random~64x64")
     assert redrawn.grid.image_px == (64, 64)
-    trained = models.loaded(f"{DEFAULT}~64x64").module.state_dict()
+    trained = loaded_models.loaded(f"{DEFAULT}~64x64").module.state_dict()
     kernel = "patch_embed.proj.weight"
     assert not np.allclose(redrawn.module.state_dict()[kernel], trained[kernel])
 
@@ -136,8 +139,11 @@ def test_a_ready_pair_is_one_touch():
     next(button for button in app.at.button if button.label == TEXT["ready size"]).click()
     app.run().fine()
     assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
-    listed = {name for one in ready_pairs.READY for name in (one.a, one.b) if name} - {second.RANDOM, second.ITSELF}
-    assert listed - {card.name for card in CARDS} == ready_pairs.UNLISTED_MB.keys(), (
+    listed = {name for one in preset_pairs.PRESET_PAIRS for name in (one.first, one.second) if name} - {
+        second_model.RANDOM,
+        second_model.ITSELF,
+    }
+    assert listed - {card.name for card in CARDS} == preset_pairs.UNLISTED_MB.keys(), (
         "the size of every download is known"
     )
 
@@ -166,8 +172,13 @@ def test_the_handout_is_made_of_names_alone(shipped):
     from vitcore.report.report_settings import Origin
 
     key, words = open_photo(PHOTO).key, texts.table("zh-CN")
-    made = take.made(
+    made = summary_and_handout.make_handout(
         (DEFAULT, f"{DEFAULT}~random", key), ("one", "two"), Origin(lang="zh-CN"), PHOTO.stem, words
     ).decode()
     with speaking(words):
-        assert 'lang="zh-CN"' in made and "秩相关" in made and "one" in made and session.samples()[0]["author"] in made
+        assert (
+            'lang="zh-CN"' in made
+            and "秩相关" in made
+            and "one" in made
+            and sample_photos.samples()[0]["author"] in made
+        )

@@ -8,12 +8,12 @@ from unittest.mock import patch
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.furniture import controls
 from app.menu import PAGES
+from app.shell import current_recording
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
 PAGES_OF_MAIN: dict = {}  # which file is at which address: AppTest learns it from a first run, here once for all visitors
-SLUGS = [row.slug for row in PAGES if row.looks]  # at the photo, through the model
+SLUGS = [row.slug for row in PAGES if row.uses_model]  # at the photo, through the model
 
 
 class App:
@@ -24,7 +24,7 @@ class App:
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
         if not PAGES_OF_MAIN:
-            with patch.object(controls, "current", lambda *_, **__: st.stop()):
+            with patch.object(current_recording, "load", lambda *_, **__: st.stop()):
                 PAGES_OF_MAIN.update(AppTest.from_file(str(MAIN), default_timeout=120).run()._registered_pages)
         self.at._registered_pages = dict(PAGES_OF_MAIN)
         self.go(slug)

@@ -43,14 +43,14 @@ def table(title: str, rows: dict[str, list[float]], bar: float, unit: str = "ms"
 
 def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
-    from app.state import session
+    from app.state.photos import sample_photos
     from vitcore.analysis import filters, patches, position_embeddings
     from vitcore.forward.recording import patch_embeddings, record
     from vitcore.images import open_photo
     from vitcore.models import load_model
 
     vit = load_model.load()
-    files = session.sample_files()
+    files = sample_photos.sample_files()
 
     def of_the_photo(data: bytes) -> None:
         rec = record(vit, open_photo(data), maps=range(vit.blocks), fusions=("mean", "max", "min"))
@@ -98,8 +98,8 @@ def pages(runs: int) -> None:
     from streamlit.testing.v1 import AppTest
 
     from app.menu import PAGES
-    from app.state import session
-    from app.state.memory import budget
+    from app.state.memory import memory_cache
+    from app.state.photos import sample_photos
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
     rows: dict[str, list[float]] = {}
@@ -118,10 +118,10 @@ def pages(runs: int) -> None:
     table("Page after a change", rows, BAR_MS)
 
     rows = {}
-    names = [row["id"] for row in session.samples()][1:]
-    for row in (row for row in PAGES if row.looks):
+    names = [row["id"] for row in sample_photos.samples()][1:]
+    for row in (row for row in PAGES if row.uses_model):
         at.switch_page(f"views/{row.slug}/page.py").run()
-        budget.STORE.drop(lambda key: key[0].endswith("_recording"))
+        memory_cache.CACHE.drop(lambda key: key[0].endswith("_recording"))
         for name in [names[-1], *names[:runs]]:
             at.get_by_key("photo").set_value(name)
             rows.setdefault(row.slug, []).append(ms(at.run))
@@ -134,15 +134,17 @@ def few_photos(runs: int) -> None:
     """*Few photos* with ten new photos in each of five classes (of the dozen pieces, two are known); then once more."""
     from streamlit.testing.v1 import AppTest
 
-    from app.state.memory import budget
+    from app.state.memory import memory_cache
 
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=300).run()
     at.switch_page("views/fewshot/page.py").run()
     new, again = [], []
     for _ in range(runs):
-        photos = [key for key in budget.STORE.keys() if key[0] == "app.state.features"]
+        photos = [key for key in memory_cache.CACHE.keys() if key[0] == "app.state.photos.image_features"]
         new_ones = {key for i, key in enumerate(photos) if i % 6}
-        budget.STORE.drop(lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.features."))
+        memory_cache.CACHE.drop(
+            lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.photos.image_features.")
+        )
         new.append(ms(at.run))
         again.append(ms(at.run))
     assert not at.exception, at.exception

@@ -30,26 +30,27 @@ def ms(run: Callable[[], object], clock: Callable[[], float] = time.perf_counter
 
 def both(runs: int, first: str, second: str) -> None:
     """As the app does it, whose caches are emptied between: both and all that compares them, and each alone."""
-    from app.state import models, session
-    from app.state.beside import comparisons
-    from app.state.memory import budget
+    from app.state.memory import memory_cache
+    from app.state.models import loaded_models, model_comparisons
+    from app.state.photos import sample_photos
+    from app.state.recordings import recordings
     from vitcore.images import open_photo
 
-    one = models.loaded(first)
-    vits = one, models.loaded(second) if second else models.variant(one, "random")
-    photos = [open_photo(data) for _, data in session.sample_files()[: runs + 1]]
+    one = loaded_models.loaded(first)
+    vits = one, loaded_models.loaded(second) if second else loaded_models.load_variant(one, "random")
+    photos = [open_photo(data) for _, data in sample_photos.sample_files()[: runs + 1]]
 
     def fresh() -> None:
-        budget.STORE.drop(lambda key: not key[0].endswith(".loaded"))
+        memory_cache.CACHE.drop(lambda key: not key[0].endswith(".loaded"))
         time.sleep(0.3)  # what is thrown away is given back by a thread of its own
 
     def together(photo) -> None:  # type: ignore[no-untyped-def]
-        comparisons.compared(vits[0].name, vits[1].name, photo.key, vits, photo)
+        model_comparisons.compare(vits[0].name, vits[1].name, photo.key, vits, photo)
 
     rows = []
     for photo in photos:
         turn = []
-        for way in (lambda p: session.recording(vits[0], p), lambda p: session.recording(vits[1], p), together):
+        for way in (lambda p: recordings.recording(vits[0], p), lambda p: recordings.recording(vits[1], p), together):
             fresh()
             turn.append(ms(lambda way=way, p=photo: way(p), time.process_time))
         rows.append(turn)

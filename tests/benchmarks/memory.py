@@ -91,9 +91,10 @@ def visits(address: str, count: int, watch: Watch) -> None:
     """The same visits whenever they are asked for."""
     from served import Visit
 
-    from app.state import session
+    from app.state.photos import sample_photos
+    from app.state.uploads import uploaded_photo
 
-    rng, names = random.Random(0), [row["id"] for row in session.samples()]
+    rng, names = random.Random(0), [row["id"] for row in sample_photos.samples()]
     for number in range(count):
         model = rng.choices(list(MODELS), list(MODELS.values()))[0]
         photo, page = rng.randrange(len(names) + OWN), rng.choice(PAGES)
@@ -102,7 +103,7 @@ def visits(address: str, count: int, watch: Watch) -> None:
         visit = Visit(address)
         if photo >= len(names):
             visit.open("filters", query).upload("file", f"mine-{photo}.jpg", own_photo(photo))
-            visit.open(page, f"{query}&photo={session.UPLOAD}")
+            visit.open(page, f"{query}&photo={uploaded_photo.PHOTO_ID}")
         else:
             visit.open(page, query)
         assert "Traceback" not in visit.text
@@ -124,21 +125,21 @@ def main() -> None:
     random_models()
     from served import Visit, served
 
-    from app.state.memory import budget
+    from app.state.memory import memory_cache
 
     watch, rows = Watch(), []
     with served() as address:
         Visit(address).open().close()
-        rows.append(("one visit", now_mb(), watch.peak(), budget.STORE.bytes / MB))
+        rows.append(("one visit", now_mb(), watch.peak(), memory_cache.CACHE.bytes / MB))
         for turn in range(args.rounds):
             begun = time.perf_counter()
             visits(address, args.visits, watch)
             name = f"round {turn + 1}: {args.visits} visits, {time.perf_counter() - begun:.0f} s"
-            rows.append((name, now_mb(), watch.peak(), budget.STORE.bytes / MB))
+            rows.append((name, now_mb(), watch.peak(), memory_cache.CACHE.bytes / MB))
         if args.gradients:
             visit = Visit(address).open("rollout", f"model={LARGEST}&compare=true")
             visit.close()
-            rows.append(("a gradient method, L/16 at 384 px", now_mb(), watch.peak(), budget.STORE.bytes / MB))
+            rows.append(("a gradient method, L/16 at 384 px", now_mb(), watch.peak(), memory_cache.CACHE.bytes / MB))
     bar = 1024 * (args.budget_gb + 1)
     print(f"\n| budget {args.budget_gb:g} GB | memory after, MB | at most | of it kept | bar |\n|---|---|---|---|---|")
     for name, after, most, kept in rows:

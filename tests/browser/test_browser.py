@@ -18,7 +18,7 @@ from app.menu import PAGES
 from vitcore.figures.theme import INK, rgb
 
 ROOT = Path(__file__).parents[2]
-LOOKING = [row for row in PAGES if row.looks]  # the others are in test_training.py
+LOOKING = [row for row in PAGES if row.uses_model]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root
 NAMES = texts.prose("menu", "en")
 TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}

@@ -13,32 +13,35 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.components import source
+from app.components.component_files import read_source
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _CHART = st.components.v2.component(
-    "inside_vit_chart", html=source("chart/chart.html"), css=source("chart/chart.css"), js=source("chart/chart.js")
+    "inside_vit_chart",
+    html=read_source("chart/chart.html"),
+    css=read_source("chart/chart.css"),
+    js=read_source("chart/chart.js"),
 )
 
-AXIS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")
+AXIS_FIELDS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")
 
 
-def chart(spec: dict[str, Any], *, key: str, alt: str, at: float | None = None) -> None:
-    """Show what `plain` made of a figure; under the same key the next one takes its place. `at`: an upright line at x."""
-    marker = {"x": [at, at], "y": [], "across": False, "along": True, "colour": "", "wide": 2.5, "dash": ""}
-    lines = spec["lines"] + ([] if at is None else [marker])
+def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None) -> None:
+    """Show what `chart_spec` made of a figure; under the same key the next one takes its place. `marker_x`: an upright line."""
+    marker = {"x": [marker_x, marker_x], "y": [], "across": False, "along": True, "colour": "", "wide": 2.5, "dash": ""}
+    lines = spec["lines"] + ([] if marker_x is None else [marker])
     _CHART(data=spec | {"alt": alt, "lines": lines}, key=key)
 
 
-def steady(key: str) -> Any:
+def undimmed_container(key: str) -> Any:
     """A container for what is drawn anew all the time: on a busy machine Streamlit would dim what is about to change."""
     st.html(f"<style>.st-key-{key} [data-stale=true] {{ opacity: 1 !important; transition: none !important; }}</style>")
     return st.container(key=key)
 
 
-def plain(fig: go.Figure) -> dict[str, Any]:
+def chart_spec(fig: go.Figure) -> dict[str, Any]:
     """A figure as what the browser needs to draw it."""
     layout = fig.layout
     return {
@@ -46,12 +49,12 @@ def plain(fig: go.Figure) -> dict[str, Any]:
         "legend": bool(layout.showlegend), "x": _axis(layout.xaxis), "y": _axis(layout.yaxis),
         "traces": [_TRACES[trace.type](trace) for trace in fig.data],
         "lines": [line for shape in layout.shapes for line in _lines(shape)],
-        "notes": [_note(note) for note in layout.annotations],
+        "notes": [_annotation(note) for note in layout.annotations],
     }  # fmt: skip
 
 
 def _axis(axis: Any) -> dict[str, Any]:
-    said = {name: axis[name] for name in AXIS if axis[name] is not None}
+    said = {name: axis[name] for name in AXIS_FIELDS if axis[name] is not None}
     return {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()} | {"title": axis.title.text or ""}
 
 
@@ -127,7 +130,7 @@ def _line(shape: Any, x: list[Any], y: list[Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _note(note: Any) -> dict[str, Any]:
+def _annotation(note: Any) -> dict[str, Any]:
     parts = re.split(r"</?b>", note.text or "")
     return {
         "x": note.x, "y": note.y, "paper": [note.xref == "paper", note.yref == "paper"], "parts": parts,

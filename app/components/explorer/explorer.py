@@ -9,15 +9,15 @@ from typing import Any
 
 import streamlit as st
 
-from app.components import worded
-from app.components.choices import choose
+from app.components.component_files import translated_component
+from app.components.pending_choices import choose
 
-PARTS = "../outlined ../overlay explorer_read explorer_words explorer_touch explorer"
-NAMES = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
+SCRIPTS = "../outlined ../overlay explorer_read explorer_words explorer_touch explorer"
+LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
-PINS = ("token", "second")  # tokens, by their places in the sequence
+PINNED_TOKENS = ("token", "second")  # tokens, by their places in the sequence
 # What else a person chooses, and its kind.
-CHOICES: dict[str, type] = {
+CHOICE_TYPES: dict[str, type] = {
     "block": int,
     "head": int,
     "column": bool,
@@ -43,7 +43,7 @@ def explorer(
         if not isinstance(given, dict):
             return
         st.session_state[f"{key}_n"] = int(given.get("n") or 0)
-        for name in PINS:
+        for name in PINNED_TOKENS:
             if name in given:
                 pin(name, None if given[name] is None else int(given[name]), prefix)
         for choice, control in targets.items():
@@ -53,8 +53,8 @@ def explorer(
                 choose(control, directions[bool(given[choice])])
             else:
                 value = given[choice]
-                choose(control, None if value is None else CHOICES[choice](value))
+                choose(control, None if value is None else CHOICE_TYPES[choice](value))
 
-    names = {name.replace(" ", "_"): data["words"][name] for name in NAMES}
+    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
     sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    worded("explorer", PARTS, **names)(data=sent, key=key, on_chosen_change=chosen)
+    translated_component("explorer", SCRIPTS, **names)(data=sent, key=key, on_chosen_change=chosen)

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app.components import address, source
-from app.components.choices import choose
+from app.components.component_files import media_url, read_source
+from app.components.pending_choices import choose
 
 _GALLERY = st.components.v2.component(
-    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=source("gallery/gallery.css"),
-    js=source("gallery/gallery.js"),
+    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=read_source("gallery/gallery.css"),
+    js=read_source("gallery/gallery.js"),
 )  # fmt: skip
 
 
@@ -18,5 +18,5 @@ def gallery(rows: list[dict[str, str]], images: list[bytes], chosen: str, *, key
         if st.session_state[key].picked:
             choose(target, st.session_state[key].picked)
 
-    where = [address(image, "image/webp", f"gallery{i}") for i, image in enumerate(images)]
+    where = [media_url(image, "image/webp", f"gallery{i}") for i, image in enumerate(images)]
     _GALLERY(data={"rows": rows, "images": where, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app import texts
-from app.components import worded
+from app.components.component_files import translated_component
 
 
 def player(
@@ -17,7 +17,7 @@ def player(
     """
     hold = texts.prose("common")["hold"]
     named = {name: words[name] for name in ("play", "layer", "layers")}
-    worded("player", "../keys ../outlined ../overlay player", **named, hold=hold)(
+    translated_component("player", "../keys ../outlined ../overlay player", **named, hold=hold)(
         data={"image": image, "detail": detail, "frames": frames, "rows": shape[0], "cols": shape[1], "names": names,
               "captions": captions, "ratio": ratio, "words": words | {"hold": hold}, "label": label,
               "marks": [list(one) for one in marks]},

@@ -7,25 +7,25 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components import source
+from app.components.component_files import read_source
 from vitcore.translation import decimal
 
 _VECTORS = st.components.v2.component(
     "inside_vit_vectors",
-    html=source("vectors/vectors.html"),
-    css=source("vectors/vectors.css"),
-    js=source("vectors/vectors.js"),
+    html=read_source("vectors/vectors.html"),
+    css=read_source("vectors/vectors.css"),
+    js=read_source("vectors/vectors.js"),
 )
 
-BARS, NUMBERS = 24, 6  # of a vector: how many are drawn, how many are written out
+BAR_COUNT, NUMBER_COUNT = 24, 6  # of a vector: how many are drawn, how many are written out
 
 
 def vectors(rows: list[dict[str, Any]], *, key: str, label: str, flat: bool = False) -> None:
-    """Show rows made by `vector` and `looks`; `flat`: without the residual stream drawn beside them."""
+    """Show rows made by `vector_row` and `attention_row`; `flat`: without the residual stream drawn beside them."""
     _VECTORS(data={"rows": rows, "label": label, "flat": flat}, key=key)
 
 
-def vector(
+def vector_row(
     name: str, formula: str, values: Any, *, kind: str = "branch", sign: str | None = None, unit: str = "",
 ) -> dict[str, Any]:  # fmt: skip
     """A row for a vector: its first numbers as bars and in words, and its Euclidean length.
@@ -33,8 +33,10 @@ def vector(
     `kind`: "stream" (it is the residual stream), "branch" (a part's work), "branch start", or "sum"; `unit` is said under
     the length, e.g. how many numbers there are.
     """
-    first = [float(v) for v in values[:BARS]]
-    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBERS]) + ("  …" if len(values) > NUMBERS else "")
+    first = [float(v) for v in values[:BAR_COUNT]]
+    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBER_COUNT]) + (
+        "  …" if len(values) > NUMBER_COUNT else ""
+    )
     length = float((values.astype(float) ** 2).sum() ** 0.5)
     row = {
         "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,
@@ -43,6 +45,6 @@ def vector(
     return row if sign is None else row | {"sign": sign}
 
 
-def looks(name: str, formula: str, shown: list[dict[str, str]], unit: str = "") -> dict[str, Any]:
+def attention_row(name: str, formula: str, tokens: list[dict[str, str]], unit: str = "") -> dict[str, Any]:
     """A row for attention: the tokens it looks at most, each {"image" or "sign", "weight", "name"}."""
-    return {"kind": "branch", "name": name, "formula": formula, "looks": shown, "size": "", "unit": unit}
+    return {"kind": "branch", "name": name, "formula": formula, "looks": tokens, "size": "", "unit": unit}

@@ -14,13 +14,13 @@ from typing import Any
 
 from streamlit import runtime
 
-HELD_S = 30.0
+DELAY_S = 30.0
 
 _start = threading.Lock()
-_files: LateFiles | None = None
+_files: DelayedDeletion | None = None
 
 
-class LateFiles:
+class DelayedDeletion:
     """A storage of Streamlit's (`MediaFileStorage`), told to throw nothing away before its time."""
 
     def __init__(self, storage: Any) -> None:
@@ -40,7 +40,7 @@ class LateFiles:
     def delete(self, file_id: str) -> None:
         """A file that nobody needs any more."""
         with self._lock:
-            self._due[file_id] = time.monotonic() + HELD_S
+            self._due[file_id] = time.monotonic() + DELAY_S
         self.let_go()
 
     def let_go(self) -> None:
@@ -52,7 +52,7 @@ class LateFiles:
                 self._delete(file_id)
 
 
-def hold() -> None:
+def delay_deletion() -> None:
     """From now on the files of this process's server go late; called at every run of a page, once is enough."""
     global _files
     if not runtime.exists():
@@ -60,10 +60,10 @@ def hold() -> None:
     storage = runtime.get_instance().media_file_mgr._storage
     with _start:
         if _files is None or _files.storage is not storage:
-            _files = LateFiles(storage)
+            _files = DelayedDeletion(storage)
 
 
-def let_go() -> None:
+def delete_due() -> None:
     """Throw away what has waited long enough, also where no more pages are drawn."""
     if _files is not None:
         _files.let_go()

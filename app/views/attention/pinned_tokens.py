@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import selection
-from app.address import respell
-from app.components.choices import choose
-from app.components.lecture.lecture import wide
-from app.furniture import controls
+from app.components.page_style.page_style import scaled_px
+from app.components.pending_choices import choose
+from app.shell import query_controls, selection
+from app.shell.address import rewrite_query_param
 from app.texts import Prose
 
 if TYPE_CHECKING:
     from vitcore.grid import Grid
 
-SECOND = "second_patch"
-FIELDS = dict(zip(selection.PINS, (selection.PATCH, SECOND), strict=True))  # which token → the field of its patch
+SECOND_PATCH = "second_patch"
+FIELDS = dict(
+    zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True)
+)  # which token → the field of its patch
 
 
-def pin(name: str, token: int | None, prefix: int) -> None:
+def pin_token(name: str, token: int | None, prefix: int) -> None:
     """Pin a token from the picture, by its place in the sequence, the first `prefix` of which are no patches; None: none."""
     if token is not None and token >= prefix:
         st.session_state[f"_{name}"] = None
@@ -32,14 +33,14 @@ def pin(name: str, token: int | None, prefix: int) -> None:
         return
     st.session_state[f"_{name}"] = token
     if name == "second":
-        choose(SECOND, None)
+        choose(SECOND_PATCH, None)
 
 
-def arrive(grid: Grid) -> None:
+def read_address(grid: Grid) -> None:
     """What the address names when the page is entered; links of old had a patch's place in the sequence there, too."""
     for name, key in FIELDS.items():
         given = st.query_params.get(name, "")
-        if not selection.NUMBER.fullmatch(given):
+        if not selection.WHOLE_NUMBER.fullmatch(given):
             continue
         if int(given) < grid.prefix:
             st.session_state[f"_{name}"] = int(given)
@@ -49,42 +50,44 @@ def arrive(grid: Grid) -> None:
         if int(given) < grid.tokens:
             if key in st.query_params:
                 del st.query_params[key]
-            respell(key, int(given) - grid.prefix, str(int(given) - grid.prefix))
+            rewrite_query_param(key, int(given) - grid.prefix, str(int(given) - grid.prefix))
             st.rerun()  # bound by the page that was left: once it is not, Streamlit writes the address
 
 
-def fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
+def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
     """The fields of both, drawn; the tokens that are pinned, by their places. `names` are of the tokens before the patches."""
-    first, second = (_special(name, grid.prefix) for name in FIELDS)
+    first, second = (_prefix_token(name, grid.prefix) for name in FIELDS)
     label = (
         text["patch control"]
         if first is None
         else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
     )
     about = text["patch help" if grid.prefix else "patch help bare"]
-    patch = controls.patch(label, grid, width=165, help=about, on_change=_to_patch, args=("token",))
-    controls.in_range(SECOND, 0, grid.patches - 1, None)
+    patch = query_controls.patch_input(
+        label, grid, width=165, help=about, on_change=_unpin_prefix_token, args=("token",)
+    )
+    query_controls.keep_in_range(SECOND_PATCH, 0, grid.patches - 1, None)
     other = st.number_input(
-        text["second"], 0, grid.patches - 1, None, key=SECOND, step=1, bind="query-params", width=wide(155),
+        text["second"], 0, grid.patches - 1, None, key=SECOND_PATCH, step=1, bind="query-params", width=scaled_px(155),
         placeholder=text["none"] if second is None else names[second], help=text["second help"],
-        on_change=_to_patch, args=("second",),
+        on_change=_unpin_prefix_token, args=("second",),
     )  # fmt: skip
-    _write(first, second)
+    _write_address(first, second)
     return grid.prefix + patch if first is None else first, second if other is None else grid.prefix + other
 
 
-def _to_patch(name: str) -> None:
+def _unpin_prefix_token(name: str) -> None:
     """A patch was typed into a field: it is pinned in place of the token that is none."""
     st.session_state[f"_{name}"] = None
 
 
-def _special(name: str, prefix: int) -> int | None:
+def _prefix_token(name: str, prefix: int) -> int | None:
     """The token that is no patch and is pinned, by its place; None where this model has none there."""
     token: int | None = st.session_state.get(f"_{name}")
     return token if token is not None and token < prefix else None
 
 
-def _write(*tokens: int | None) -> None:
+def _write_address(*tokens: int | None) -> None:
     for name, token in zip(FIELDS, tokens, strict=True):
         if token is None and name in st.query_params:
             del st.query_params[name]

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app import texts
-from app.views.bring import brought, take
+from app.views.bring import inspection_view, upload_form
 
 text = texts.prose("bring")
 st.markdown(text["intro"])
-take.show(text)
-brought.show(text)
+upload_form.show_form(text)
+inspection_view.show_inspection(text)

@@ -4,32 +4,34 @@ import numpy as np
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.figure import figure
-from app.furniture import controls, model_card
-from app.state import insights, models
-from app.views.card import speed, table
+from app.shell import current_recording
+from app.state.models import model_menu, model_weights
+from app.views.card import speed_section, table1_row
+from app.widgets import model_card
 
 text = texts.prose("card")
 st.markdown(text["intro"])
-vit = controls.model()
+vit = current_recording.load_model()
 
 from vitcore import figures  # noqa: E402
 
-shape, parts = insights.anatomy(vit.name, vit)
-st.markdown(f"## {controls.verbatim(vit.card.title)}")
-table.show(shape, vit.card.title, text)
-card = models.menu().get(str(st.session_state.get("model")), vit.card)
+shape, parts = model_weights.model_summary(vit.name, vit)
+st.markdown(f"## {texts.escape_markdown(vit.card.title)}")
+table1_row.show_row(shape, vit.card.title, text)
+card = model_menu.menu().get(str(st.session_state.get("model")), vit.card)
 told, drawn = st.columns([2, 3], gap="large")
 with told:
     st.markdown(f"### {text['known']}")
-    model_card.show(card, paper=False)
+    model_card.show_card(card, with_paper=False)
 with drawn:
     title = text["drawing"].format(model=vit.card.title)
-    fig = figures.architecture(parts, title, controls.theme())
+    fig = figures.architecture(parts, title, page_theme.current())
     figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
-           of=(vit.called,),
+           subjects=(vit.called,),
            parameters=np.array([part.params * part.times for part in parts]))  # fmt: skip
-model_card.beside_the_papers(card, text)
-model_card.made(card, text)
+model_card.show_paper_comparison(card, text)
+model_card.show_commands(card, text)
 st.markdown(f"## {text['speed title']}")
-speed.show(vit, text)
+speed_section.show_speed(vit, text)

@@ -6,32 +6,36 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside
-from app.furniture import controls
-from app.state.beside import comparisons
-from app.views.compare import charts, maps, pickers, take
+from app.shell import current_recording, query_controls
+from app.state.models import model_comparisons
+from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
 
 text = texts.prose("compare")
 aside(text["intro"])
-vit, photo, rec = controls.current(record=comparisons.recording)
-two = pickers.chosen(text, vit, photo, rec)
-shown: dict[str, Callable] = {"filters": charts.filters, "positions": charts.positions, "answers": charts.answers}
-if two.comparison:
-    shown = {
-        "rollout": maps.rollout,
-        "attention": maps.attention,
-        "distance": charts.distance,
-        "tokens": charts.tokens,
-    } | shown
+vit, photo, rec = current_recording.load(record=model_comparisons.recording)
+pair = model_pickers.choose_pair(text, vit, photo, rec)
+pictures: dict[str, Callable] = {
+    "filters": chart_pairs.show_filters,
+    "positions": chart_pairs.show_positions,
+    "answers": chart_pairs.show_answers,
+}
+if pair.comparison:
+    pictures = {
+        "rollout": map_pairs.show_rollout,
+        "attention": map_pairs.show_attention,
+        "distance": chart_pairs.show_distances,
+        "tokens": chart_pairs.show_token_similarity,
+    } | pictures
 else:
-    for one in two.vits:
+    for one in pair.vits:
         if not one.is_global:
-            controls.not_defined(one, text["what"])
-if st.session_state.get("picture", "rollout") not in shown:
-    st.session_state["picture"] = next(iter(shown))
-names = "&emsp;".join(f"**{key}** {controls.verbatim(name)}" for key, name in zip("AB", two.names, strict=True))
+            current_recording.show_undefined(one, text["what"])
+if st.session_state.get("picture", "rollout") not in pictures:
+    st.session_state["picture"] = next(iter(pictures))
+names = "&emsp;".join(f"**{key}** {texts.escape_markdown(name)}" for key, name in zip("AB", pair.names, strict=True))
 with aside(names, key="aside_numbers"):
-    take.numbers(two)
-picture = controls.choice(text, "picture", list(shown), width="stretch")
-shown[picture](two, two.comparison)
-take.taught(two)
-take.handout(two)
+    summary_and_handout.show_numbers(pair)
+picture = query_controls.button_row(text, "picture", list(pictures), width="stretch")
+pictures[picture](pair, pair.comparison)
+summary_and_handout.teacher_note(pair)
+summary_and_handout.handout_button(pair)

@@ -3,59 +3,59 @@
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.figure import aside, downloads, explain, lead, plot
-from app.furniture import controls, outliers
-from app.state import session
-from app.views.distance import findings
-from app.views.distance.averaged import averaged
+from app.shell import current_recording, photo_picker, query_controls
+from app.state.photos import sample_photos
+from app.views.distance import distance_sentences
+from app.views.distance.average_progress import average_with_progress
+from app.widgets import outlier_masking
 
 text = texts.prose("distance")
 first = aside(text["intro"])
-vit, photo, rec = controls.current(needs=text["what"])
+vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
-    st.switch_page("views/attention/page.py", query_params=findings.address(*touched))
+    st.switch_page("views/attention/page.py", query_params=distance_sentences.head_address(*touched))
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import attention_distance  # noqa: E402
 
-grid, mode = rec.grid, controls.theme()
+grid, mode = rec.grid, page_theme.current()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    cls = controls.choice(text, "cls", ["drop", "renormalise"], help=text["cls help"])
-    over = controls.choice(text, "over", ["photo", "samples", "folder"])
+    cls = query_controls.button_row(text, "cls", ["drop", "renormalise"], help=text["cls help"])
+    over = query_controls.button_row(text, "over", ["photo", "samples", "folder"])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
 if vit.structure.axes:
     first.caption(text["axial"])
 if not grid.prefix:
     first.caption(text["no class"])
 files = None
-notes = (
-    st.container()
-)  # always there: what stands below keeps its place, and is not drawn anew, when something comes or goes
+notes = st.container()  # always: what stands below keeps its place, and is not drawn anew, when something comes or goes
 if over == "folder":
-    files = notes.file_uploader(text["folder"], controls.TYPES, "directory", key="folder", max_upload_size=25)
-seen, masked = outliers.distances(vit, rec) if over == "photo" else (rec, "")
-if outliers.on() and over != "photo":
+    files = notes.file_uploader(text["folder"], photo_picker.FILE_TYPES, "directory", key="folder", max_upload_size=25)
+seen, masked = outlier_masking.distances_to_show(vit, rec) if over == "photo" else (rec, "")
+if outlier_masking.is_on() and over != "photo":
     masked = texts.prose("outliers")["distances unmasked"]
 if masked:
     notes.caption(masked)
 if over == "photo":
     with notes:
-        outliers.quiet(vit, rec, "distance")
+        outlier_masking.switch_if_any(vit, rec, "distance")
     images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share), None
 else:
-    given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else session.sample_files()
-    average = averaged(vit, given, progress)
+    given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else sample_photos.sample_files()
+    average = average_with_progress(vit, given, progress)
     if average is None:
         st.info(text["choose"])
         st.stop()
-    images, both, spread = average.images, tuple(average.px), average.spread_px
+    images, both, spread = average.averaged_count, tuple(average.mean_px), average.spread_px
     for problem in average.problems[:5]:
-        notes.caption(f":material/broken_image: {controls.verbatim(problem)}")
+        notes.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
 dropped, renormalised, share = both
 px = {"drop": dropped, "renormalise": renormalised}[cls]
 
 with aside(key="aside_found"):
-    named = findings.headline(dropped, renormalised, cls, grid, text)
+    named = distance_sentences.show_headline(dropped, renormalised, cls, grid, text)
 fig = figures.distance(
     px,
     grid,
@@ -66,12 +66,12 @@ fig = figures.distance(
     share=share if grid.prefix else None,
 )
 with lead():
-    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), findings.touch)
+    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
-downloads(lambda: fig, "distance", text["how"], of=(photo.name if images == 1 else f"{images} photos", vit.called),
+downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images == 1 else f"{images} photos", vit.called),
           distance_px=px, prefix_share=share)  # fmt: skip
-named += findings.further(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
-findings.links(named, text)
+named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
+distance_sentences.head_links(named, text)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
     | {text["head"].format(head=h): px[:, h].round(1) for h in range(vit.heads)},

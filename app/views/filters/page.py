@@ -5,21 +5,22 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.furniture import controls
-from app.state import session
-from app.views.filters import enlarged, in_words
+from app.shell import current_recording, query_controls
+from app.state.models import model_weights
+from app.views.filters import clicked_filter, filter_sentences
 from vitcore.translation import percent
 
 text = texts.prose("filters")
 aside(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = current_recording.load()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402
 from vitcore.figures.theme import data_uri  # noqa: E402
 
-components, mode = session.components(vit.name), controls.theme()
+components, mode = model_weights.filter_components(vit.name), page_theme.current()
 if components is None:
     st.info(text["none"])
     st.stop()
@@ -28,8 +29,8 @@ if rooted:
     st.info(text["hybrid" if vit.hybrid else "network"])
 most = len(components.variance)
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    count = controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
-    scale = controls.choice(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
+    count = query_controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
+    scale = query_controls.button_row(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
 tiles, looks = filters.components_as_picture(components.vectors[:count], scale), []
 half, many = (filters.components_for_variance(components.variance, share) for share in (0.5, filters.MAX_COMPONENTS))
@@ -39,13 +40,13 @@ found = aside(
 if tiles.shape[-1] == 3:
     kinds = filters.component_kinds(components.vectors[:count])
     found.markdown(text.fill("looks", count=count, **asdict(kinds)))
-    looks = in_words.looks(vit.name, count)
+    looks = filter_sentences.filter_descriptions(vit.name, count)
 large, small = lead().columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
-    one = controls.slider(text["component"], "component", 1, count, 1)
-    number = in_words.numbers(components.variance, one)
+    one = query_controls.slider(text["component"], "component", 1, count, 1)
+    number = filter_sentences.variance_facts(components.variance, one)
     plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     about = [text["one first" if one == 1 else "one"].format(**number)]
     about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
@@ -53,20 +54,20 @@ with small:
 with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True, looks=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
-    plot(fig, "filters", text.fill("alt", count=count), touched=enlarged.touch)
+    plot(fig, "filters", text.fill("alt", count=count), on_click=clicked_filter.remember_filter)
     if looks:
-        in_words.line(text, vit.name, looks)
+        filter_sentences.show_first_filters(text, vit.name, looks)
     explain(how, text["limits"])
     downloads(
-        lambda: fig, "filters", how, of=(vit.called,), components=components.vectors, variance=components.variance
+        lambda: fig, "filters", how, subjects=(vit.called,), components=components.vectors, variance=components.variance
     )
 st.caption(text["kinds"])
 figure(figures.scree(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
-       of=(vit.called,), variance=components.variance)  # fmt: skip
+       subjects=(vit.called,), variance=components.variance)  # fmt: skip
 
 if not rooted:
     st.markdown(f"## {text['rebuild title']}")
-    k = controls.slider(text["k"], "k", 1, most, min(28, most))
+    k = query_controls.slider(text["k"], "k", 1, most, min(28, most))
     grid = vit.patches or rec.grid
     drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, k)
     shares = {"variance": percent(components.variance[:k].sum()), "kept": percent(drawn.kept)}

@@ -3,36 +3,37 @@
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.figure import aside, figure, lead
-from app.furniture import controls
-from app.state import insights, session
-from app.views.outliers import findings, masking
+from app.shell import current_recording, query_controls
+from app.state.recordings import outlier_tokens, recordings
+from app.views.outliers import masking_effect, outlier_sentences
 
 text = texts.prose("outliers")
 aside(text["intro"])
-vit, photo, rec = controls.current(needs=text["what"])
+vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
 from vitcore.figures.theme import fitted_to  # noqa: E402
 from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
-mode, names = controls.theme(), prefix_token_names(vit)
-outliers = insights.outliers(rec)
-shown = session.shown(rec)[0]
+mode, names = page_theme.current(), prefix_token_names(vit)
+outliers = outlier_tokens.find_outliers(rec)
+shown = recordings.input_picture(rec)[0]
 with st.container(horizontal=True, gap="medium", key="found"):
-    block = controls.layer(text["block"], vit, vit.blocks - 1, width=300)
+    block = query_controls.layer_slider(text["block"], vit, vit.blocks - 1, width=300)
     with st.container(key="first_found"):
-        findings.first(outliers, rec.grid, text)
+        outlier_sentences.show_summary(outliers, rec.grid, text)
 with aside(key="aside_layer"):
-    findings.of_layer(outliers, block, text)
-    findings.others(outliers, names, text)
+    outlier_sentences.show_layer(outliers, block, text)
+    outlier_sentences.show_prefix_norms(outliers, names, text)
 
 left, right = lead().columns(2, gap="large")
 with left:
-    figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking.WIDE_PX), "norm_map",
+    figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking_effect.PICTURE_WIDTH_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
-           of=(photo.name, vit.called),
+           subjects=(photo.name, vit.called),
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
@@ -40,9 +41,9 @@ with right:
 
 st.markdown(f"## {text['depth title']}")
 figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])
-masking.layers(vit, photo, rec, text)
+masking_effect.show_norms_per_layer(vit, photo, rec, text)
 
 st.markdown(f"## {text['masking title']}")
-masking.show(vit, photo, rec, block, text)
+masking_effect.show_masking_effect(vit, photo, rec, block, text)
 with st.expander(text["why title"], icon=":material/help:"):
     st.markdown(text["why"])

@@ -2,53 +2,74 @@
 
 import streamlit as st
 
-from app import selection, texts
-from app.furniture import controls, outliers
-from app.state import session
-from app.views.overview.door import door
-from app.views.overview.first_picture import paint
-from app.views.overview.landing_picture import doors_of_model, doors_of_photo, few_blocks, picture_of, shipped
+from app import texts
+from app.components import page_theme
+from app.shell import current_recording, photo_picker, selection
+from app.state import landing_page
+from app.state.recordings import recordings
+from app.views.overview.landing_figures import (
+    model_previews,
+    photo_previews,
+    precomputed_picture,
+    rollout_picture,
+    sampled_blocks,
+)
+from app.views.overview.page_preview import page_preview
+from app.views.overview.rollout_picture import show_rollout
+from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT
 
-text, mode = texts.prose("overview"), controls.theme()
+text, mode = texts.prose("overview"), page_theme.current()
 st.markdown(text["intro"])
-said = st.container()
-look, ways = st.columns([3, 2], gap="large")
-first = look.container()  # where what is computed is waited for, whether or not it is: what comes after keeps its place
-ready = None if outliers.on() else shipped(st.session_state.get("model") or DEFAULT, st.session_state.get("photo"))
+intro_place = st.container()
+picture_column, doors_column = st.columns([3, 2], gap="large")
+first = (
+    picture_column.container()
+)  # where what is computed is waited for, whether or not it is: what comes after keeps its place
+ready = (
+    None
+    if outlier_masking.is_on()
+    else precomputed_picture(st.session_state.get("model") or DEFAULT, st.session_state.get("photo"))
+)
 if ready:
-    with look:
-        paint(ready)
+    with picture_column:
+        show_rollout(ready)
 for way, icon in {"own": "add_photo_alternate", "story": "auto_stories", "learn": "movie"}.items():
-    with ways.container(border=True):
+    with doors_column.container(border=True):
         st.header(f":material/{icon}: {text[way]}", anchor=False)
         st.markdown(text[f"{way} why"])
         if way == "own":
-            controls.uploader("own_file")
+            photo_picker.uploader("own_file")
         elif st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
             st.switch_page(f"views/{way}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
-begins = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
+entered = st.session_state.get("_page") != "overview"  # later the pictures there were stay until there are others
 below = st.container()
-late = below if ready else first
-waits = late.container()  # where it is said that a model is loaded: not above a picture that is there
-with late, st.skeleton(height=560) if begins else st.container(), said:
-    vit, photo, rec = controls.current(controls.LAST, waits=waits)
+figures_place = below if ready else first
+status_place = figures_place.container()  # where it is said that a model is loaded: not above a picture that is there
+with figures_place, st.skeleton(height=560) if entered else st.container(), intro_place:
+    vit, photo, rec = current_recording.load(current_recording.LAST_BLOCK, status_place=status_place)
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.switch_page("views/attention/page.py", query_params={selection.PATCH: str(touched)})
-    read, lang = outliers.read(vit, rec), texts.language()
+    read, lang = outlier_masking.recording_to_show(vit, rec), texts.language()
     if not vit.is_global:
-        look.info(controls.verbatim(vit.why_not(text["rollout what"])), icon=":material/info:")
+        picture_column.info(texts.escape_markdown(vit.why_not(text["rollout what"])), icon=":material/info:")
     elif not ready:
-        shown = session.shown(rec)[0]
-        ready = session.kept("first", read, mode, lang, lambda: picture_of(read, photo.key, vit.readout, shown))
-        with look:
-            paint(ready)
-    of_photo = session.kept("photo", read, mode, lang, lambda: doors_of_photo(vit, read, mode))
-    of_model = session.kept("model", vit.name, mode, lang, lambda: doors_of_model(vit, mode))
-facts = {"readout": controls.readout(vit), "layers": ", ".join(map(str, few_blocks(rec))), "near": of_model["near"]}
+        shown = recordings.input_picture(rec)[0]
+        ready = landing_page.cached_figures(
+            "first", read, mode, lang, lambda: rollout_picture(read, photo.key, vit.readout, shown)
+        )
+        with picture_column:
+            show_rollout(ready)
+    of_photo = landing_page.cached_figures("photo", read, mode, lang, lambda: photo_previews(vit, read, mode))
+    of_model = landing_page.cached_figures("model", vit.name, mode, lang, lambda: model_previews(vit, mode))
+facts = {
+    "readout": current_recording.readout_name(vit),
+    "layers": ", ".join(map(str, sampled_blocks(rec))),
+    "near": of_model["near"],
+}
 st.header(text["doors title"])
 st.markdown(text["doors"])
 with st.grid(3, min_column_width=300, gap="medium"):
     for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        door(slug, (of_photo | of_model).get(slug), facts, vit, text, of_photo.get(f"{slug} outliers", ""))
+        page_preview(slug, (of_photo | of_model).get(slug), facts, vit, text, of_photo.get(f"{slug} outliers", ""))
 st.caption(text["paper"])

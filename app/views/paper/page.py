@@ -3,19 +3,20 @@
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.figure import aside, explain, lead, plot
-from app.furniture import controls
-from app.views.paper import findings, model_of_a_dot
+from app.shell import query_controls
+from app.views.paper import chart_sentences, clicked_model
 
 text = texts.prose("paper")
 aside(text["intro"])
-part = controls.choice(
+part = query_controls.button_row(
     text, "part", ["data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves"]
 )
 
 from vitcore.paper import charts, tables  # noqa: E402
 
-mode = controls.theme()
+mode = page_theme.current()
 DATASETS = {
     "data": list(dict.fromkeys(row["dataset"] for row in tables.rows("5"))),
     "compute": ["mean", *tables.FIVE, "ImageNet ReaL"],
@@ -41,16 +42,18 @@ def table(name: str) -> None:
 st.subheader(text[f"title {part}"], anchor=False)
 if part in DRAWN:
     names = {name: charts.named(name) for name in DATASETS[part]}
-    dataset = controls.named(text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet"))
-    aside(findings.of(part, dataset, text), key="aside_found")
-    touch = None if part == "art" else model_of_a_dot.keep
+    dataset = query_controls.select_menu(
+        text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet")
+    )
+    aside(chart_sentences.chart_sentence(part, dataset, text), key="aside_found")
+    touch = None if part == "art" else clicked_model.remember_model
     with lead():
         plot(DRAWN[part](dataset, mode), f"paper_{part}", text[f"alt {part}"], touch)
     explain(text[f"how {part}"], text[f"limits {part}"])
     if part != "art":
-        model_of_a_dot.show(text)
+        clicked_model.show_model(text)
 elif part in ALONE:
-    aside(findings.of(part, "", text), key="aside_found")
+    aside(chart_sentences.chart_sentence(part, "", text), key="aside_found")
     with lead():
         plot(ALONE[part](mode), f"paper_{part}", text[f"alt {part}"])
     explain(text[f"how {part}"], text[f"limits {part}"])

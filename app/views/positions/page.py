@@ -5,16 +5,18 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components import address
+from app.components import page_theme
+from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.components.picture.picture import picture
-from app.furniture import controls
-from app.state import session
-from app.views.positions import by_offset, found, other_resolution
+from app.shell import current_recording, query_controls
+from app.state.models import model_weights
+from app.views.positions import interpolation, position_sentences, relative_positions
+from app.widgets import colour_bar
 
 text = texts.prose("positions")
 first = aside(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = current_recording.load()
 if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
@@ -23,33 +25,44 @@ from vitcore.analysis import position_embeddings as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 
-grid, mode = rec.grid, controls.theme()
-cosine = session.similarity(vit.name)
-by_offset.show(vit, rec, text, also=cosine is not None)
+grid, mode = rec.grid, page_theme.current()
+cosine = model_weights.position_similarity(vit.name)
+relative_positions.show_relative_positions(vit, rec, text, has_table=cosine is not None)
 if cosine is None:
     if not vit.is_global:
         st.info(text["none part"].format(rows=grid.rows, cols=grid.cols))
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
-with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `lecture.css`
+with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `page_style.css`
     left, right = st.columns([3, 2], gap="large")
 with right:
-    chosen = controls.patch(text["position"], grid)
-    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], of=(vit.called,),
-           called=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
-    found.line(cosine, chosen, vit, text)
+    chosen = query_controls.patch_input(text["position"], grid)
+    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], subjects=(vit.called,),
+           file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
+    position_sentences.show_position_sentences(cosine, chosen, vit, text)
     st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2),
               help=text["correlation help"])  # fmt: skip
 with left:
     st.markdown(f"## {text['tiles title']}")
     picture(
-        address(session.tiles(vit.name), "image/png", "tiles"), grid.rows, grid.cols, grid.step_px, key="touch",
-        target="patch", label=text["tiles"], selected=chosen, gutter_px=grid.patch_px / 8, lines=False, smooth=False,
-    )  # fmt: skip
-    controls.scale_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
+        media_url(model_weights.similarity_tiles_png(vit.name), "image/png", "tiles"),
+        grid.rows,
+        grid.cols,
+        grid.step_px,
+        key="touch",
+        target="patch",
+        label=text["tiles"],
+        selected=chosen,
+        gutter_px=grid.patch_px / 8,
+        lines=False,
+        smooth=False,
+    )
+    colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])
-    downloads(partial(figures.positions, cosine, grid, mode), "positions", text["how"], of=(vit.called,), cosine=cosine)
+    downloads(
+        partial(figures.positions, cosine, grid, mode), "positions", text["how"], subjects=(vit.called,), cosine=cosine
+    )
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = places.position_similarity(places.untrained_positions(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
@@ -58,4 +71,4 @@ with left:
 
 st.markdown(f"## {text['other title']}")
 st.markdown(text["other"])
-other_resolution.show(vit.name, grid, chosen, mode, text)
+interpolation.show_interpolation(vit.name, grid, chosen, mode, text)

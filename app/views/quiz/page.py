@@ -3,35 +3,36 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls, lecture, outliers
+from app.shell import current_recording, lecture_mode
 from app.state import reports
-from app.views.quiz import asking, take
+from app.views.quiz import question_view, quiz_download
+from app.widgets import outlier_masking
 
 text = texts.prose("quiz")
-if not lecture.on():
+if not lecture_mode.is_on():
     st.markdown(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = current_recording.load()
 stepper, sheet_place = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:
-    seed = asking.seed(text)
+    seed = question_view.seed_input(text)
 with st.spinner(text["drawing"]):
-    masks = outliers.masks(vit, rec)
-    quiz = reports.quiz(rec, seed, texts.language(), masks, vit)
+    mask_outliers = outlier_masking.applies_to(vit, rec)
+    quiz = reports.quiz(rec, seed, texts.language(), mask_outliers, vit)
 if not quiz.questions:
     st.info(text["none"], icon=":material/info:")
     st.stop()
-sheet = asking.Sheet((*outliers.read(vit, rec).key, seed), quiz, text)
+sheet = question_view.QuizSheet((*outlier_masking.recording_to_show(vit, rec).key, seed), quiz, text)
 with row:
-    place = asking.number(sheet)
-    asking.another(text)
-    if vit.is_global and not lecture.on():
-        outliers.quiet(vit, rec, "quiz")
+    place = question_view.question_input(sheet)
+    question_view.next_quiz_button(text)
+    if vit.is_global and not lecture_mode.is_on():
+        outlier_masking.switch_if_any(vit, rec, "quiz")
 with stepper:
-    asking.navigation(sheet, place)
+    question_view.show_stepper(sheet, place)
 with sheet_place:
-    asking.show(sheet, place)
-    if not lecture.on():
-        asking.score(sheet)
-if not lecture.on():
-    take.handout(text, vit, photo, seed, masks)
+    question_view.show_question(sheet, place)
+    if not lecture_mode.is_on():
+        question_view.show_score(sheet)
+if not lecture_mode.is_on():
+    quiz_download.handout_button(text, vit, photo, seed, mask_outliers)

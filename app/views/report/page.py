@@ -3,30 +3,30 @@
 import streamlit as st
 
 from app import texts
-from app.components.listing.listing import listing
-from app.furniture import controls, copy_link
-from app.state import session
-from app.views.report import many_photos, parts
+from app.components.copyable_text.copyable_text import copyable_text
+from app.shell import copy_link, current_recording
+from app.state.recordings import recordings
+from app.views.report import handout_section, zip_section
 
 text = texts.prose("report")
 st.markdown(text["intro"])
-vit, photo, rec = controls.current(controls.LAST, needs=text["what"])
+vit, photo, rec = current_recording.load(current_recording.LAST_BLOCK, needs_attention_for=text["what"])
 
 st.markdown(f"## {text['one title']}")
-asked = parts.settings(text, vit)
-rec = session.fused(vit, rec, asked.fusion)
+settings = handout_section.rollout_settings(text, vit)
+rec = recordings.with_fusion(vit, rec, settings.fusion)
 left, right = st.columns(2, gap="large")
 with left:
-    parts.handout(text, vit, photo, rec, asked, "report")
+    handout_section.handout(text, vit, photo, rec, settings, "report")
 with right:
-    parts.animation(text, vit, photo, rec, asked)
+    handout_section.animation(text, vit, photo, rec, settings)
 
 st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])
-many_photos.many(text, vit, asked)
+zip_section.show_zip(text, vit, settings)
 st.caption(text["shell"])
-listing(parts.shell(vit, asked), key="shell")
+copyable_text(handout_section.shell_command(vit, settings), key="shell")
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])
-st.info(copy_link.advised(text, "report") or text["carries all"], icon=":material/link:")
+st.info(copy_link.link_advice(text, "report") or text["carries all"], icon=":material/link:")

@@ -4,32 +4,35 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, lead
-from app.furniture import controls
-from app.views.rollout import difference, question, side, through_layers
+from app.shell import current_recording
+from app.views.rollout import build_up, map_difference, method_panel, rollout_request
 
 text = texts.prose("rollout")
 first = aside(text["intro"])
-vit, photo, rec = controls.current()
+vit, photo, rec = current_recording.load()
 if vit.structure.axes:
     first.caption(text["axial"])
 if not vit.is_global:
-    controls.not_defined(vit, text["what"])
-asked, compare = question.asked(text, vit, photo, rec)
+    current_recording.show_undefined(vit, text["what"])
+asked, compare = rollout_request.request_controls(text, vit, photo, rec)
 
 unusual = st.container()
 if compare:
     one, two = lead().columns(2, gap="large")
-    left, right = side.side(asked, "", one, unusual, text["left"]), side.side(asked, "b_", two, unusual, text["right"])
+    left, right = (
+        method_panel.method_panel(asked, "", one, unusual, text["left"]),
+        method_panel.method_panel(asked, "b_", two, unusual, text["right"]),
+    )
     if left and right:
-        difference.difference(asked, left, right)
+        map_difference.show_difference(asked, left, right)
 else:
     one, two = lead().columns([3, 2], gap="large")
-    left = side.side(asked, "", one, unusual, beside=two)
+    left = method_panel.method_panel(asked, "", one, unusual, settings_place=two)
 
 if not vit.is_global:
     st.stop()
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
-    through_layers.identity(asked)
+    build_up.show_residual_effect(asked)
 settings = left.settings if left and not left.method.asks_class else {}
-st.header(asked.since(text["build-up title"], settings), anchor=question.BUILD_UP)
-through_layers.build_up(asked, settings)
+st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_request.BUILD_UP_ANCHOR)
+build_up.show_build_up(asked, settings)

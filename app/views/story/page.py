@@ -3,25 +3,26 @@
 import streamlit as st
 
 from app import texts
-from app.furniture import controls
-from app.views.story import nine_steps
-from app.views.story.step import Scene
+from app.components import page_theme
+from app.shell import current_recording, query_controls
+from app.views.story import step_view
+from app.views.story.story_step import StoryState
 
 text = texts.prose("story")
 stepper, row = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
 with row:
-    step = nine_steps.step_number(text)
+    step = step_view.step_input(text)
 with stepper:
-    nine_steps.navigation(text, step)
-vit, photo, rec = controls.current(needs=text["what"])
+    step_view.show_stepper(text, step)
+vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
 with row:
     layer = head = 0
-    patch = controls.patch(text["patch"], rec.grid, width=130)
-    if step == nine_steps.BLOCK:
-        layer, head = nine_steps.inside_of(text, vit)
+    patch = query_controls.patch_input(text["patch"], rec.grid, width=130)
+    if step == step_view.BLOCK_STEP:
+        layer, head = step_view.layer_and_head_inputs(text, vit)
     else:
         with st.container(gap=None):
             st.caption(text["intro"])
             with st.container(key="by_keys"):  # hidden where there are none
                 st.caption(text["by keys"])
-nine_steps.show(Scene(vit, photo, rec, patch, layer, head, controls.theme(), text), step)
+step_view.show_step(StoryState(vit, photo, rec, patch, layer, head, page_theme.current(), text), step)

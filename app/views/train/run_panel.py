@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from app import mode, texts
-from app.components.chart.chart import chart, plain, steady
+from app import permissions, texts
+from app.components import page_theme
+from app.components.chart.chart import chart, chart_spec, undimmed_container
+from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import explain
-from app.components.lecture.lecture import wide
-from app.components.listing.listing import listing
-from app.furniture import controls
-from app.state import processes, runs
+from app.components.page_style.page_style import scaled_px
+from app.state.training import runs, training_processes
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
@@ -22,141 +22,167 @@ BADGES: dict[str, tuple[Any, str]] = {
     "finished": ("green", ":material/check_circle:"), "failed": ("red", ":material/error:"),
     "broken off": ("red", ":material/link_off:"),
 }  # fmt: skip
-MOST_PROBLEMS = 8
-NEW = "a new one"  # no run can have this name, in any language
+MAX_PROBLEMS = 8
+NEW_RUN = "a new one"  # no run can have this name, in any language
 
 
-def watched(run_id: str, text: texts.Prose) -> None:
+def show_run(run_id: str, text: texts.Prose) -> None:
     """The panel of a run; while it runs only this part of the page runs again."""
-    run = runs.watch(run_id)
+    run = runs.run_status(run_id)
     if run is not None:
-        with steady("watched"):
-            st.fragment(_panel, run_every=1.0 if run.live else None)(run_id, run.live, text)
+        with undimmed_container("watched"):
+            st.fragment(_panel, run_every=1.0 if run.is_live else None)(run_id, run.is_live, text)
 
 
 def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
-    run = runs.watch(run_id)
-    if run is None or run.live != live:
+    run = runs.run_status(run_id)
+    if run is None or run.is_live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         colour, icon = BADGES.get(run.state, ("gray", ":material/help:"))
         st.badge(text.get(f"state {run.state}", run.state), icon=icon, color=colour)
         with st.container(horizontal=True, width="content"):
-            _buttons(run, text)
+            _run_buttons(run, text)
     st.progress(
         min(run.step / max(run.steps, 1), 1.0),
-        text["progress"].format(step=run.step, steps=run.steps, about=_does(run, text)),
+        text["progress"].format(step=run.step, steps=run.steps, about=_run_description(run, text)),
     )
     if problem := st.session_state.pop("_run_problem", None):
-        st.error(controls.verbatim(problem), icon=":material/error:")
-    _numbers(run, text)
-    if not mode.allows("paths"):  # what processes say may hold the names of folders
+        st.error(texts.escape_markdown(problem), icon=":material/error:")
+    _run_metrics(run, text)
+    if not permissions.allows("paths"):  # what processes say may hold the names of folders
         run = replace(run, message="", problems=())
     if run.message:
-        st.error(controls.verbatim(run.message), icon=":material/error:")
-    if mode.allows("paths") and run.state in ("failed", "broken off") and (printed := processes.output(run_id)):
+        st.error(texts.escape_markdown(run.message), icon=":material/error:")
+    if (
+        permissions.allows("paths")
+        and run.state in ("failed", "broken off")
+        and (printed := training_processes.printed_output(run_id))
+    ):
         st.caption(text["printed"])
-        listing(printed, key="printed")
+        copyable_text(printed, key="printed")
     _curves(run, text)
     if run.problems:
         with st.expander(text.fill("left out", count=len(run.problems)), icon=":material/broken_image:"):
-            for problem in run.problems[:MOST_PROBLEMS]:
-                st.caption(controls.verbatim(problem))
-    _links(run, text)
+            for problem in run.problems[:MAX_PROBLEMS]:
+                st.caption(texts.escape_markdown(problem))
+    _run_links(run, text)
 
 
-def _does(run: runs.Watched, text: texts.Prose) -> str:
-    told = [
+def _run_description(run: runs.RunStatus, text: texts.Prose) -> str:
+    parts = [
         text["task"].format(task=run.task) if run.task else "",
         text["from"].format(source=source) if (source := _source(run)) else "",
     ]
-    return controls.verbatim(" · ".join(word for word in told if word))
+    return texts.escape_markdown(" · ".join(word for word in parts if word))
 
 
-def _source(run: runs.Watched) -> str:
+def _source(run: runs.RunStatus) -> str:
     """Where a run's photos are; of a folder only in local mode."""
     known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith(("hf:", "drawn"))
-    return run.source if known or mode.allows("paths") else ""
+    return run.source if known or permissions.allows("paths") else ""
 
 
-def _buttons(run: runs.Watched, text: texts.Prose) -> None:
-    if not mode.allows("trainings"):
+def _run_buttons(run: runs.RunStatus, text: texts.Prose) -> None:
+    if not permissions.allows("trainings"):
         return
-    if run.live and run.filmed:
+    if run.is_live and run.is_filmed_elsewhere:
         return
-    if run.live:
-        st.button(text["stop"], icon=":material/stop:", key="stop", on_click=_ask, args=(processes.stop, run.id),
-                  disabled=run.state != "running", help=text["stop help"])  # fmt: skip
+    if run.is_live:
+        st.button(
+            text["stop"],
+            icon=":material/stop:",
+            key="stop",
+            on_click=_do_with_run,
+            args=(training_processes.stop_run, run.id),
+            disabled=run.state != "running",
+            help=text["stop help"],
+        )
     elif run.state != "finished" and run.resumable:
         st.button(
-            text["resume"], icon=":material/play_arrow:", key="resume", on_click=_ask, args=(processes.resume, run.id)
+            text["resume"],
+            icon=":material/play_arrow:",
+            key="resume",
+            on_click=_do_with_run,
+            args=(training_processes.resume_run, run.id),
         )
-    if not run.live and st.button(text["delete"], icon=":material/delete:", key="delete"):
-        _delete(run.id, text)
+    if not run.is_live and st.button(text["delete"], icon=":material/delete:", key="delete"):
+        _delete_dialog(run.id, text)
 
 
-def _ask(act: Callable[[str], str], run_id: str) -> None:
+def _do_with_run(action: Callable[[str], str], run_id: str) -> None:
     """Have something done with a run, and remember what went wrong."""
     try:
-        problem = act(run_id)
-    except mode.OffError as error:
+        problem = action(run_id)
+    except permissions.NotAllowedError as error:
         problem = str(error)
     st.session_state["_run_problem"] = problem
 
 
-def _delete(run_id: str, text: texts.Prose) -> None:
+def _delete_dialog(run_id: str, text: texts.Prose) -> None:
     """Ask before a run is deleted."""
 
-    def gone() -> None:
-        _ask(processes.delete, run_id)
+    def delete_and_leave() -> None:
+        _do_with_run(training_processes.delete_run, run_id)
         if not st.session_state["_run_problem"]:
-            st.session_state["run"] = NEW
+            st.session_state["run"] = NEW_RUN
 
-    def ask() -> None:
-        st.markdown(text["delete question"].format(run=controls.verbatim(run_id)))
+    def dialog() -> None:
+        st.markdown(text["delete question"].format(run=texts.escape_markdown(run_id)))
         with st.container(horizontal=True):
-            if st.button(text["delete yes"], icon=":material/delete:", key="delete_yes", type="primary", on_click=gone):
+            if st.button(
+                text["delete yes"],
+                icon=":material/delete:",
+                key="delete_yes",
+                type="primary",
+                on_click=delete_and_leave,
+            ):
                 st.rerun()
             if st.button(text["delete no"], key="delete_no"):
                 st.rerun()
 
-    st.dialog(text["delete title"])(ask)()
+    st.dialog(text["delete title"])(dialog)()
 
 
-def _numbers(run: runs.Watched, text: texts.Prose) -> None:
-    loss, right, rate, left = run.last("loss"), run.last("top1", "val_colours"), run.last("lr"), run.seconds_left
-    top = text["top 1 shared" if run.shared else "top 1"]
-    told = {
+def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
+    loss, right, rate, left = (
+        run.last_value("loss"),
+        run.last_value("top1", "val_colours"),
+        run.last_value("lr"),
+        run.seconds_left,
+    )
+    top = text["top 1 shared" if run.validates_on_training_photos else "top 1"]
+    metrics = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
         text["colours right"] if run.task == "masked" else top: "–" if right is None else f"{right:.1f} %",
         text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
         text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
     }  # fmt: skip
-    if run.live:
-        told[text["time left"]] = "–" if left is None else controls.span(left)
-    with st.grid(min_column_width=wide(130)):
-        for label, value in told.items():
+    if run.is_live:
+        metrics[text["time left"]] = "–" if left is None else runs.readable_time(left)
+    with st.grid(min_column_width=scaled_px(130)):
+        for label, value in metrics.items():
             st.metric(label, value)
 
 
-def _curves(run: runs.Watched, text: texts.Prose) -> None:
+def _curves(run: runs.RunStatus, text: texts.Prose) -> None:
     if not run.records:
         return
-    from app.state import film_frame
+    from app.state.training import film_figures
 
-    drawn = film_frame.curves(run.records, controls.theme(), last=run.step)
+    drawn = film_figures.curve_figures(run.records, page_theme.current(), last=run.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
-            chart(plain(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
+            chart(chart_spec(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
     points = (
-        text["points shared" if run.shared else "points"]
-        if run.last("top1", "val_loss", "few_shot") is not None
+        text["points shared" if run.validates_on_training_photos else "points"]
+        if run.last_value("top1", "val_loss", "few_shot") is not None
         else ""
     )
     explain(f"{text['how']} {points}".strip(), text["limits"])
 
 
-def _links(run: runs.Watched, text: texts.Prose) -> None:
+def _run_links(run: runs.RunStatus, text: texts.Prose) -> None:
     with st.container(horizontal=True):
         if run.has_film:
             st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
@@ -166,17 +192,17 @@ def _links(run: runs.Watched, text: texts.Prose) -> None:
                          query_params={"model": f"runs/{run.id}"})  # fmt: skip
 
 
-def table(text: texts.Prose) -> None:
+def runs_table(text: texts.Prose) -> None:
     """Every run, newest first; the row that is chosen is watched."""
-    listed = [run for run in map(runs.watch, runs.ids()) if run]
+    listed = [run for run in map(runs.run_status, runs.run_ids()) if run]
     if not listed:
         return
     rows: dict[str, list[Any]] = {
         "run": [run.id for run in listed], "state": [text.get(f"state {run.state}", run.state) for run in listed],
         "done": [run.step / max(run.steps, 1) for run in listed],
         "steps": [text["steps"].format(step=run.step, steps=run.steps) for run in listed],
-        "learns": [run.task for run in listed], "loss": [run.last("loss") for run in listed],
-        "right": [run.last("top1", "val_colours") for run in listed], "photos": [_source(run) for run in listed],
+        "learns": [run.task for run in listed], "loss": [run.last_value("loss") for run in listed],
+        "right": [run.last_value("top1", "val_colours") for run in listed], "photos": [_source(run) for run in listed],
     }  # fmt: skip
     columns: dict[str, Any] = {name: text[f"column {name}"] for name in rows} | {
         "done": st.column_config.ProgressColumn(text["column done"], format="percent", min_value=0, max_value=1),

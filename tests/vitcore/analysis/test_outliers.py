@@ -137,7 +137,7 @@ def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_br
     """By other means than the rule's: ranks of all patches by SciPy, in the first picture and in the last layers' attention."""
     from scipy.stats import rankdata
 
-    from app.state.session import SAMPLES
+    from app.state.photos.sample_photos import SAMPLES
     from vitcore.forward.mask_outliers import outliers_in_recording
     from vitcore.forward.recording import record
 

@@ -1,0 +1,56 @@
+"""What a component is made of: its HTML, CSS and JavaScript files, and the URLs of bytes that the browser fetches for it."""
+
+from __future__ import annotations
+
+import html
+import re
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from streamlit import runtime
+
+if TYPE_CHECKING:
+    from streamlit.components.v2.types import ComponentRenderer
+
+COMPONENTS_DIR = Path(__file__).parent
+URL_SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last
+SLOTS_PER_PLACE = 4
+
+
+def read_source(name: str) -> str:
+    """The text of a file below this folder."""
+    return (COMPONENTS_DIR / name).read_text(encoding="utf-8")
+
+
+def media_url(data: bytes, mime: str, place: str) -> str:
+    """Where the browser may fetch these bytes for as long as this visitor's page shows them; `place` names their use.
+
+    It fetches them once; in a component's message they would be written and sent again at every run of the page. The address
+    is relative: Streamlit's begins at the root, and the app may be served from below it. What a place held last stays for a
+    few runs of the page's part: over a slow line the browser hears of it when a later run has replaced it already.
+    """
+    slots = st.session_state.setdefault(URL_SLOTS, {}).setdefault(place, {})
+    content = zlib.crc32(data)
+    if content in slots:
+        slot = slots.pop(content)
+    else:
+        slot = len(slots) if len(slots) < SLOTS_PER_PLACE else slots.pop(next(iter(slots)))
+    slots[content] = slot
+    return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
+
+
+@lru_cache(maxsize=64)  # a few in each language
+def translated_component(name: str, js: str = "", **words: str) -> ComponentRenderer:
+    """The component of `<name>/<name>.html`, its `{blanks}` filled in; `js`: what its script is made of, if not of one file.
+
+    What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
+    """
+    scripts = [read_source(f"{name}/{part}.js") for part in (js or name).split()]
+    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source(f"{name}/{name}.html"))
+    component_name = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
+    return st.components.v2.component(
+        component_name, html=page, css=read_source(f"{name}/{name}.css"), js="\n".join(scripts)
+    )

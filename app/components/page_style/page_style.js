@@ -1,0 +1,190 @@
+// Light or dark, lecture mode and the page, as attributes of the document that page_style.css dresses; Escape leaves the lecture, Page Up
+// and Down turn the page. Tells Python the size of type and phone.
+
+const root = document.documentElement
+const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
+const PHONE_PX = 640 // below it Streamlit stacks columns
+const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
+const TOUCH_PX = 44 // a finger's target
+const ANSWERED_MS = 10000 // the server's, on a slow line
+const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
+const states = new WeakMap()
+let page, lecture, chosen // what was shown last
+let far = {} // what is said of options in menus, by what they are called
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let s = states.get(parentElement)
+  if (!s) {
+    s = { end: new AbortController() }
+    states.set(parentElement, s)
+    window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
+    s.menu = new MutationObserver(mend)
+    s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
+    mend()
+    document.addEventListener("click", putAway, { signal: s.end.signal })
+    document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
+    document.addEventListener("click", lightOrDark, { signal: s.end.signal, capture: true }) // before Python is asked
+    root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
+    document.addEventListener("click", onward, { signal: s.end.signal })
+    document.addEventListener("click", answerIntoView, { signal: s.end.signal, capture: true })
+    document.addEventListener("click", intoView, { signal: s.end.signal, capture: true }) // before it is open
+    document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
+  }
+  const another = page !== undefined && page !== data.page
+  if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  const left = lecture && !data.lecture
+  if (page !== data.page) arrives()
+  if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
+  ;({ page, lecture, chosen, far } = data)
+  Object.assign(root.dataset, { mode: data.mode, page })
+  root.toggleAttribute("data-lecture", data.lecture)
+  if (left) document.querySelector("[data-testid=stSidebarContent]")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
+  s.measure = () => {
+    const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
+    const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0
+    const high = scale > 1 ? Math.floor(window.innerHeight / 100) * 100 : 0
+    if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
+  }
+  s.key = event => {
+    if (!data.lecture || taken(event)) return
+    const path = event.composedPath()
+    if (event.key === "Escape" && !path.some(node => node.matches?.(OWN_ESCAPE))) return setTriggerValue("left", true)
+    const way = { PageUp: "before", PageDown: "after" }[event.key]
+    if (!way) return
+    event.preventDefault() // scrolling
+    event.stopPropagation() // a slider that has the focus
+    document.querySelector(`.st-key-${way} a`)?.click()
+  }
+  requestAnimationFrame(s.measure) // once the style sheet counts
+  return () => {
+    s.end.abort()
+    s.menu.disconnect()
+    states.delete(parentElement)
+    root.removeAttribute("data-lecture")
+  }
+}
+
+// Whether the page comes in for the first time: what stands below something that is not there yet is shown after it.
+function arrives() {
+  const app = document.querySelector("[data-testid=stApp]")
+  const runs = () => !["notRunning", undefined].includes(app?.dataset.testScriptState)
+  if (!runs()) return
+  root.dataset.arriving = ""
+  const state = new MutationObserver(() => {
+    if (runs()) return
+    state.disconnect()
+    delete root.dataset.arriving
+  })
+  state.observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] })
+}
+
+// Whether the page is being scrolled down: the bar of a lecture gives way.
+let above = 0
+function down({ target }) {
+  if (target.dataset?.testid !== "stMain") return
+  const top = target.scrollTop
+  if (Math.abs(top - above) > 2) root.toggleAttribute("data-down", top > above && top > 40)
+  above = top
+}
+
+// On a narrow screen the open menu covers the page that was chosen from it, and the photo.
+function putAway({ target }) {
+  if (target.closest?.("[data-testid=stSidebarNavLink]")) closeDrawer()
+}
+
+function closeDrawer() {
+  if (window.innerWidth > DRAWER_PX) return
+  document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click()
+}
+
+// What was chosen in the list of ready pairs lies below that list.
+function outOfTheWay({ target }) {
+  if (!target.closest?.("[data-testid=stPopoverBody] [class*=st-key-ready_] button")) return
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
+}
+
+// What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
+// once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.
+function hush({ type, key, target, movementX, movementY }) {
+  if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
+  const asked = target.closest?.("[data-testid=stTooltipIcon]") && !target.closest("a, [data-testid^=stBaseButton]")
+  root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
+  if (type === "keydown") root.setAttribute("data-keys-known", "")
+}
+
+// Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `theme.js`, once.
+function lightOrDark(event) {
+  const asked = event.target.closest?.(".st-key-light_dark button")
+  const menu = document.querySelector("[data-testid=stMainMenuButton]")
+  if (!asked || !menu) return
+  event.stopPropagation()
+  const wanted = root.dataset.mode === "dark" ? "Light" : "Dark"
+  const choose = frames => {
+    const item = document.querySelector(`[data-testid=stMainMenuItem-theme-${wanted}]`)
+    if (!item && frames) return requestAnimationFrame(() => choose(frames - 1))
+    item?.click()
+    if (menu.getAttribute("aria-expanded") === "true") menu.click()
+    asked.focus() // the menu took it
+    setTimeout(() => delete root.dataset.theming, UNFOLDED_MS) // it fades
+  }
+  root.dataset.theming = ""
+  menu.click()
+  choose(60)
+}
+
+// The sign at the edge of a phone's bar, which is drawn by a style sheet: what it points to comes in.
+function onward({ target, clientX }) {
+  if (!target.matches?.(".st-key-explorer_controls") || clientX < target.getBoundingClientRect().right - TOUCH_PX) return
+  target.scrollBy({ left: 0.8 * target.clientWidth, behavior: calm() ? "instant" : "smooth" })
+}
+
+// A guess opens its answer, which may lie below the edge: it comes up.
+function answerIntoView({ target }) {
+  const guess = target.closest?.("button") && target.closest("[class*=st-key-guess_]")
+  const key = guess && [...guess.classList].find(name => name.startsWith("st-key-guess_")).replace("guess_", "answer_")
+  if (!key) return
+  const come = new MutationObserver(() => {
+    const answer = document.querySelector(`[class*="${key}_True"] details[open]`)
+    if (!answer) return
+    come.disconnect()
+    intoSight(answer)
+  })
+  come.observe(document.querySelector("[data-testid=stMain]"), { childList: true, subtree: true })
+  setTimeout(() => come.disconnect(), ANSWERED_MS)
+}
+
+// In a lecture, what is opened is seen: it comes up from below the edge as it unfolds.
+function intoView({ target }) {
+  const box = target.closest?.("[data-testid=stExpander] summary")?.parentElement
+  if (box && !box.open && root.hasAttribute("data-lecture")) intoSight(box)
+}
+
+function intoSight(box) {
+  const sizes = new ResizeObserver(() => {
+    const block = box.offsetHeight > window.innerHeight - TOUCH_PX ? "start" : "nearest"
+    box.scrollIntoView({ block, behavior: calm() ? "instant" : "smooth" })
+  })
+  sizes.observe(box)
+  setTimeout(() => sizes.disconnect(), UNFOLDED_MS)
+}
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+
+// Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
+function mend() {
+  // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
+  const menu = document.querySelector("[data-testid=stSidebar]")
+  const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
+  if (root.dataset.menu !== shut) root.dataset.menu = shut
+  root.toggleAttribute("data-embedded", !document.querySelector("[data-testid=stMainMenuButton]"))
+  for (const group of document.querySelectorAll("ul[data-testid=stSidebarNavItems] > :not(li, [role=list])")) {
+    group.parentElement.setAttribute("role", "group")
+    group.setAttribute("role", "list")
+  }
+  for (const option of document.querySelectorAll("[role=listbox] [role=option]")) {
+    const said = far[option.textContent]
+    if (said) option.dataset.far = said
+    else delete option.dataset.far // a list that scrolls uses its rows again
+  }
+}

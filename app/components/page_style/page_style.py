@@ -1,0 +1,65 @@
+"""The page at large: lecture mode, larger type on larger screens; and how large that is, for the figures."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from app.components.component_files import read_source
+from app.components.pending_choices import choose
+
+_COMPONENT = st.components.v2.component(
+    "inside_vit_page_style",
+    html="<i hidden>\n</i>",
+    css=read_source("page_style/page_style.css"),
+    js=read_source("keys.js") + read_source("page_style/page_style.js"),
+    isolate_styles=False,
+)
+
+
+class PageSize(NamedTuple):
+    """How large the page's type is, over 16 px, in quarters; how wide the screen is in px if it is a phone's, else 0;
+
+    and how high it is in px, in hundreds, if the type is larger than usual, else 0.
+    """
+
+    scale: float = 1.0
+    narrow: int = 0
+    high: int = 0
+
+
+def page_size() -> PageSize:
+    """What the browser last told."""
+    return st.session_state.get("_size", PageSize())
+
+
+def scaled_px(px: int) -> int:
+    """A width of a usual page in px, on this one: as much larger as its type is."""
+    return round(px * page_size().scale)
+
+
+def apply_style(
+    lecture: bool, mode: str, page: str, chosen: str, *, key: str, lecture_key: str, download_sizes: dict[str, str]
+) -> None:
+    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
+
+    Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, whatever else is `chosen`
+    there (photo, language) closes it. An option of a menu named in `download_sizes` has its size at its end;
+    in the option's own words it would be in the address.
+    """
+
+    def size_changed() -> None:
+        if size := st.session_state[key].size:
+            st.session_state["_size"] = PageSize(float(size["scale"]), int(size["narrow"]), int(size.get("high") or 0))
+
+    def lecture_left() -> None:
+        if st.session_state[key].left:
+            choose(lecture_key, False)
+
+    data = {
+        "lecture": lecture,
+        "mode": mode,
+        "page": page,
+        "chosen": chosen,
+        "far": download_sizes,
+    } | page_size()._asdict()
+    _COMPONENT(data=data, key=key, on_size_change=size_changed, on_left_change=lecture_left)

@@ -1,0 +1,87 @@
+"""What is chosen on a picture stays chosen, whatever else is touched while Python still answers.
+
+A choice sets a control. Something else that is touched before the browser has heard of that arrives with every control's
+value as the browser knows it, and with its address: the control would be what it was before, and the address that Python
+sends for one choice would take out of it what was touched meanwhile. So a choice is kept until the browser tells it back.
+"""
+
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+PENDING_STATE = "_choices"  # control → the choice that the browser has not told back
+LAST_STATE = "_choices_last"  # what every control was when a run last looked, and which of them the address held
+RACING_STATE = "_choices_racing"  # whether the browser asked for this run before it had heard of a choice
+
+
+class PendingChoice(NamedTuple):
+    """A control that a picture has set: what it was, what it became, and whether a run has drawn it since."""
+
+    before: Any
+    value: Any
+    drawn: bool = False
+
+
+def choose(control: str, value: Any) -> None:
+    """Set a control from a component's callback."""
+    pending = st.session_state.setdefault(PENDING_STATE, {})
+    before = pending[control].before if control in pending else st.session_state.get(control)
+    pending[control] = PendingChoice(before, value)
+    st.session_state[control] = value
+
+
+def restore_pending(*bound: str, another_page: bool = False) -> None:
+    """Before a run draws its controls: what the browser had not heard of when it asked for this run is set again.
+
+    A control that is neither what it was nor what was chosen has been touched since; that counts. One that is what it was
+    before has been touched if nothing else has: one touch, one run. What of `bound` has been touched, and of all controls
+    what the address held, is written into the address again if it is not there any more.
+    """
+    pending, (last, in_address) = st.session_state.get(PENDING_STATE, {}), st.session_state.get(LAST_STATE, ({}, set()))
+    now, address = _control_values(), set(st.query_params)
+    reverted = {one for one, choice in pending.items() if one in now and now[one] == choice.before != choice.value}
+    others = {one for one in last.keys() & now.keys() - pending.keys() if now[one] != last[one]}
+    drawn = [choice.drawn for choice in pending.values()]
+    touched = len(reverted) == 1 and not others and not another_page and all(drawn)
+    restored: dict[str, Any] = {}
+    for control, choice in list(pending.items()):
+        if control in reverted and not touched:
+            restored[control] = choice.value
+            pending[control] = choice._replace(drawn=False)
+        elif choice.drawn or control not in now or now[control] != choice.value:
+            del pending[control]
+    if reverted:
+        st.session_state[RACING_STATE] = True
+    if not another_page:
+        lost = {one for one in in_address if now.get(one) == last[one]} | (
+            others & {*bound} if reverted or any(drawn) else set()
+        )
+        # Streamlit writes what is set into the address, unless it is the default
+        restored |= {one: now[one] for one in lost & now.keys() - pending.keys() - address}
+    for control, value in restored.items():
+        st.session_state[control] = value
+    _remember_values(now | restored, address)
+
+
+def mark_drawn(*controls: str) -> None:
+    """Once these controls (or all of a page) have been drawn."""
+    pending = st.session_state.get(PENDING_STATE, {})
+    for control in controls or list(pending):
+        if control in pending:
+            pending[control] = pending[control]._replace(drawn=True)
+    if controls:
+        return
+    _remember_values(_control_values(), set(st.query_params))
+    if st.session_state.pop(RACING_STATE, False):
+        st.query_params.update()  # sends it: one that an earlier run has sent may reach the browser after what it told
+
+
+def _control_values() -> dict[str, Any]:
+    """Every control with a name, as it is now."""
+    plain = (int, float, str, type(None))
+    state = st.session_state.to_dict()
+    return {key: value for key, value in state.items() if not key.startswith("_") and isinstance(value, plain)}
+
+
+def _remember_values(controls: dict[str, Any], address: set[str]) -> None:
+    st.session_state[LAST_STATE] = (controls, controls.keys() & address)

@@ -1,0 +1,28 @@
+"""The stepper of the story: where we are among the steps, and buttons and keys that go to another."""
+
+import streamlit as st
+
+from app.components.component_files import translated_component
+from app.components.pending_choices import choose
+
+
+def stepper(
+    names: list[str], spoken: list[str], step: int, *, key: str, target: str, label: str, before: str, after: str,
+    clicker: bool = False, titled: bool = False,
+) -> None:  # fmt: skip
+    """Show the steps, the current one (counted from 1) marked; a step gone to is put in st.session_state[target].
+
+    `spoken[i]` is what a screen reader hears of step i + 1; `before` and `after` name the buttons at the ends. Arrow keys,
+    Home and End turn the page unless a control has the focus; with `clicker`, Page Up and Page Down do as well,
+    wherever the focus is but in text; what lies past the ends is left to `components/page_style`. Where it is `titled`,
+    `label` stands above it.
+    """
+
+    def go() -> None:
+        if st.session_state[key].to:
+            choose(target, int(st.session_state[key].to))
+
+    data = {"names": names, "spoken": spoken, "step": step, "clicker": clicker, "titled": titled}
+    translated_component("stepper", "../keys stepper", label=label, before=before, after=after)(
+        data=data, key=key, on_to_change=go
+    )

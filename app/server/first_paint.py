@@ -1,0 +1,42 @@
+"""What a browser is given before any run of ours: Streamlit's own page, and styles that hold it still while it fills.
+
+Streamlit opens its sidebar, and makes room for pictures, after the first words are on the screen; they would jump. What is
+not in its place yet is not shown; where the styles' names are not Streamlit's any more, everything is shown as it comes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamlit.file_util import get_static_dir
+
+from app.menu import PAGES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+HEAD = Path(__file__).parents[1] / "static" / "head.html"
+
+
+@cache
+def index_html() -> str:
+    """Streamlit's page with `static/head.html` at the end of its head."""
+    page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    return page.replace("</head>", f"{HEAD.read_text(encoding='utf-8')}</head>", 1)
+
+
+def _page(request: Request) -> Response:
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
+
+
+def routes() -> list[Route]:
+    """A route for every page of the menu; any other address is Streamlit's to answer."""
+    from starlette.routing import Route
+
+    return [Route("/", _page), *(Route(f"/{row.slug}", _page) for row in PAGES)]

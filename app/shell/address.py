@@ -1,0 +1,33 @@
+"""The address bar: what Streamlit stumbles over is taken out of it, and what a link means is written as the pages write it."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+
+def drop_invalid_params() -> None:
+    """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
+    invalid = [key for key, value in st.query_params.items() if not value or _infinite(value)]
+    for key in invalid:
+        del st.query_params[key]
+    if invalid:
+        st.rerun()
+
+
+def _infinite(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
+
+
+def rewrite_query_param(key: str, value: str | int, name: str) -> None:
+    """What a link means, as this page writes it: in the address, and where a control is bound to that already, in its value."""
+    try:
+        st.query_params[key] = name
+    except st.errors.StreamlitAPIException:  # bound: this page has shown the control before
+        st.session_state[key] = value
+        return
+    st.rerun()  # a control reads the address that a run began with

@@ -1,0 +1,115 @@
+"""Copy link: what the address of a page carries, what it can't, and the rollout's settings that go along to the report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app import texts
+from app.components.copy_link_button.copy_link_button import copy_link_button
+from app.shell import glossary, photo_titles
+from app.state.photos import sample_photos
+from app.state.uploads import uploaded_model, uploaded_photo
+from app.widgets import outlier_masking
+from vitcore.models.model_cards import DEFAULT
+
+if TYPE_CHECKING:
+    from vitcore.report.report_settings import Settings
+
+ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
+
+
+def remember_settings(slug: str) -> None:
+    """After a page: where the visitor is, and the rollout's settings there; Streamlit forgets controls of a page that is left."""
+    if slug in ("rollout", "report"):
+        st.session_state["_rollout"] = {
+            key: st.session_state[key] for key in ROLLOUT_SETTINGS if key in st.session_state
+        }
+        st.session_state["_rollout_address"] = {
+            key: st.query_params[key] for key in ROLLOUT_SETTINGS if key in st.query_params
+        }
+    st.session_state["_page"] = slug
+
+
+def restore_settings(slug: str) -> None:
+    """On the way in, before the settings are drawn: what they were when they were last seen."""
+    if st.session_state.get("_page") != slug:
+        st.session_state.update(st.session_state.get("_rollout", {}))
+        for key, value in st.session_state.get("_rollout_address", {}).items():
+            with contextlib.suppress(st.errors.StreamlitAPIException):  # bound already: Streamlit writes it
+                st.query_params[key] = value
+        st.session_state["_page"] = slug  # a page that begins again before its end is not entered again
+
+
+def what_link_lacks(text: texts.Prose, slug: str) -> str:
+    """What the address of this page can't carry to somebody else, in a sentence or two; empty when it carries all."""
+    state, sentences = st.session_state, []
+    uses_model = slug not in ("train", "learn")
+    if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current():
+        sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
+    model = (
+        state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
+    )
+    if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
+        model = state["b"]
+    if model == uploaded_model.MODEL_ID:
+        sentences.append(text["lacks own model"])
+    if str(model or "").startswith("runs/") and model != "runs/":
+        sentences.append(text["lacks model"] if uses_model else text["lacks run"])
+    return text.joined(sentences)
+
+
+def link_advice(text: texts.Prose, slug: str) -> str:
+    """The same with what to send instead, for the page; a handout's reader has that already."""
+    sentence = what_link_lacks(text, slug)
+    return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
+
+
+def share_row(slug: str) -> None:
+    """By a page's title: the button that copies its address, the way to the handout, and the glossary."""
+    text = texts.prose("report")
+    note = link_advice(text, slug)
+    with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
+        copy_link_button(
+            text["copy"],
+            texts.prose("common")["copied"],
+            text["copy failed"],
+            text["address"],
+            note,
+            slug,
+            photo_titles.ids_by_title([*(row["id"] for row in sample_photos.samples()), uploaded_photo.PHOTO_ID]),
+            key="copy_link",
+        )
+        if slug not in ("report", "train", "learn"):
+            st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
+        glossary.popover()
+
+
+def report_link(settings: Settings) -> str:
+    """Where the report of this photo and model is in this app, with the rollout's settings; empty when nobody knows."""
+    return page_link({
+        "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
+        "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
+        "ask": "true" if settings.patch is not None else None, "patch": settings.patch,
+        "pin": settings.pin, outlier_masking.QUERY_KEY: "true" if settings.mask_outliers else None,
+    })  # fmt: skip
+
+
+def page_link(settings: Mapping[str, object]) -> str:
+    """Where this page is with the photo and the model of the menu and these settings (None: left out); empty when nobody knows."""
+    url = st.context.url
+    if not url:
+        return ""
+    defaults = {"photo": sample_photos.samples()[0]["id"], "model": DEFAULT}
+    params = {
+        key: value
+        for key in defaults
+        if (value := st.session_state.get(key))
+        and value not in (defaults[key], uploaded_photo.PHOTO_ID, uploaded_model.MODEL_ID)
+    } | {key: str(value) for key, value in settings.items() if value is not None}
+    params |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {}
+    return url.partition("?")[0] + (f"?{urlencode(params)}" if params else "")

@@ -1,0 +1,79 @@
+"""The model, photo and recording that a page shows, loaded here; it says on the page what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.state.memory import memory_cache
+from app.state.models import current_model
+from app.state.photos import current_photo
+from app.state.recordings import recordings
+from app.texts import escape_markdown
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+LAST_BLOCK = 10**6  # the block that is asked for, to be given the last one there is
+
+
+def load(
+    block: int | None = None,
+    needs_attention_for: str = "",
+    record: Callable[..., Recording] = recordings.recording,
+    status_place: DeltaGenerator | None = None,
+) -> tuple[Vit, Photo, Recording]:
+    """The model, the photo and the recording the page shows; says on the page what went wrong and what was done.
+
+    `record` makes the recording. `needs_attention_for` names a picture that needs attention over one grid, in the reader's
+    language; the page says why and stops where there is none. `status_place`: where loading is shown, here by default.
+    """
+    vit = load_model(status_place)
+    if needs_attention_for and not vit.is_global:
+        show_undefined(vit, needs_attention_for)
+        st.stop()
+    photo = current_photo.load()
+    for note in photo.notes:
+        st.caption(f":material/info: {escape_markdown(note)}")
+    try:
+        return vit, photo, record(vit, photo, None if block is None else min(block, vit.blocks - 1))
+    except memory_cache.MemoryBudgetError:
+        st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+        st.stop()
+
+
+def load_model(status_place: DeltaGenerator | None = None) -> Vit:
+    """The model that the page shows, loaded; problems are said on the page, and progress in `status_place`."""
+    status_place, text = status_place or st.container(), texts.prose("common")
+    progress_bar = status_place.empty()
+
+    def progress(done: int, total: int) -> None:
+        progress_bar.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
+
+    with status_place, st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
+        vit = current_model.load(progress)
+    progress_bar.empty()
+    if current_model.load_failed():
+        st.rerun()  # the picker was drawn before it was known
+    if problem := current_model.error_sentence():
+        st.warning(escape_markdown(problem), icon=":material/cloud_off:")
+        st.button(text["try again"], on_click=current_model.try_again, icon=":material/refresh:")
+    return vit
+
+
+def show_undefined(vit: Vit, picture: str) -> None:
+    """Say in one sentence why a picture is not defined for this model."""
+    st.info(escape_markdown(vit.why_not(picture)), icon=":material/info:")
+
+
+def readout_name(vit: Vit) -> str:
+    """Where the model's answer is read, in the visitor's language."""
+    return say(vit.readout)

@@ -1,0 +1,152 @@
+"""Around every page: the bar that says which photo and model are looked at, and changes them; and lecture mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.page_style.page_style import apply_style
+from app.shell import glossary, photo_picker
+from app.state.models import current_model, model_menu
+from app.state.photos import sample_photos
+from app.state.uploads import uploaded_photo
+from app.widgets import model_card
+from vitcore.translation import say
+
+
+def is_on() -> bool:
+    """Whether this is a lecture: the toggle in the sidebar, or `?lecture=true`."""
+    return bool(st.session_state.get("lecture"))
+
+
+def toggle(text: texts.Prose, page: str) -> None:
+    """The switch, for the sidebar, and what dresses the page."""
+    st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
+    apply_style(
+        is_on(),
+        page_theme.current(),
+        page,
+        _photo_and_language(),
+        key="dress",
+        lecture_key="lecture",
+        download_sizes=_download_sizes(),
+    )
+
+
+def _photo_and_language() -> str:
+    """Which photo is looked at (one of the visitor's own by its name and size), in which language."""
+    photo, own = str(st.session_state.get("photo")), uploaded_photo.current()
+    return f"{texts.language()} " + (f"{own[1]} {len(own[0])}" if photo == uploaded_photo.PHOTO_ID and own else photo)
+
+
+def start_button(text: texts.Prose) -> None:
+    """The same as a button beside the title, where people look for it; its words are for who can't see what it shows."""
+    _light_or_dark(text, type="tertiary")
+    st.button(text["lecture"], icon=":material/present_to_all:", key="to_lecture", type="tertiary", help=text["lecture"],
+              on_click=st.session_state.update, kwargs={"lecture": True})  # fmt: skip
+
+
+def _light_or_dark(text: texts.Prose, **button_options: Any) -> None:
+    """The button that makes the page light or dark; the browser answers a click (`components/page_style`)."""
+    other = "light" if page_theme.current() == "dark" else "dark"
+    icon, help_text = f":material/{other}_mode:", text[f"to {other} help"]
+    st.button(text[f"to {other}"], icon=icon, key="light_dark", help=help_text, **button_options)
+
+
+def _download_sizes() -> dict[str, str]:
+    """How much the models of the menu that are not here have to be downloaded, by what menus call them."""
+    size = say("{size:.0f} MB download")
+    return {card.title: size.format(size=card.download_mb) for card in model_menu.menu().values() if card.download_mb}
+
+
+def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool) -> None:
+    """The pickers in a popover; in a lecture also the pages before and after, a menu of all, and the way out.
+
+    It is always there, and seen where there is room or no sidebar (`components/page_style/page_style.css`).
+    """
+    with st.container(
+        horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not is_on()
+    ):
+        if is_on():
+            _previous_and_next(text, page, pages)
+            _page_menu(text, page, pages)
+        if uses_model:
+            _pickers(text)
+        if is_on():
+            _light_or_dark(text)
+            texts.language_buttons()
+            glossary.popover()
+            st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
+                      on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
+
+
+def _previous_and_next(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+    place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
+    in_story = pages[place].url_path == "story"  # whose steps come first
+    for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
+        if 0 <= place + step < len(pages):
+            there = pages[place + step]
+            with st.container(key=key, width="content"):
+                st.page_link(
+                    there,
+                    label=there.title,
+                    icon=icon,
+                    help=text[f"{key} story" if in_story else key],
+                    icon_position="left" if step < 0 else "right",
+                )
+
+
+def _page_menu(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+    """A menu of all pages."""
+    there = st.menu_button(text["pages"], range(len(pages)), key="to_page", icon=":material/menu:",
+                           format_func=lambda i: pages[i].title)  # fmt: skip
+    if there is not None and pages[there].title != page.title:
+        st.switch_page(pages[there], query_params={})  # unsaid, Streamlit refuses to drop bound ones
+
+
+def _pickers(text: texts.Prose) -> None:
+    cards, rows = model_menu.menu(), sample_photos.samples()
+    model, photo = st.session_state.get("model"), st.session_state.get("photo")
+    own = uploaded_photo.current()
+    upload_title = own[1] if photo == uploaded_photo.PHOTO_ID and own else text["own photo"]
+    title = next((say(row["title"]) for row in rows if row["id"] == photo), upload_title)
+    label = f"{title} · {cards[model].title if model in cards else model}"
+    # Whether it is open is the browser's alone: what Python answers to an older touch would open what has been closed since.
+    about = None if is_on() else text["bar help"]  # in a lecture it would lie over what it opens
+    with st.popover(texts.escape_markdown(label), icon=":material/photo_library:", help=about, key="pickers"):
+        st.markdown(f"**{text['bar photo']}**")
+        photo_picker.sample_gallery(photo or "", key="bar_gallery")
+        photo_picker.uploader("bar_file")
+        st.session_state["bar_model"] = model
+        names = list(cards) if model in cards else [*cards, model]
+        st.selectbox(text["bar model"], names, key="bar_model", on_change=_choose_model,
+                     format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+        if card := cards.get(model or ""):
+            model_card.show_short_notes(card)
+
+
+def _choose_model() -> None:
+    current_model.forget_error()
+    st.session_state["model"] = st.session_state["bar_model"]
+
+
+def keyboard_hint(text: texts.Prose, page: str) -> None:
+    """Which keys there are, on the page on which a lecture begins."""
+    begins = (
+        st.session_state.setdefault("_lecture_begins", page)
+        if is_on()
+        else st.session_state.pop("_lecture_begins", None)
+    )
+    if is_on() and begins == page:
+        with st.container(key="by_keys_here"):
+            st.caption(f":material/keyboard: {text['keys']}")
+
+
+def presenter_notes(text: texts.Prose, shared: texts.Prose) -> None:
+    """The presenter's notes of a page, closed: a projector shows nothing of them until they are opened."""
+    if is_on() and text.get("notes"):
+        with st.expander(shared["notes"], icon=":material/sticky_note_2:"):
+            st.markdown(text["notes"])

@@ -1,0 +1,45 @@
+"""The model picker of the sidebar: a menu of models, with the card of the chosen one below it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import permissions, texts
+from app.shell import missing_photo_or_model
+from app.shell.address import rewrite_query_param
+from app.state.models import current_model, model_menu
+from app.widgets import model_card
+from vitcore.translation import say
+
+
+def show_picker() -> None:
+    text, cards = texts.prose("common"), model_menu.menu()
+    current_model.reset_picker()
+    titles = {card.title for card in cards.values()}
+    requested = st.session_state.get("model") or st.query_params.get("model")
+    resolved = missing_photo_or_model.resolve_model(requested, titles)
+    if resolved is not None and resolved != requested:
+        if "model" in st.session_state:
+            st.session_state["model"] = resolved
+        else:
+            rewrite_query_param("model", resolved, cards[resolved].title if resolved in cards else resolved)
+    # one that is not in the menu stays chosen: `current_model.load` gets it, or says why not
+    unlisted = {resolved} - {None, *cards, *titles}
+    name = st.selectbox(
+        text["model"],
+        [*cards, *unlisted],
+        key="model",
+        bind="query-params",
+        format_func=lambda n: cards[n].title if n in cards else n,
+        on_change=current_model.forget_error,
+        accept_new_options=permissions.allows("downloads"),
+        help=text["model help" if permissions.allows("downloads") else "off downloads"],
+        placeholder=text["choose one"],
+    )
+    if card := cards.get(name or ""):
+        purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
+        st.caption(f"{card.line}  \n{purpose}")
+        model_card.show_short_notes(card)
+        with st.popover(text["about model"], icon=":material/info:", width="stretch"):
+            model_card.show_card(card)
+            st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")

@@ -1,0 +1,104 @@
+"""The photo picker: a menu of titles, the gallery, an uploader and the camera."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app import texts
+from app.components.gallery.gallery import gallery
+from app.shell import missing_photo_or_model, photo_titles, query_controls
+from app.shell.address import rewrite_query_param
+from app.state.photos import sample_photos
+from app.state.uploads import uploaded_photo
+from app.texts import escape_markdown
+
+FILE_TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
+
+
+def show_picker() -> None:
+    text, rows = texts.prose("common"), sample_photos.samples()
+    own_photo = uploaded_photo.current()
+    ids = [row["id"] for row in rows] + ([uploaded_photo.PHOTO_ID] if own_photo else [])
+    if closest := photo_titles.closest_id(st.query_params.get("photo", ""), ids):
+        rewrite_query_param("photo", closest, closest)
+    missing_photo_or_model.detect_missing_photo(
+        ids, lambda: {title for lang in texts.LANGUAGES for title in photo_titles.titles_by_id(lang, ids).values()}
+    )
+    if st.session_state.get("photo", ids[0]) not in ids:
+        st.session_state["photo"] = rows[0]["id"]
+    chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
+    own_photo_caption = own_photo and text["own photo"].format(
+        id=text["your photo"], name=escape_markdown(own_photo[1])
+    )
+    with st.empty():  # always there: tabs that move down fall back to their first
+        if own_photo_caption and chosen == uploaded_photo.PHOTO_ID:
+            st.caption(own_photo_caption)
+    gallery_tab, upload_tab, camera_tab = st.tabs([text["gallery"], text["upload"], text["camera"]])
+    with gallery_tab:
+        sample_gallery(chosen, key="gallery")
+    with upload_tab:
+        if own_photo_caption and chosen != uploaded_photo.PHOTO_ID:
+            st.caption(own_photo_caption)
+        uploader("file")
+    with camera_tab:
+        if st.toggle(text["use camera"], key="camera_on"):
+            st.camera_input(text["take picture"], key="camera", on_change=_receive_photo, args=("camera",))
+    _show_upload_error("camera")
+
+
+def sample_gallery(chosen: str, *, key: str) -> None:
+    """The sample photos, small; a click chooses one."""
+    rows = photo_titles.localized_samples(texts.language())
+    images = [sample_photos.thumbnail(row["id"]) for row in rows]
+    gallery(rows, images, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
+
+
+def uploader(key: str) -> None:
+    """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
+    text = texts.prose("common")
+    translate_upload_button()
+    from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
+
+    mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
+    st.file_uploader(
+        text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"]
+    )
+    st.caption(text["drop limits"].format(**mega))
+    if st.session_state.get("photo") == uploaded_photo.PHOTO_ID and (mine := uploaded_photo.current()):
+        st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))
+    _show_upload_error(key)
+
+
+def translate_upload_button() -> None:
+    """The word on the buttons of all uploaders of a page, in the visitor's language: Streamlit has no setting for it."""
+    if texts.language() != texts.DEFAULT:
+        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        label = texts.prose("common")["upload"]
+        st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{label}"; font-size: 1rem }}</style>')
+
+
+def _show_upload_error(key: str) -> None:
+    problem, shown, where = st.session_state.get("_photo_problem") or (None, None, None)
+    if problem and where == key and shown == st.session_state.get("photo"):  # once another is chosen it is old news
+        st.error(escape_markdown(problem), icon=":material/broken_image:")
+
+
+def _receive_photo(key: str) -> None:
+    """A file or a snapshot has come in: show it if it can be shown, else say why not and change nothing."""
+    file = st.session_state[key]
+    st.session_state["_photo_problem"] = None
+    if file is not None:
+        name = texts.prose("common")["snapshot"] if key == "camera" else file.name
+        problem = uploaded_photo.receive_photo(file.getvalue(), name)
+        if problem is None:
+            st.session_state["photo"] = uploaded_photo.PHOTO_ID
+        else:
+            st.session_state["_photo_problem"] = problem, st.session_state["photo"], key
+
+
+def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
+    """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
+    every = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
+    return query_controls.select_menu(label, photo_titles.titles_by_id(texts.language(), ids), key, every, **more)

@@ -1,0 +1,131 @@
+"""Controls whose values are kept in range and in the address (query parameters): numbers, sliders, menus, rows of buttons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.page_style.page_style import scaled_px
+from app.shell import selection
+from app.shell.address import rewrite_query_param
+
+if TYPE_CHECKING:
+    from vitcore.grid import Grid
+    from vitcore.models.load_model import Vit
+
+
+def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:
+    """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
+    keep_in_range(key, 0, count - 1, default)
+    value = st.number_input(
+        label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options)
+    )
+    return int(selection.note_value(key, int(value), default))
+
+
+def slider(label: str, key: str, low: int, high: int, default: int, **options: Any) -> int:
+    """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
+    if low >= high:
+        return low
+    keep_in_range(key, low, high, default)
+    value = st.slider(label, low, high, default, key=key, bind="query-params", **_scaled_width(options))
+    return int(selection.note_value(key, int(value), default))
+
+
+def keep_in_range(key: str, low: int, high: int, default: int | None) -> None:
+    """What was chosen for another model, or on another page, may not be there in this one."""
+    if (
+        key in st.session_state
+        and (value := st.session_state[key]) != default
+        and (value is None or not low <= value <= high)
+    ):
+        st.session_state[key] = default
+        selection.forget(key)
+
+
+def patch_input(label: str, grid: Grid, **options: Any) -> int:
+    """The patch that all pages share, by its number from 0."""
+    return number_input(label, selection.PATCH, grid.patches, grid.middle, **options)
+
+
+def layer_slider(label: str, vit: Vit, default: int, **options: Any) -> int:
+    """A slider of the model's layers, which all pages share; it says how they are counted."""
+    last = vit.blocks - 1
+    helps = texts.prose("common").fill("layer help", last=last)
+    return slider(label, selection.LAYER, 0, last, default, help=helps, **options)
+
+
+def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | None:
+    """A menu of the heads of a layer, which all pages share; None is their `mean_label`."""
+    keep_in_range(selection.HEAD, 0, count - 1, None)
+    chosen: int | None = st.selectbox(
+        label,
+        range(count),
+        None,
+        key=selection.HEAD,
+        bind="query-params",
+        placeholder=mean_label,
+        **_scaled_width(options),
+    )
+    selection.note_value(selection.HEAD, chosen, None)
+    return chosen
+
+
+def button_row(
+    text: texts.Prose, key: str, options: list[str], default: str | None = None, text_key: str = "", **more: Any
+) -> str:
+    """A row of buttons named in the visitor's language: label `text[key]`, names `text["key.option"]`; bound to the URL.
+
+    The address bar holds the name that is read on the page; a link in another language, or with the option itself, works too.
+    A second control of the same kind has a key of its own and is `text_key` as the first.
+    """
+    text_key = text_key or key
+    names = {option: text[f"{text_key}.{option}"] for option in options}
+    given = st.query_params.get(key)
+    if (
+        given is not None
+        and given not in names.values()
+        and (option_in_link := _option_in_any_language(text, text_key, options, given))
+    ):
+        rewrite_query_param(key, option_in_link, names[option_in_link])
+    chosen = st.segmented_control(
+        text[text_key], options, format_func=lambda option: names.get(option, option), default=default or options[0],
+        required=True, key=key, bind="query-params", **more,
+    )  # fmt: skip
+    return str(chosen)
+
+
+def select_menu(
+    label: str, names: dict[str, str], key: str, other_languages: list[dict[str, str]] | None = None, **more: Any
+) -> str:
+    """A menu of names by what they name, bound to the URL; `other_languages` are the names a link in another language may hold."""
+    given = st.query_params.get(key)
+    if given is not None and given not in names.values():
+        matching = [
+            name
+            for there in [{name: name for name in names}, *(other_languages or [])]
+            for name in names
+            if there.get(name) == given
+        ]
+        if matching:
+            rewrite_query_param(key, matching[0], names[matching[0]])
+    shown = _scaled_width(more) | {"format_func": lambda name: names.get(name, name)}
+    return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
+
+
+def _scaled_width(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a control whose width, if it is in px, goes with the size of the page's type."""
+    width = options.get("width")
+    return options | {"width": scaled_px(width)} if isinstance(width, int) else options
+
+
+def _option_in_any_language(text: texts.Prose, key: str, options: list[str], name: str) -> str | None:
+    """The option that is called `name` in some language."""
+    for lang in texts.LANGUAGES:
+        there = texts.prose(text.page, lang)
+        for option in options:
+            if name in (option, there.get(f"{key}.{option}")):
+                return option
+    return None

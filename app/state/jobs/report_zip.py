@@ -1,0 +1,123 @@
+"""The ZIP file of many photos, on its way or done: it grows on disk, one a visitor."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.state.jobs.stoppable_job import StoppableJob
+from app.state.memory import memory_cache, visitors
+from app.state.models import loaded_models
+from app.state.reports import model_side, photo_credit
+
+if TYPE_CHECKING:
+    from vitcore.images import Photo
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.report_settings import Settings
+
+MAX_PHOTOS = 100
+MAX_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
+
+
+@dataclass(eq=False)
+class ZipJob(StoppableJob):
+    """A visitor's ZIP file, in progress or done. It grows on disk; what is in memory is one photo at a time."""
+
+    photos: list[tuple[str, bytes]]
+    file: Any
+    bundle: Bundle
+    photo_count: int
+    are_samples: bool  # photos of the gallery, whose credits are known
+    model: str  # its name
+    size: int = 0  # bytes, once it is finished
+    full_reason: str = ""  # why it ended early
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it can be downloaded."""
+        return self.size > 0
+
+    def finish(self) -> None:
+        """Close the file with what is in it."""
+        with self.lock:
+            if not self.is_finished and self.bundle.photos:
+                self.run_number += 1
+                self.bundle.close()
+                self.size, self.photos = self.file.seek(0, 2), []
+                self.bundle.vit = None  # type: ignore[assignment]  # a file that is finished keeps no model from making way
+
+    def data(self) -> bytes:
+        """The finished file."""
+        with self.lock:
+            self.file.seek(0)
+            return bytes(self.file.read())
+
+
+def current_job() -> ZipJob | None:
+    """This visitor's ZIP file, if one was begun."""
+    return st.session_state.get("_batch")
+
+
+def start_job(model: str, photos: list[tuple[str, bytes]], settings: Settings, are_samples: bool) -> str:
+    """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
+    from vitcore.report.bundle import Bundle
+    from vitcore.report.output_folder import Zip
+
+    discard_job()
+    vit = loaded_models.loaded(model)
+    some = photos[:MAX_PHOTOS]
+    try:
+        visitors.keep_for_visitor("batch", some)
+    except memory_cache.MemoryBudgetError:
+        return texts.prose("common")["no room photos"]
+    file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
+    bundle = Bundle(vit, Zip(file, MAX_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
+    st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.called)
+    return ""
+
+
+def discard_job() -> None:
+    """Throw this visitor's ZIP file away."""
+    visitors.discard("batch")
+    old = st.session_state.pop("_batch", None)
+    if old:
+        with old.lock:
+            old.run_number += 1
+            old.file.close()
+
+
+def add_photos(job: ZipJob) -> Iterator[int]:
+    """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
+    from vitcore.images import PhotoError, open_photo
+    from vitcore.models.model_cards import ModelError
+    from vitcore.report.output_folder import FullError
+    from vitcore.report.report_settings import Origin
+
+    job.run_number = run_number = job.run_number + 1
+    for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):
+        made, problem = None, ""
+        try:
+            photo: Photo = open_photo(data, name)
+            credit = photo_credit(name.removesuffix(".jpg")) if job.are_samples else {}
+            made = job.bundle.make(
+                photo, Origin(credit=credit, file=f"assets/samples/{name}" if credit else photo.name)
+            )
+        except (PhotoError, ModelError) as error:
+            problem = str(error)
+        with job.lock:
+            if job.run_number != run_number:  # stopped while this photo was looked at, or the page looks at it again
+                return
+            try:
+                job.bundle.add(made) if made else job.bundle.fail(problem)
+            except FullError as error:
+                job.full_reason = str(error)
+                break
+            job.done_count = place
+        yield place
+    job.finish()
+    visitors.discard("batch")

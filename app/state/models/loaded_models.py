@@ -1,0 +1,168 @@
+"""Models in memory: checked, downloaded if need be, loaded once and cached by their `ModelRef`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app import permissions, texts
+from app.state.memory import memory_cache
+from app.state.models import model_menu
+from app.state.models.model_ref import CHECKPOINTS, RANDOM, ModelRef
+from app.state.training import runs
+from app.state.uploads import uploaded_model
+from app.state.uploads.uploaded_model import MODEL_ID
+from vitcore.architectures import paper_models
+from vitcore.models.model_cards import DEFAULT, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+    from vitcore.models.model_size import Plan
+
+MODEL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
+
+
+def fetch_and_load(name: str, is_local: bool, progress: Callable[[int, int], None]) -> Vit:
+    """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
+    from vitcore.models.load_model import fetch
+
+    name = model_menu.resolve_name(name) or name
+    if name != MODEL_ID and runs.model_folder(name) is None and not is_local:
+        if family := paper_models.find(name):
+            raise ModelError(texts.prose("common")["no weights"].format(name=family.name))
+        if not MODEL_NAME.fullmatch(name):
+            raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
+        if name not in model_menu.menu() and not permissions.allows("downloads"):
+            raise ModelError(permissions.why_not("downloads"))
+        fetch(name, progress)
+    version = model_menu.model_version(name)
+    kept: Vit | None = memory_cache.CACHE.peek(_cache_key(version))
+    if kept is None and version == name != DEFAULT:
+        _make_room_for_model(name)
+    elif kept is None and name == MODEL_ID and (one := uploaded_model.current()):
+        _reserve(one.display_name, 4 * one.inspection.params)
+    return kept or loaded(version)
+
+
+def open_uploaded(options: uploaded_model.OpeningOptions) -> str | None:
+    """Open the model that this visitor brought: None, or the sentence that says why not; then it is as it was."""
+    model = uploaded_model.current()
+    if model is None:
+        return texts.prose("bring")["gone"]
+    before = model.options, model.version
+    uploaded_model.set_options(model, options)
+    try:
+        _reserve(model.display_name, 4 * model.inspection.params)
+        loaded(model.version)
+        problem = None
+    except ModelError as error:
+        problem = str(error)
+    except memory_cache.MemoryBudgetError:
+        problem = texts.prose("common")["no room now"]
+    if problem is not None:
+        failed, (model.options, model.version) = model.version, before
+        uploaded_model.drop_cached(failed)
+        return problem
+    uploaded_model.drop_cached(before[1])
+    return None
+
+
+@memory_cache.cached
+def loaded(name: str) -> Vit:
+    """A model in memory by its `ModelRef`, shared by all who look through it.
+
+    A visitor's own is kept under a name that holds the visitor's, so that
+    nobody else asks for it, and it goes when they go.
+    """
+    from vitcore.models import load_model
+
+    ref = ModelRef.parse(name)
+    if ref.variant:
+        return _make_variant(ref)
+    if ref.name == MODEL_ID and ref.checkpoint:
+        return uploaded_model.load(name)
+    path = runs.model_folder(ref.name) if ref.checkpoint else None
+    vit = load_model.load(path or name)
+    return replace(vit, card=replace(vit.card, name=name, called=ref.name)) if path else vit
+
+
+def load_variant(vit: Vit, variant: str) -> Vit:
+    """A model as it would be otherwise: `variant` as in `ModelRef.variant`.
+
+    Raises: ModelError, for what can't be had; MemoryBudgetError.
+    """
+    varied = str(ModelRef.parse(vit.name).with_variant(variant))
+    kept: Vit | None = memory_cache.CACHE.peek(_cache_key(varied))
+    if kept is None:
+        planned = memory_plan(vit)
+        with memory_cache.CACHE.reserve(planned.weights_bytes + planned.pass_bytes):
+            pass
+    return kept or loaded(varied)
+
+
+def _make_variant(ref: ModelRef) -> Vit:
+    """What `variant` asks for."""
+    from vitcore.models import load_model
+    from vitcore.models.random_weights import untrained
+
+    base, variant = str(ref.base), ref.outermost
+    path = runs.model_folder(ref.name) if ref.checkpoint else None
+    note = ""
+    if variant == RANDOM:
+        vit = untrained(loaded(base))
+    elif variant.partition(".")[0] in CHECKPOINTS and path:
+        from vitcore.train.run_folder import RunFolder
+        from vitcore.train.trainer.checkpoint import open_model
+
+        vit, step = open_model(RunFolder(path), variant.partition(".")[0])
+        note = str(step)
+    elif ref.base.variant == RANDOM:
+        vit = untrained(loaded(str(replace(ref, variant=variant))))
+    else:
+        high, wide = variant.split("x")
+        vit = load_model.load(path or base, image_px=(int(high), int(wide)))
+    return replace(vit, card=replace(vit.card, name=str(ref), note=note, teacher="", looker=""))
+
+
+def _cache_key(version: str) -> memory_cache.Key:
+    return f"{__name__}.loaded", version
+
+
+def _make_room_for_model(name: str) -> None:
+    """Room for a model that is to be loaded, and for one photo through it; what nobody uses makes way.
+
+    Raises: ModelError, where there can't be so much.
+    """
+    from vitcore.models.model_size import plan
+
+    try:
+        planned = plan(name)
+    except ModelError:  # it may be a file with a name of timm's; what is wrong with it, loading it says
+        planned = None
+    if planned is None:
+        return
+    _reserve(name, planned.weights_bytes, planned.pass_bytes)
+
+
+def _reserve(name: str, weights: int, one_photo: int = 0) -> None:
+    need = weights + one_photo
+    loading = min(need + weights, memory_cache.memory_budget())  # for a moment, the file and the model
+    try:
+        with memory_cache.CACHE.reserve(max(need, loading)):
+            pass
+    except memory_cache.MemoryBudgetError:
+        raise ModelError(_too_large_sentence(name, need)) from None
+
+
+def _too_large_sentence(name: str, need: int) -> str:
+    said = texts.prose("common")["no room model"]
+    return said.format(name=name, need=need / memory_cache.GB, limit=memory_cache.memory_budget() / memory_cache.GB)
+
+
+def memory_plan(vit: Vit) -> Plan:
+    """What a model that is here takes."""
+    from vitcore.models.model_size import of_module
+
+    return of_module(vit.module, vit.structure)

@@ -1,0 +1,147 @@
+"""What two models make of one photo, computed once and kept: their tokens, the comparison, maps on one grid, the handout."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app.state import reports
+from app.state.memory import memory_cache
+from app.state.models.model_ref import ModelRef
+from app.state.recordings import outlier_tokens, recordings, relevance_maps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.compare_models import Comparison, MapPair, TokenRecording
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Origin
+
+Settings = tuple[tuple[str, float | str], ...]
+
+
+def recording(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
+    """As the session's; the tokens are kept from the same forward pass, where it is the first."""
+    if vit.is_global:
+        _tokens(vit.name, photo.key, vit, photo)
+    return recordings.recording(vit, photo, block)
+
+
+@memory_cache.cached
+def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float32]:
+    """The patches' tokens (L, N, D) as they leave each block; read-only."""
+    from vitcore.forward.compare_models import record_tokens, tokens_of_recording
+
+    recorded = []
+
+    def record(vit: Vit, image: Photo, **settings: Any) -> Recording:
+        one = record_tokens(vit, image, **settings)
+        recorded.append(one.tokens)
+        return one.rec
+
+    rec = recordings.recording(_vit, _photo, record=record)
+    return recorded[0] if recorded else tokens_of_recording(_vit, rec).tokens
+
+
+def compare(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, mask_outliers: bool) -> Comparison:
+    """The comparison of two models that attend over one grid each; with `mask_outliers`, of attention to other tokens."""
+    from vitcore.forward.compare_models import TokenRecording
+
+    one, two = (TokenRecording(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
+    return replace(_compare(first, second, key, mask_outliers, (one, two)), recordings=(one, two))
+
+
+@memory_cache.cached
+def _compare(
+    first: str, second: str, key: str, mask_outliers: bool, _recordings: tuple[TokenRecording, TokenRecording]
+) -> Comparison:
+    """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
+    from vitcore.forward.compare_models import compare
+
+    return replace(compare(*_recordings, mask_outliers=mask_outliers), recordings=())  # type: ignore[arg-type]
+
+
+@memory_cache.cached
+def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _vits: tuple[Vit, Vit]) -> MapPair:
+    """What a place (or where the answer is read) gathered in each, on one grid."""
+    from vitcore.forward.compare_models import maps_on_common_grid
+
+    recs = [side.rec for side in comparison.recordings]
+    maps = [
+        relevance_maps.rollout(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
+        for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
+    ]  # fmt: skip
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
+
+
+@memory_cache.cached
+def attention_maps(
+    comparison: Comparison, cell: int | None, blocks: tuple[int, int], head: int | None, _vits: tuple[Vit, Vit]
+) -> MapPair:
+    """What a place (or where the answer is read) attends to in a block of each, on one grid."""
+    from vitcore.forward.compare_models import attention_map, maps_on_common_grid
+
+    maps = []
+    for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
+        rec = recordings.recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
+        token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
+        maps.append(
+            attention_map(outlier_tokens.mask_outliers(vit, rec) if comparison.masked else rec, block, head, token)
+        )
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
+
+
+@memory_cache.cached
+def heat_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
+    """A map in colours up to `top`, to be laid on the photo, as a data address."""
+    from vitcore.figures.heat_overlay import cells
+    from vitcore.figures.theme import data_uri
+
+    return data_uri(cells(_values, top))
+
+
+@memory_cache.cached
+def signed_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
+    """A difference in red and blue, to be laid on the photo, as a data address."""
+    from vitcore.figures.heat_overlay import cells
+    from vitcore.figures.theme import data_uri
+
+    return data_uri(cells(_values, top, signed=True))
+
+
+@memory_cache.cached
+def common_photo_files(comparison: Comparison) -> tuple[bytes, bytes]:
+    """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
+    from PIL import Image
+
+    from vitcore.figures.heat_overlay import fine_detail
+    from vitcore.figures.theme import encoded
+    from vitcore.forward.compare_models import common_photo
+
+    pixels, grid = common_photo(comparison), comparison.grid
+    detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
+    return encoded(pixels, photo=True)[0], encoded(detail, photo=True)[0]
+
+
+def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
+    """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
+    (one, rec), (two, _) = (recordings.from_key(name, key, "mean") for name in (first, second))
+    return compare(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
+
+
+def handout(
+    first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str, mask_outliers: bool
+) -> bytes:
+    """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
+    from vitcore.report.comparison_handout import command_of
+    from vitcore.report.comparison_handout import handout as made
+
+    comparison, vits = from_keys(first, second, key, mask_outliers)
+    file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
+    refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
+    command = "" if refs[1].variant else command_of(refs[0].name, refs[1].name, file, mask_outliers)
+    return made(comparison, vits, names, replace(origin, credit=reports.photo_credit(sample)), command)

@@ -1,0 +1,36 @@
+"""The models that can be chosen: the menu's cards, a visitor's upload, training runs, and the paper's models by name."""
+
+from __future__ import annotations
+
+from app.state.training import runs
+from app.state.uploads import uploaded_model
+from app.state.uploads.uploaded_model import MODEL_ID
+from vitcore.architectures import paper_models
+from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
+
+
+def menu() -> dict[str, ModelCard]:
+    """The models of the menu, by name: those of the table, the one that this visitor brought, and those trained here."""
+    return {DEFAULT: CARDS[0]} | uploaded_model.menu_card() | {card.name: card for card in CARDS} | runs.model_cards()
+
+
+def resolve_name(requested: str | None) -> str | None:
+    """The name of what a link or a person asks for: of the visitor's own model in any language, of one of the paper's."""
+    if requested is None or requested in menu():
+        return requested
+    if requested in uploaded_model.menu_names():
+        return MODEL_ID
+    family = paper_models.find(requested)
+    return family.trained if family and family.trained else requested
+
+
+def model_version(name: str) -> str:
+    """What all is kept under that is made of a model: of one that changes, its name and when. Raises: ModelError."""
+    return uploaded_model.version() if name == MODEL_ID else runs.model_version(name)
+
+
+def is_gone(name: str) -> bool:
+    """Whether a run's model, or the visitor's own, was there and is not any more."""
+    return (name == MODEL_ID and not uploaded_model.menu_card()) or (
+        name.startswith("runs/") and runs.model_folder(name) is None
+    )

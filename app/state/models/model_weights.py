@@ -1,0 +1,99 @@
+"""Figures of a model's weights alone, cached: embedding filters, position embeddings, relative positions, its layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.analysis.filters import PrincipalComponents
+    from vitcore.analysis.position_embeddings import MirrorSymmetry
+    from vitcore.architectures.model_summary import Part, Table1
+    from vitcore.models.embeddings import ByOffset
+    from vitcore.models.load_model import Vit
+
+
+def filter_patterns(model: str, count: int) -> list[dict[str, Any]]:
+    """What the first components of a model's filters look like: the fields of `analysis.filter_patterns.FilterPattern`."""
+    return [_filter_pattern(model, place) for place in range(count)]
+
+
+@memory_cache.cached
+def _filter_pattern(model: str, place: int) -> dict[str, Any]:
+    """What one component looks like, by its place from 0: kept one by one, for whoever asks for more of them."""
+    from dataclasses import asdict
+
+    from vitcore.analysis.filter_patterns import describe_filter
+
+    found = filter_components(model)
+    assert found is not None, "only asked for models that have filters"
+    return asdict(describe_filter(found.vectors[place]))
+
+
+@memory_cache.cached
+def model_summary(model: str, _vit: Vit) -> tuple[Table1, tuple[Part, ...]]:
+    """The row of the paper's Table 1 it would have, and its parts in the order they run."""
+    from vitcore.architectures.model_summary import parts, table1
+
+    px = _vit.grid.image_px
+    return table1(_vit.module, px), parts(_vit.module, px)
+
+
+@memory_cache.cached
+def relative_positions(model: str, block: int, _vit: Vit) -> ByOffset | None:
+    """A block's relative position bias or the kernel of its rotations, from the middle patch, (H, N); None for neither."""
+    from vitcore.models import load_model
+
+    return load_model.by_offset(_vit, block)
+
+
+@memory_cache.cached
+def filter_components(model: str) -> PrincipalComponents | None:
+    """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
+    from vitcore.analysis import filters
+    from vitcore.models import load_model
+
+    vit = loaded_models.loaded(model)
+    kernel = load_model.first_kernel(vit)
+    return None if kernel is None else filters.principal_components(kernel)
+
+
+@memory_cache.cached
+def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
+    """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
+    from vitcore.analysis import position_embeddings
+    from vitcore.models import load_model
+
+    vit = loaded_models.loaded(model)
+    table = load_model.positions(vit)
+    if table is None:
+        return None
+    return position_embeddings.position_similarity(
+        load_model.resample_positions(vit, rows, cols, method) if rows else table
+    )
+
+
+@memory_cache.cached
+def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
+    """The mirror patterns among a model's positions."""
+    from vitcore.analysis import position_embeddings
+
+    cosine = position_similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return position_embeddings.mirror_symmetries(cosine, loaded_models.loaded(model).grid)
+
+
+@memory_cache.cached
+def similarity_tiles_png(model: str) -> bytes:
+    """The picture of all similarity tiles, as a PNG file."""
+    from vitcore.figures.positions import tiles_picture
+    from vitcore.figures.theme import encoded
+
+    cosine = position_similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return encoded(tiles_picture(cosine, loaded_models.loaded(model).grid, gutter=False))[0]

@@ -1,0 +1,30 @@
+"""The photo that the visitor has chosen: a sample of the gallery, or their own upload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.state.memory import visitors
+from app.state.photos import sample_photos
+from app.state.uploads import uploaded_photo
+from vitcore.assets import SAMPLES, samples
+
+if TYPE_CHECKING:
+    from vitcore.images import Photo
+
+
+def load() -> Photo:
+    """The chosen photo: a sample, or the visitor's own."""
+    chosen, own = st.session_state.get("photo"), uploaded_photo.current()
+    if chosen == uploaded_photo.PHOTO_ID and own:
+        return sample_photos.open_cached(
+            sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0]
+        )
+    known = [row["id"] for row in samples()]
+    name = chosen if chosen in known else known[0]
+    return sample_photos.open_cached(
+        sample_photos.sample_digest(name), f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg"
+    )

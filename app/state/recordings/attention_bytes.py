@@ -1,0 +1,114 @@
+"""Attention for the explorer, cached as bytes (`vitcore.analysis.attention_as_bytes`), and each head described in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.state.memory import memory_cache
+from app.state.recordings import outlier_tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.analysis.head_descriptions import HeadDescription
+    from vitcore.forward.recording import Recording
+
+MAX_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
+THUMBNAIL_CELLS = 16  # cells a side of a thumbnail, at most
+
+
+def query_stride(rec: Recording, heads: int) -> int:
+    """Every how many rows and columns a patch's attention is sent, for `heads` heads at once: 1 for small models."""
+    grid, most = rec.grid, max(rec.grid.rows, rec.grid.cols)
+    if heads * grid.tokens**2 <= MAX_BYTES:
+        return 1
+    room = MAX_BYTES // (heads * grid.tokens) - grid.prefix - 2  # tokens that fit, beside those always sent
+    return next((step for step in range(2, most) if len(_lattice(rec, step)) <= room), most)
+
+
+def sent_queries(rec: Recording, pinned: tuple[int, ...], heads: int) -> list[int] | None:
+    """The tokens whose attention in `heads` heads is sent: None for all, else a lattice that fits, prefix and pinned."""
+    step = query_stride(rec, heads)
+    return None if step == 1 else sorted({*range(rec.grid.prefix), *pinned, *_lattice(rec, step)})
+
+
+def _lattice(rec: Recording, step: int) -> set[int]:
+    grid = rec.grid
+    rows, cols = range(step // 2, grid.rows, step), range(step // 2, grid.cols, step)
+    return {grid.prefix + grid.patch(r, c) for r in rows for c in cols}
+
+
+@memory_cache.cached
+def all_blocks(rec: Recording) -> dict[int, bytes]:
+    """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
+    from vitcore.analysis.attention_as_bytes import encode_weights
+
+    return {block: encode_weights(maps).tobytes() for block, maps in rec.maps.items()}
+
+
+@memory_cache.cached
+def of_tokens(rec: Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
+    """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
+    from vitcore.analysis.attention_as_bytes import encode_weights
+
+    maps, some = rec.maps[block], list(tokens)
+    return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
+
+
+@memory_cache.cached
+def describe_heads(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[HeadDescription]]:
+    """Every head's numbers and words, by block."""
+    from vitcore.analysis.head_descriptions import describe_heads
+
+    tokens, px, left_px = outlier_tokens.find_outliers(rec).tokens, rec.distance_px, rec.distance_renormalised_px
+    return {b: describe_heads(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
+
+
+def thumbnail_shape(rec: Recording) -> tuple[int, int]:
+    """Rows and columns of a thumbnail."""
+    return min(rec.grid.rows, THUMBNAIL_CELLS), min(rec.grid.cols, THUMBNAIL_CELLS)
+
+
+@memory_cache.cached
+def thumbnails(rec: Recording, token: int, column: bool) -> bytes:
+    """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
+    import numpy as np
+
+    from vitcore.analysis.attention_as_bytes import encode_weights
+
+    whole = len(rec.maps) == len(rec.distance_px)
+    stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.attention_per_layer())
+    maps = rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
+    return encode_weights(_downsample(maps, *thumbnail_shape(rec))).tobytes()
+
+
+def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
+    """(…, h, w) maps as the means of rows × cols areas."""
+    import numpy as np
+
+    if maps.shape[-2:] == (rows, cols):
+        return maps
+    for axis, count in ((-2, rows), (-1, cols)):
+        edges = np.arange(count) * maps.shape[axis] // count
+        sizes = np.diff([*edges, maps.shape[axis]])
+        shape = (-1, 1) if axis == -2 else (-1,)
+        maps = np.add.reduceat(maps.astype(np.float32), edges, axis) / sizes.reshape(shape)
+    return maps
+
+
+@memory_cache.cached
+def rollout(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
+    """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
+    import numpy as np
+
+    from vitcore.analysis.attention_as_bytes import encode_weights
+    from vitcore.analysis.rollout import rollout_matrix, transition_matrix
+
+    fused, prefix = rec.fused["mean"], rec.grid.prefix
+    if tokens is None:
+        return encode_weights(rollout_matrix(fused, prefix=prefix)).tobytes()
+    some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
+    for matrix in fused if column else fused[::-1]:
+        step = transition_matrix(matrix, prefix)
+        some = some @ (step.T if column else step)
+    return encode_weights(some).tobytes()

@@ -1,0 +1,65 @@
+"""Activations for the story, cached: the logit lens, one token traced through a block, one patch projected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.state.memory import memory_cache
+from app.state.recordings import outlier_tokens, recordings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.block_activations import BlockActivations, PatchProjection
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+
+@memory_cache.cached
+def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
+    """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
+    from vitcore.forward.logit_lens import logit_lens
+    from vitcore.probabilities import probabilities
+
+    return probabilities(logit_lens(_vit, rec.model_input.pixels), _vit.output) if _vit.labels else None
+
+
+@memory_cache.cached
+def trace_token(rec: Recording, block: int, token: int, _vit: Vit) -> BlockActivations | None:
+    """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
+    from vitcore.forward.block_activations import trace_token
+    from vitcore.models.model_cards import ModelError
+
+    try:
+        return trace_token(_vit, rec.model_input.pixels, block, token)
+    except ModelError:
+        return None
+
+
+@memory_cache.cached
+def project_patch(rec: Recording, patch: int, _vit: Vit) -> PatchProjection | None:
+    """How a patch became its embedding; None where patches are not read by one matrix."""
+    from vitcore.forward.block_activations import project_patch
+
+    return project_patch(_vit, rec.model_input.pixels, patch)
+
+
+@memory_cache.cached
+def attention_on_photo_per_layer(rec: Recording) -> list[tuple[str, list[int]]]:
+    """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
+    outlier tokens (patches) that hold much of it, which are framed there."""
+    import numpy as np
+
+    from vitcore.analysis.outlier_tokens import outliers_in_map
+    from vitcore.figures.outlier_frames import on_pixels
+    from vitcore.figures.story_steps import lit
+    from vitcore.figures.theme import data_uri
+
+    maps = np.stack([rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()])
+    marks = [outliers_in_map(one, outlier_tokens.find_outliers(rec).patches).tolist() for one in maps]
+    drawn = (
+        on_pixels(one, some, rec.grid)
+        for one, some in zip(lit(recordings.input_picture(rec)[0], maps, rec.grid), marks, strict=True)
+    )
+    return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

@@ -1,0 +1,140 @@
+"""Recordings of forward passes, cached: attention per head, heads fused, patch embeddings, and the crop that the model sees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.photos import sample_photos
+from vitcore.assets import SAMPLES, samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
+
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
+
+
+@memory_cache.cached
+def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: Any = None) -> Recording:
+    """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
+    from vitcore.forward.recording import record
+
+    vit, make = loaded_models.loaded(model), _record or record
+    if all_blocks:
+        return make(vit, _photo, maps=range(vit.blocks), fusions=("mean", "max", "min"))
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(vit).pass_bytes):
+        return make(vit, _photo, store="query_key")
+
+
+@memory_cache.cached
+def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
+    """The maps of one block of a large model."""
+    from vitcore.forward.recording import recompute_heads, record
+
+    if rec.query_key:
+        return recompute_heads(rec, block)
+    return record(loaded_models.loaded(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
+
+
+@memory_cache.cached
+def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
+    """All blocks' heads of a large model, fused in another way than by their mean."""
+    from vitcore.forward.recording import recompute_fused_heads, record
+
+    if rec.query_key:
+        return recompute_fused_heads(rec, fusion)
+    return record(loaded_models.loaded(rec.model), rec.photo, fusions=(fusion,), store="query_key").fused[fusion]
+
+
+@memory_cache.cached
+def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
+    """Patch embeddings (N, D) of what the model sees."""
+    from vitcore.forward.recording import patch_embeddings
+
+    return patch_embeddings(loaded_models.loaded(rec.model), rec.model_input.pixels)
+
+
+@memory_cache.cached
+def shifted_patch_embeddings(rec: Recording, px: int) -> NDArray[np.float32]:
+    """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
+    import numpy as np
+
+    from vitcore.forward.recording import patch_embeddings
+
+    return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.pixels, -px, axis=1))
+
+
+def input_picture(rec: Recording) -> tuple[Image.Image, bytes]:
+    """What the model sees at the photo's own sharpness: a picture, and the same as a JPEG file."""
+    return _input_picture(rec.model, rec.photo, rec)
+
+
+@memory_cache.cached
+def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
+    from vitcore.figures.attention import fitted
+    from vitcore.figures.theme import encoded
+    from vitcore.images import sharp_crop
+
+    picture = fitted(sharp_crop(photo, _rec.model_input))
+    return picture, encoded(_pixels(picture), photo=True)[0]
+
+
+@memory_cache.cached
+def outlined_photo(rec: Recording) -> bytes:
+    """The whole photo with what the model sees outlined, as a JPEG file."""
+    from io import BytesIO
+
+    from vitcore.images import outline_crop
+
+    file = BytesIO()
+    outline_crop(rec.photo, rec.model_input).save(file, "JPEG", quality=95)
+    return file.getvalue()
+
+
+def _pixels(picture: Image.Image) -> NDArray[np.uint8]:
+    import numpy as np
+
+    return np.asarray(picture)
+
+
+def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = None) -> Recording:
+    """What one forward pass left behind (`record` makes it); with the maps of `block` among it, where one is named."""
+    all_blocks = 2 * model.blocks * model.heads * model.grid.tokens**2 <= KEEP_MAPS_MB * 2**20
+    rec = _recording(model.name, photo.key, all_blocks, photo, record)
+    if all_blocks or block is None:
+        return rec
+    return replace(rec, maps={block: _heads(rec, block)})
+
+
+def input_picture_from_key(model: str, key: str) -> Image.Image:
+    """The photo as `input_picture` gives it, for a download."""
+    rec = from_key(model, key, "mean")[1]
+    return input_picture(rec)[0]
+
+
+def from_key(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
+    """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
+    vit, owner = loaded_models.loaded(model), key.rpartition(" ")[2]
+    upload = memory_cache.CACHE.peek(("upload", owner))
+    if upload:
+        photo = sample_photos.open_cached(sample_photos.digest(upload[0]), upload[1], texts.DEFAULT, owner, upload[0])
+    else:
+        name = next(row["id"] for row in samples() if sample_photos.sample_digest(row["id"]) == key)
+        photo = sample_photos.open_cached(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
+    return vit, with_fusion(vit, recording(vit, photo), fusion)
+
+
+def with_fusion(model: Vit, rec: Recording, fusion: str) -> Recording:
+    """The recording with its heads fused in this way, too."""
+    if fusion in rec.fused:
+        return rec
+    return replace(rec, fused=rec.fused | {fusion: _fused(rec, fusion)})

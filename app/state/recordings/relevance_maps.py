@@ -1,0 +1,80 @@
+"""Rollout and relevance maps of a recording, cached, and their overlays for the photo."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from app.state.memory import memory_cache
+from app.state.recordings import outlier_tokens, recordings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.forward.relevance import Relevance
+    from vitcore.models.load_model import Vit
+
+Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
+
+
+@memory_cache.cached
+def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit: Vit) -> Relevance:
+    """A method's map of what spoke for a class, (rows, cols); read-only."""
+    from app.state.models.loaded_models import memory_plan
+    from vitcore.forward.relevance import relevance as compute
+
+    with memory_cache.CACHE.reserve(memory_plan(_vit).gradient_bytes):
+        results = compute(_vit, rec.model_input.pixels, method, target, **dict(settings))
+    results.maps.flags.writeable = False
+    return results
+
+
+@memory_cache.cached
+def rollout(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> NDArray[np.float64]:
+    """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
+    read, how = _recording_and_settings(_vit, rec, settings)
+    mask = read.rollout(None if query is None else rec.grid.prefix + query, **how)
+    mask.flags.writeable = False
+    return mask
+
+
+@memory_cache.cached
+def rollout_per_layer(
+    rec: Recording, query: int | None, settings: Settings, _vit: Vit
+) -> tuple[NDArray[np.float64], str]:
+    """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
+    from vitcore.figures.heat_overlay import cells
+    from vitcore.figures.relevance import build_up_top
+    from vitcore.figures.theme import data_uri
+
+    grid, (read, how) = rec.grid, _recording_and_settings(_vit, rec, settings)
+    maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
+    maps.flags.writeable = False
+    return maps, data_uri(cells(maps, build_up_top(maps)).reshape(-1, grid.cols, 3))
+
+
+def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:
+    """The recording that a rollout with these settings reads, and the settings that are left."""
+    how = dict[str, Any](settings)
+    rec = recordings.with_fusion(vit, rec, how["fusion"])
+    return (outlier_tokens.mask_outliers(vit, rec) if how.pop("mask_outliers", False) else rec), how
+
+
+@memory_cache.cached
+def heat_overlay(rec: Recording, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
+    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key` says which map it is."""
+    from vitcore.figures.heat_overlay import cells
+    from vitcore.figures.theme import data_uri
+
+    return data_uri(cells(_values, _top, signed))
+
+
+@memory_cache.cached
+def fine_detail(rec: Recording) -> bytes:
+    """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
+    from vitcore.figures.heat_overlay import fine_detail
+    from vitcore.figures.theme import encoded
+
+    return encoded(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]

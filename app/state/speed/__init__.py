@@ -1,1 +1,0 @@
-"""How fast a model is on this machine: measured in a process of its own."""

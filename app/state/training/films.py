@@ -1,0 +1,112 @@
+"""Films of trainings, cached: the recordings that ship, those of runs, and the figures of each frame."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.state.memory import memory_cache
+from app.state.training import runs
+from app.state.training.training_processes import find_run
+from vitcore.assets import asset
+from vitcore.models.model_cards import DEFAULT
+from vitcore.train import run_folder
+
+if TYPE_CHECKING:
+    from vitcore.train.film_files import Accuracy, Film
+
+RECORDINGS = asset("recordings")
+
+
+def film_titles(lang: str | None = None) -> dict[str, str]:
+    """Title by name of what can be watched: the recordings that ship, the default model's first, then `runs/<id>`, newest first.
+
+    The titles are in the visitor's language, or in `lang`.
+    """
+    words = texts.table(lang)
+    files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT, file.stem))
+    titles = {file.stem: _film_title(str(file), file.stat().st_mtime_ns) for file in files_there}
+    shipped = {name: words.get(title, title) for name, title in titles.items()}
+    filmed = [run for run in map(find_run, runs.run_ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
+    return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in filmed}
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _film_title(file: str, changed_ns: int) -> str:
+    try:
+        return str(json.loads(Path(file).with_suffix(".json").read_text(encoding="utf-8"))["title"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return Path(file).stem
+
+
+def final_accuracy(name: str) -> Accuracy | None:
+    """What the film of a model that ships ends with; None where there is no such film, or it does not say of how many photos."""
+    file = RECORDINGS / f"{name}.json"
+    return _final_accuracy(str(file), file.stat().st_mtime_ns) if file.is_file() else None
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _final_accuracy(file: str, changed_ns: int) -> Accuracy | None:
+    from vitcore.train.film_files import last_accuracy
+
+    found = last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
+    return found if found and found.photos else None
+
+
+def open_film(name: str) -> tuple[str, Film]:
+    """A film and the key its pictures are kept under, which changes when frames are added. Raises: RunError."""
+    run = find_run(name.removeprefix("runs/")) if name.startswith("runs/") else None
+    if run is None:
+        if name not in film_titles():
+            raise run_folder.RunError(texts.prose("learn")["gone"])
+        path = RECORDINGS / f"{name}.safetensors"
+        key = f"{name}@{path.stat().st_mtime_ns}"
+    else:
+        frames = [file.stat().st_mtime_ns for file in run.frames.glob("*")]
+        path, key = run.path, f"{name}@{len(frames)}-{max(frames, default=0)}"
+    with st.spinner(texts.prose("learn")["opening"]):
+        return key, _open_film(str(path), key)
+
+
+@memory_cache.cached
+def _open_film(path: str, key: str) -> Film:
+    from vitcore.train import film_files
+
+    return film_files.open_film(Path(path)) if path.endswith(".safetensors") else film_files.of_run(path)
+
+
+@memory_cache.cached
+def frame_figures(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
+    """The pictures of one frame as `app.components.chart.chart` takes them, by name: of the "weights", or of a "photo"."""
+    from app.components.chart.chart import chart_spec
+    from app.state.training import film_figures
+
+    make = film_figures.weight_figures if part == "weights" else film_figures.photo_figures
+    return {name: chart_spec(fig) for name, fig in make(_film, frame, photo, theme).items()}
+
+
+@memory_cache.cached
+def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
+    """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
+    from vitcore.analysis.training_film import frames_of_emergence
+
+    frames = frames_of_emergence(_film.arrays, _film.grid)
+    return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
+
+
+@memory_cache.cached
+def curve_figures(
+    key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
+    from app.components.chart.chart import chart_spec
+    from app.state.training import film_figures
+
+    return {
+        name: chart_spec(fig)
+        for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()
+    }

@@ -1,0 +1,33 @@
+"""Some of the pictures that code draws, to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.state.memory import memory_cache
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
+
+
+@memory_cache.cached
+def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tuple[str, ...]]:
+    """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties, names of K classes."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from vitcore.train.data import synthetic_dataset
+
+    asked = synthetic_dataset.parsed(data)
+    classes = synthetic_dataset.names(asked)[:MAX_CLASSES]
+    which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(len(classes))
+    levels = tuple(sorted({asked.difficulty, synthetic_dataset.Drawing().difficulty}))
+    sheets = [
+        synthetic_dataset.pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
+        for level in levels
+    ]
+    return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels, classes

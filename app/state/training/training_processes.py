@@ -1,0 +1,175 @@
+"""The processes that train: one a run, on its own, so that closing a tab, or the server, leaves it alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, STDOUT, Popen
+from typing import TYPE_CHECKING, Any
+
+import vitcore
+from app import permissions, texts
+from vitcore.train import run_folder
+from vitcore.train.recipe import FILMED
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.train.recipe import Recipe
+
+VITCORE_ROOT = Path(vitcore.__file__).resolve().parents[1]  # where a new process finds vitcore
+NICENESS = 5  # a training yields to the pages
+LIVE_STATES = ("starting", "running", "stopping")
+OUTPUT_FILE = "output.txt"  # what the process printed, beside its log
+
+_started_at: dict[str, float] = {}  # when this server started those that still live
+_stopping: set[str] = set()
+
+
+def find_run(run_id: str) -> run_folder.RunFolder | None:
+    """The run of that name; None for anything else, such as a path that came with an address."""
+    run = run_folder.RunFolder(Path(run_folder.RUNS).resolve() / run_id) if run_folder.NAME.fullmatch(run_id) else None
+    return run if run and (run.path / "recipe.json").is_file() else None
+
+
+def run_state(run: run_folder.RunFolder, status: str) -> str:
+    """What a run does, from what its folder says: "starting", "running", "stopping", "stopped", "finished", "failed", …"""
+    if run.id in _started_at and not _has_reported(run, _started_at[run.id]):
+        return "starting"
+    if status not in LIVE_STATES:
+        _stopping.discard(run.id)
+        return status
+    return "stopping" if run.id in _stopping else status
+
+
+def _has_reported(run: run_folder.RunFolder, since: float) -> bool:
+    """Whether the run's process has said anything of itself since then."""
+    try:
+        return (run.path / "status.json").stat().st_mtime >= since
+    except OSError:
+        return False
+
+
+def printed_output(run_id: str, lines: int = 12) -> str:
+    """The last lines the run's process printed."""
+    run = find_run(run_id)
+    try:
+        with (run.path / OUTPUT_FILE).open("rb") as file:  # type: ignore[union-attr]
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 8000))
+            text = file.read().decode(errors="replace")
+    except (OSError, AttributeError):
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def start_run(run_id: str, recipe: Recipe, source: str) -> str:
+    """Make a run and its process; returns what went wrong, or nothing. Raises: NotAllowedError."""
+    permissions.require("trainings")
+    try:
+        run = run_folder.create(run_id, recipe, source)
+    except (run_folder.RunError, OSError) as error:
+        return str(error)
+    return _start_process(run_folder.RunFolder(run.path.resolve()))
+
+
+def resume_run(run_id: str) -> str:
+    """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: NotAllowedError."""
+    permissions.require("trainings")
+    run = find_run(run_id)
+    if run is None or run.id in _started_at or run_folder.held(run) or _is_filmed_elsewhere(run):
+        return ""
+    return _start_process(run)
+
+
+def _is_filmed_elsewhere(run: run_folder.RunFolder) -> bool:
+    """Whether it is somebody's own training, whose process is not ours to start or to end."""
+    try:
+        return run_folder.recipe_of(run).task == FILMED
+    except run_folder.RunError:
+        return False
+
+
+def delete_run(run_id: str) -> str:
+    """Delete a run with all its files, unless a process is at it; returns what went wrong, or nothing. Raises: NotAllowedError."""
+    permissions.require("trainings")
+    run = find_run(run_id)
+    if run is None:
+        return ""
+    if run.id in _started_at or run_folder.held(run):
+        return texts.prose("train")["delete busy"].format(run=run.id)
+    away = run.path.with_name(f".{run.id}.deleted")  # first out of sight, for taking it apart may take a while
+    try:
+        shutil.rmtree(away, ignore_errors=True)
+        run.path.rename(away)
+        shutil.rmtree(away)
+    except OSError as error:
+        return texts.prose("train")["delete failed"].format(run=run.id, reason=error.strerror)
+    return ""
+
+
+def _start_process(run: run_folder.RunFolder) -> str:
+    begun = _started_at[run.id] = time.time()
+    command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
+    env = process_environment() | {"VITCORE_RUNS": str(run.path.parent)}
+    try:
+        with (run.path / OUTPUT_FILE).open("ab") as out:
+            # In the folder that the app works in: from there a person has named the photos.
+            process = Popen(
+                command, cwd=Path.cwd(), env=env, stdin=DEVNULL, stdout=out, stderr=STDOUT, **_detached_flags()
+            )
+    except OSError as error:
+        del _started_at[run.id]
+        return texts.prose("train")["start failed"].format(reason=error.strerror)
+    if sys.platform != "win32":  # there it was created so
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+    threading.Thread(target=_wait_for_process, args=(process, run, begun), daemon=True).start()
+    return ""
+
+
+def process_environment() -> dict[str, str]:
+    """Of this process, for one that finds the same vitcore."""
+    path = os.pathsep.join(filter(None, [str(VITCORE_ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path, "PYTHONUTF8": "1"}
+
+
+def _detached_flags() -> dict[str, Any]:
+    """What lets a process outlive the server and the terminal it was started in."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
+    return {"start_new_session": True}
+
+
+def _wait_for_process(process: Popen[bytes], run: run_folder.RunFolder, begun: float) -> None:
+    """Wait for the process; if it failed before it could say so itself, say so for it."""
+    code = process.wait()
+    with suppress(OSError):
+        if code and not _has_reported(run, begun):
+            printed = printed_output(run.id, 1).removeprefix("vitcore: ")
+            records = run_folder.records(run)
+            message = printed or say("the process ended with code {code}", code=code)
+            run_folder.write_status(run, "failed", records[-1]["step"] if records else 0, message)
+    _started_at.pop(run.id, None)
+
+
+def stop_run(run_id: str) -> str:
+    """Ask the process that holds the run to save and stop; returns nothing. Raises: NotAllowedError."""
+    permissions.require("trainings")
+    run = find_run(run_id)
+    if run is None or not run_folder.held(run) or _is_filmed_elsewhere(run):
+        return ""
+    pid = run_folder.status(run).get("pid")
+    if isinstance(pid, int) and pid > 1 and pid != os.getpid():
+        _stopping.add(run.id)
+        with suppress(OSError):
+            if sys.platform == "win32":  # where that signal does not ask but ends
+                run.stop.touch()
+            else:
+                os.kill(pid, signal.SIGTERM)
+    return ""

@@ -1,0 +1,241 @@
+"""The model that a visitor brought: where it lies, what was found in it, and how it is opened.
+
+It is kept as their photo is: under the visitor's name, for nobody else, until they leave; then its folder is removed, too. In
+the menu and in the address it is `your-model`, whatever its file is called, so that no link opens somebody else's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app import permissions, texts
+from app.state.memory import memory_cache, visitors
+from app.state.models.model_ref import ModelRef
+from app.state.uploads import uploaded_file
+from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
+    from vitcore.models.load_model import Vit
+
+MODEL_ID = "your-model"
+STORE_KEY = "own model"
+LABELS_LIMIT_MB = 20
+_openings = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class OpeningOptions:
+    """How it is opened: answers by `Question.key`, names of the classes, another input size (height, width), and how
+    positions are interpolated to that, "timm" or "paper"."""
+
+    answers: dict[str, str]
+    labels: list[str] | None = None
+    image_px: tuple[int, int] | None = None
+    positions_by: str = "timm"
+
+
+@dataclass(eq=False)
+class UploadedModel:
+    """A visitor's model; `options` while it can be chosen, kept under `version`, which changes with every opening."""
+
+    path: Path
+    display_name: str  # the file's name, or the hub's id
+    inspection: Inspection  # without its weights: those stay on disk
+    folder: uploaded_file.TemporaryFolder | None = None
+    part: str | None = None
+    labels: list[str] | None = None
+    options: OpeningOptions | None = None
+    version: str = ""
+    form_id: int = field(
+        default_factory=lambda: next(_openings)
+    )  # tells the controls of one file from those of the next
+
+    @property
+    def title(self) -> str:
+        """What it is called in figures and handouts."""
+        return (
+            self.display_name.rpartition("/")[2]
+            if self.folder is None
+            else self.inspection.name.removesuffix(" directory")
+        )
+
+
+def current() -> UploadedModel | None:
+    """The model that this visitor brought, opened or not."""
+    return visitors.kept_for_visitor(STORE_KEY)
+
+
+def menu_card() -> dict[str, ModelCard]:
+    """Its row of the menu, by its name there; nothing while it is not opened."""
+    model = current()
+    if model is None or model.options is None:
+        return {}
+    return {
+        MODEL_ID: ModelCard(
+            MODEL_ID, texts.prose("common")["your model"], model.inspection.params / 1e6, 0, "", note=OWN_FILE
+        )
+    }
+
+
+def menu_names() -> set[str]:
+    """What a link may call it: its name, in every language."""
+    return {MODEL_ID, *(texts.prose("common", lang)["your model"] for lang in texts.LANGUAGES)}
+
+
+def version() -> str:
+    """What it is kept under. Raises: ModelError, when there is none."""
+    model = current()
+    if model is None or model.options is None:
+        raise ModelError(texts.prose("bring")["gone"])
+    return model.version
+
+
+@dataclass(frozen=True, eq=False)
+class ReceivedFile:
+    """A file that was dropped, on disk."""
+
+    folder: uploaded_file.TemporaryFolder
+    path: Path
+    display_name: str
+
+
+def receive_file(upload: Any) -> ReceivedFile | str:
+    """Put a file that was dropped on disk; or the sentence that says why not."""
+    try:
+        return ReceivedFile(
+            *uploaded_file.save_upload(upload, permissions.upload_limit_mb()), uploaded_file.safe_file_name(upload.name)
+        )
+    except ModelError as error:
+        return str(error)
+
+
+def inspect_file(received: ReceivedFile) -> str | None:
+    """Look into a file, and keep it: None, or the sentence that says why not; then all stays as it was."""
+    try:
+        _keep_model(UploadedModel(received.path, received.display_name, _inspect(received.path), received.folder))
+        return None
+    except ModelError as error:
+        problem = str(error)
+    except memory_cache.MemoryBudgetError:
+        problem = texts.prose("common")["no room now"]
+    received.folder.remove()
+    return problem
+
+
+def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | None:
+    """The same with a model of the hub, by its id. Raises: NotAllowedError, where this server downloads no others."""
+    permissions.require("downloads")
+    from vitcore.models.hub import HUB_ID, id_in
+    from vitcore.models.hub_ids import fetch_id
+
+    name = HUB_ID + id_in(hub_id)
+    try:
+        path = fetch_id(name, progress)
+        _keep_model(UploadedModel(path, name, _inspect(path)))
+        return None
+    except ModelError as error:
+        return str(error)
+    except memory_cache.MemoryBudgetError:
+        return texts.prose("common")["no room now"]
+
+
+def choose_part(model: UploadedModel, part: str) -> str | None:
+    """Another model of the same file: None, or the sentence that says why not."""
+    try:
+        model.inspection, model.part, model.labels = _inspect(model.path, part), part, None
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def read_labels(model: UploadedModel, upload: Any) -> str | None:
+    """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
+    from vitcore.models.checkpoint_inspection.class_names_file import class_names
+
+    folder = None
+    try:
+        folder, path = uploaded_file.save_upload(upload, LABELS_LIMIT_MB)
+        labels = class_names(path)
+        if len(labels) != (classes := class_count(model)):
+            problem = texts.prose("bring").fill("labels count", count=len(labels), classes=classes)
+            raise ModelError(problem)
+        model.labels = labels
+        return None
+    except ModelError as error:
+        return str(error)
+    finally:
+        if folder is not None:
+            folder.remove()
+
+
+def class_count(model: UploadedModel) -> int | None:
+    """How many classes it tells apart; None where only the model of timm's that it is would say."""
+    if model.inspection.differences.only_the_head:
+        return 0
+    count = model.inspection.inferred.architecture.get("num_classes")
+    return None if count is None else int(count)
+
+
+def load(version: str) -> Vit:
+    """The model in memory. Raises: ModelError, where it can't be opened so, or is gone."""
+    from vitcore.models import load_model
+
+    model: UploadedModel | None = memory_cache.CACHE.peek(
+        (STORE_KEY, ModelRef.parse(version).checkpoint.partition(".")[0])
+    )
+    if model is None or model.options is None or model.version != version:
+        raise ModelError(texts.prose("bring")["gone"])
+    options = model.options
+    inspection = load_model.inspect(model.path, model.part)
+    vit = load_model.open_inspected(
+        inspection, options.answers, options.labels, options.image_px, model.display_name, options.positions_by
+    )
+    return replace(vit, card=replace(vit.card, name=version, title=model.title, called=model.display_name))
+
+
+def set_options(model: UploadedModel, options: OpeningOptions) -> None:
+    """From now on it is opened like this."""
+    model.options, model.version = options, str(ModelRef(MODEL_ID, f"{visitors.visitor_id()}.{next(_openings)}"))
+
+
+def drop_cached(version: str) -> None:
+    """Throw away all that was made of one opening."""
+    if version:
+        memory_cache.CACHE.drop(lambda key: version in key)
+
+
+def discard() -> None:
+    """Throw this visitor's model away, its file and all that was made of it."""
+    model = current()
+    if model is not None:
+        drop_cached(model.version)
+        visitors.discard(STORE_KEY)
+        if model.folder is not None:
+            model.folder.remove()
+
+
+def _keep_model(model: UploadedModel) -> None:
+    discard()
+    visitors.keep_for_visitor(STORE_KEY, model)
+
+
+def _inspect(path: Path, part: str | None = None) -> Inspection:
+    """What is in it. Some files are read whole to be looked into: what was read is not kept."""
+    from vitcore.models.load_model import inspect
+
+    inspection = inspect(path, part)
+    return replace(inspection, part=replace(inspection.part, weights={}))
+
+
+def _remove_on_departure(visitor: str) -> None:
+    model: UploadedModel | None = memory_cache.CACHE.peek((STORE_KEY, visitor))
+    if model is not None and model.folder is not None:
+        model.folder.remove()
+
+
+visitors.ON_DEPARTURE.append(_remove_on_departure)

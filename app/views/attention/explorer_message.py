@@ -1,0 +1,197 @@
+"""The message to the explorer's component: words, numbers, and URLs of attention as bytes."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.components.component_files import media_url
+from app.state.recordings import attention_bytes, outlier_tokens, recordings, relevance_maps
+from app.widgets import outlier_masking
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.analysis.head_descriptions import HeadDescription
+    from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+    from vitcore.models.load_model import Vit
+
+TEXT_KEYS = (
+    "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
+    "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
+    "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
+    "most column", "most rollout", "second row", "second column", "compare now", "point", "value", "pinned", "under", "cards",
+    "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
+    "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
+)  # fmt: skip
+TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
+KEYBOARD_KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
+
+
+def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
+    """What the component is given: a few kilobytes, and addresses of the rest."""
+    from vitcore.analysis.attention_as_bytes import SPAN
+    from vitcore.figures.heat_overlay import plain
+    from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
+
+    grid, names = rec.grid, prefix_token_labels(vit, text)
+    prefix_kinds = _prefix_kinds(vit)
+    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
+    queries = attention_bytes.sent_queries(
+        rec, pinned, vit.heads
+    )  # the same tokens answer for the heads and for rollout
+    maps, step = _attention_urls(vit, rec, state, queries)
+    chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
+    heads_by_block = attention_bytes.describe_heads(rec, tuple(rec.maps))
+    detail = media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail")
+    colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": plain(SEQUENTIAL)}
+    strip = attention_bytes.thumbnails(rec, state["token"], state["column"])
+    rows, cols = attention_bytes.thumbnail_shape(rec)
+    all_blocks_kept = len(rec.maps) == vit.blocks
+    return {
+        "state": chosen,
+        "heads": vit.heads,
+        "names": names,
+        "spoken": prefix_tokens_in_sentence(vit, text),
+        "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
+        "span": SPAN,
+        "class": "class token" in prefix_kinds,
+        "outliers": state["outliers"],
+        "style": state["style"],
+        "log": state["log"],
+        "shared": state["shared"],
+        "maps": maps,
+        "photo": media_url(recordings.input_picture(rec)[1], "image/jpeg", "photo"),
+        "detail": detail,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
+        "atlas": {
+            "url": media_url(strip, "application/octet-stream", "strip"),
+            "rows": rows,
+            "cols": cols,
+            "whole": all_blocks_kept,
+            "heads": vit.heads if all_blocks_kept else 1,
+        },
+        "rollout": _rollout_url(rec, state, queries) if state["rolled"] else None,
+        "cards": {
+            block: [_head_card(head, grid, len(prefix_kinds)) for head in heads]
+            for block, heads in heads_by_block.items()
+        },
+        "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
+        "words": _message_texts(vit, text, state["mask"]),
+        "rules": _head_rules(grid, text),
+        "most_bits": round(math.log2(grid.tokens), 1),
+        "keys": [
+            [text[f"key {key}"], text[f"key {key} does"]]
+            for key in KEYBOARD_KEYS
+            if key != "c" or "class token" in prefix_kinds
+        ],
+        "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
+    }
+
+
+def _message_texts(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
+    """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
+    with_counts = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
+    titles = {word: outlier_masking.masked_title(text[word], mask) for word in TITLE_KEYS}
+    own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
+    return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
+
+
+def _attention_urls(
+    vit: Vit, rec: Recording, state: dict[str, Any], queries: list[int] | None
+) -> tuple[list[dict[str, Any] | None], int]:
+    """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
+    mime = "application/octet-stream"
+    urls: list[dict[str, Any] | None] = [None] * vit.blocks
+    if queries is None and len(rec.maps) == vit.blocks:
+        for block, data in attention_bytes.all_blocks(rec).items():
+            urls[block] = {"url": media_url(data, mime, f"block{block}")}
+        return urls, 1
+    tokens = tuple(queries or range(rec.grid.tokens))
+    column = state["column"] and queries is not None  # where all queries are sent, the browser turns the arrow itself
+    data = attention_bytes.of_tokens(rec, state["block"], tokens, column)
+    urls[state["block"]] = {"url": media_url(data, mime, "block"), "queries": queries}
+    return urls, attention_bytes.query_stride(rec, vit.heads)
+
+
+def _rollout_url(rec: Recording, state: dict[str, Any], queries: list[int] | None) -> dict[str, Any]:
+    """Where rollout is."""
+    data = attention_bytes.rollout(rec, tuple(queries) if queries else None, state["column"] and bool(queries))
+    return {"url": media_url(data, "application/octet-stream", "rollout"), "queries": queries}
+
+
+def prefix_token_labels(vit: Vit, text: texts.Prose) -> list[str]:
+    """The tokens before the patches: class and distillation token where the model has them, else registers."""
+    prefix_kinds = _prefix_kinds(vit)
+    registers = vit.grid.prefix - len(prefix_kinds)
+    return [text[name] for name in prefix_kinds] + [text["register"].format(number=i) for i in range(registers)]
+
+
+def prefix_tokens_in_sentence(vit: Vit, text: texts.Prose) -> list[str]:
+    """Those names as a sentence has them: the class token, but register 0."""
+    named_count = len(_prefix_kinds(vit))
+    names = prefix_token_labels(vit, text)
+    return [text["the token"].format(name=name) for name in names[:named_count]] + names[named_count:]
+
+
+def _prefix_kinds(vit: Vit) -> list[str]:
+    from vitcore.forward.block_activations import prefix_token_names
+
+    return [f"{name} token" for name in prefix_token_names(vit) if not name.startswith("register")]
+
+
+def _whole_percent(share: float) -> float:
+    """Percent without digits; what is more than 0 and less than half a percent stays below 1."""
+    return round(100 * share) or (0.5 if share > 0 else 0)
+
+
+def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
+    """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
+
+    `named` tokens have a share each, the registers after them one together.
+    """
+    from vitcore.analysis.attention_distance import uniform_distance_px
+    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
+
+    reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
+    shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
+    return {
+        "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
+        "px": round(head.distance_px), "reach": round(100 * reach),
+        "offset": round(100 * head.by_offset), "shares": [_whole_percent(share) for share in shares], "words": head.words,
+        "sink": head.sink, "outlying": _whole_percent(head.outlying) if head.outlying >= OUTLIER_SHARE else None,
+    }  # fmt: skip
+
+
+def outlier_facts(rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
+    """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
+    from vitcore.analysis.outlier_tokens import ONE_IN
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
+
+    patches = outlier_tokens.find_outliers(rec).patches.tolist()
+    counts = range(1, len(patches) + 1)
+    return {
+        "patches": patches, "one_in": ONE_IN, "masked": masked_outliers_sentence(len(patches)) if masked else "",
+        "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
+        "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
+        "counted": [text.fill("outliers here", count=count) for count in counts],
+    }  # fmt: skip
+
+
+def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
+    """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
+    from vitcore.analysis import head_descriptions
+    from vitcore.analysis.attention_distance import uniform_distance_px
+
+    px = uniform_distance_px(grid)
+    facts = {
+        "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
+        "bits": f"{math.log2(grid.tokens):.1f}",
+        "local": percent(head_descriptions.LOCAL_REACH, 0), "local_px": f"{head_descriptions.LOCAL_REACH * px:.0f}",
+        "global": percent(head_descriptions.GLOBAL_REACH, 0), "global_px": f"{head_descriptions.GLOBAL_REACH * px:.0f}",
+        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL_SHARE, 0),
+    }  # fmt: skip
+    order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
+    return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}

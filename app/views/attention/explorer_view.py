@@ -1,0 +1,90 @@
+"""The attention explorer on its page: its controls, the component, and what stands below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.explorer.explorer import explorer
+from app.components.figure import explain, lead
+from app.components.pending_choices import mark_drawn, restore_pending
+from app.shell import query_controls, selection
+from app.state.models import loaded_models
+from app.state.photos import current_photo
+from app.state.recordings import outlier_tokens, recordings
+from app.views.attention import explorer_download, explorer_message, pinned_tokens
+from app.widgets import outlier_masking
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.grid import Grid
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+DIRECTIONS = ("gives", "gets")
+TARGETS = {
+    "block": selection.LAYER,
+    "head": selection.HEAD,
+    "column": "direction",
+    "rolled": "rolled",
+    "mask": outlier_masking.STATE_KEY,
+}
+
+
+@st.fragment
+def show_explorer(model: str, text: texts.Prose) -> None:
+    """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
+    vit, photo = loaded_models.loaded(model), current_photo.load()
+    outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
+    restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
+    grid = vit.grid
+    state = _controls(vit, photo, grid, text)
+    rec = recordings.recording(vit, photo, state["block"])
+    state["outliers"] = explorer_message.outlier_facts(rec, state["mask"], text)
+    rec = outlier_tokens.mask_outliers(vit, rec) if state["mask"] else rec
+    with lead():
+        explorer(
+            explorer_message.explorer_message(vit, rec, state, text),
+            key="explorer",
+            targets=TARGETS,
+            directions=DIRECTIONS,
+            pin=pinned_tokens.pin_token,
+        )
+    from vitcore.analysis.attention_as_bytes import LEAST, WORST
+
+    explain(text["how"].format(worst=percent(WORST), least=f"{LEAST:.6f}"), text["limits"])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        explorer_download.download_button(vit, photo, rec, state, text)
+        if state["outliers"]["patches"]:
+            st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
+                         query_params={selection.LAYER: str(state["block"])})  # fmt: skip
+        st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
+                     query_params={"picture": "attention", selection.LAYER: str(state["block"])})  # fmt: skip
+    st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
+    mark_drawn()
+
+
+def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
+    """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
+    from vitcore.figures.heat_overlay import LEAST_TOP
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
+        block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)
+        head = query_controls.head_menu(
+            text["head control"], vit.heads, text["mean"], width=104, help=text["head help"]
+        )
+        direction = query_controls.button_row(text, "direction", list(DIRECTIONS))
+        token, second = pinned_tokens.patch_fields(grid, explorer_message.prefix_token_labels(vit, text), text)
+        with st.popover(text["drawing"], icon=":material/tune:"):
+            style = query_controls.button_row(text, "lit", ["heat", "light"])
+            log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
+            about = text.fill("shared help", least=f"{LEAST_TOP:g}")
+            shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=about)
+            rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
+            mask = outlier_masking.masking_switch(vit, recordings.recording(vit, photo), "drawing")
+    return {
+        "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
+        "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
+    }  # fmt: skip

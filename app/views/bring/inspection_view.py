@@ -1,0 +1,100 @@
+"""What was found in the model that was brought, what is left to ask, and the button that opens it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import texts
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.photos import current_photo
+from app.state.recordings import recordings
+from app.state.uploads import uploaded_model
+from app.texts import Prose
+from app.views.bring import opening_questions
+from vitcore.models.model_cards import DEFAULT, ModelError
+
+MAX_LINES = 12  # of tensors that do not fit; the shell lists them all
+
+
+def show_inspection(text: Prose) -> None:
+    """All of it; what can be opened here, where nothing was brought yet."""
+    model = uploaded_model.current()
+    if model is None:
+        st.markdown(f"## {text['formats title']}")
+        st.markdown(text["formats"])
+        st.caption(text["yours alone"])
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.markdown(f"## {texts.escape_markdown(model.display_name)}")
+        st.button(text["forget"], key="own_forget", icon=":material/delete:", on_click=_discard_model)
+    if model.options is not None:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="own_is_open"):
+            st.markdown(f":material/check_circle: {text['is open'].format(id=text['yours'])}")
+            if st.button(text["look"], key="own_look", icon=":material/visibility:"):
+                _open_overview(text)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        _facts_table(model, text)
+    with right:
+        if model.inspection.problems:
+            _show_problems(model, text)
+        else:
+            _open_button(model, text)
+    st.caption(text["yours alone"])
+
+
+def _facts_table(model: uploaded_model.UploadedModel, text: Prose) -> None:
+    st.markdown(f"### {text['facts title']}")
+    rows = [*model.inspection.facts, (text["parameters"], f"{model.inspection.params:,}")]
+    facts = [(term, text["asked"] if value == "?" else value) for term, value in rows]
+    lines = [f"| {texts.escape_markdown(term)} | {texts.escape_markdown(value)} |" for term, value in facts]
+    st.markdown("\n".join([f"| {text['what']} | {text['value']} |", "|---|---|", *lines]))
+    for note in model.inspection.notes:
+        st.caption(f":material/info: {texts.escape_markdown(note)}")
+    if len(model.inspection.parts) > 1:
+        opening_questions.part_menu(model, text)
+
+
+def _show_problems(model: uploaded_model.UploadedModel, text: Prose) -> None:
+    """Why it can't be opened, tensor by tensor."""
+    problems = model.inspection.problems
+    st.error(text.fill("refused", count=len(problems)), icon=":material/block:")
+    lines = [f"- {texts.escape_markdown(line)}" for line in problems[:MAX_LINES]]
+    more = len(problems) - MAX_LINES
+    st.markdown("\n".join(lines + ([f"- {text['and more'].format(count=more)}"] if more > 0 else [])))
+    st.markdown(text["refused why"])
+
+
+def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
+    options = opening_questions.opening_form(model, text)
+    if not st.button(text["open"], key="own_open", type="primary", icon=":material/open_in_new:"):
+        return
+    with st.spinner(text["opening"]):
+        problem = loaded_models.open_uploaded(options) or _photo_problem(model)
+    if problem:
+        st.error(texts.escape_markdown(problem), icon=":material/block:")
+    else:
+        _open_overview(text)
+
+
+def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
+    """Why the photo can't be looked at through it, though it was loaded."""
+    try:
+        recordings.recording(loaded_models.loaded(model.version), current_photo.load())
+    except (ModelError, memory_cache.MemoryBudgetError) as error:
+        uploaded_model.drop_cached(model.version)
+        model.options = None
+        return str(error) or texts.prose("common")["no room now"]
+    return None
+
+
+def _open_overview(text: Prose) -> None:
+    st.session_state["model"] = uploaded_model.MODEL_ID
+    st.switch_page("views/overview/page.py", query_params={"model": text["yours"]})
+
+
+def _discard_model() -> None:
+    uploaded_model.discard()
+    if st.session_state.get("model") == uploaded_model.MODEL_ID:
+        st.session_state["model"] = DEFAULT

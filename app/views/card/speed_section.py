@@ -1,0 +1,148 @@
+"""How fast the model is on this device (Figure 12): measured when asked, in a process of its own, watched and stopped from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from app import permissions, texts
+from app.components import page_theme
+from app.components.chart.chart import undimmed_container
+from app.components.figure import figure
+from app.components.page_style.page_style import scaled_px
+from app.shell import query_controls
+from app.state.jobs import speed_measurement
+from app.state.models.model_ref import ModelRef
+from app.state.uploads.uploaded_model import MODEL_ID
+from app.texts import Prose
+from app.views.card import speed_sentences
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+
+BATCH_LIMITS = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
+CPU_BATCH, GPU_BATCH = 16, 256
+
+
+def show_speed(vit: Vit, text: Prose) -> None:
+    """The choices, the button, what is under way, and what was measured last."""
+    st.markdown(text["speed about"])
+    training = query_controls.button_row(text, "pass", ["inference", "training"]) == "training"
+    if not permissions.allows("measurements"):
+        st.info(f"{permissions.why_not('measurements')} {text['at home']}", icon=":material/lock:")
+        if (name := ModelRef.parse(vit.name).name) != MODEL_ID:
+            st.code(f"python -m vitcore profile {name}{' --training' if training else ''}", language="sh")
+        return
+    running = speed_measurement.running_measurement()
+    if running is None:
+        _measure_form(vit, training, text)
+    else:
+        with undimmed_container("measuring"):
+            st.fragment(_show_progress, run_every=1.0)(text)
+    if problem := st.session_state.pop("_speed_problem", ""):
+        st.error(texts.escape_markdown(problem), icon=":material/error:")
+    last = speed_measurement.last_measurement(vit, training)
+    if last is None:
+        st.caption(text["not measured"].format(model=texts.escape_markdown(vit.card.title)))
+    elif not last.is_running:
+        show_measurement(last, training, text)
+
+
+def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
+    """Up to which batch, into how much memory, and the button."""
+    import torch
+
+    gpu = torch.cuda.is_available()
+    most_gb = torch.cuda.get_device_properties(0).total_memory / 2**30 if gpu else 1.0
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.select_slider(
+            text["up to"],
+            BATCH_LIMITS,
+            GPU_BATCH if gpu else CPU_BATCH,
+            key="largest",
+            bind="query-params",
+            width=scaled_px(300),
+        )
+        st.number_input(text["memory gb"], 0.0, 1024.0, round(most_gb, 1), 0.5, key="memory_gb", bind="query-params",
+                        help=text["memory gb help"], width=scaled_px(220))  # fmt: skip
+        st.button(
+            text["measure"],
+            type="primary",
+            icon=":material/speed:",
+            key="measure",
+            on_click=_start_measurement,
+            args=(vit, training),
+        )
+
+
+def _start_measurement(vit: Vit, training: bool) -> None:
+    most, gb = st.session_state["largest"], st.session_state["memory_gb"]
+    sizes = [2**i for i in range(most.bit_length())]
+    try:
+        speed_measurement.start(vit, training, sizes, float(gb))
+    except (permissions.NotAllowedError, OSError) as error:
+        st.session_state["_speed_problem"] = str(error)
+
+
+def _stop_measurement() -> None:
+    try:
+        speed_measurement.stop()
+    except permissions.NotAllowedError as error:
+        st.session_state["_speed_problem"] = str(error)
+
+
+def _show_progress(text: Prose) -> None:
+    """What is timed now; when it ends, the page is drawn anew."""
+    measurement = speed_measurement.running_measurement()
+    if measurement is None:
+        st.rerun()
+    facts = {
+        "model": texts.escape_markdown(measurement.title),
+        "batch": measurement.batch,
+        "done": measurement.done_count,
+        "sizes": measurement.size_count,
+    }
+    if measurement.search_memory_gb:
+        sentence = text["looking"].format(gb=f"{measurement.search_memory_gb:g}", **facts)
+    else:
+        sentence = text.fill("timing", **facts) if measurement.batch else text["beginning"].format(**facts)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(measurement.done_count / measurement.size_count, sentence, width="stretch")
+        st.button(text["stop"], icon=":material/stop:", key="stop_measuring", on_click=_stop_measurement)
+
+
+def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: bool, text: Prose) -> None:
+    """What was found, in sentences, as a chart and as a table."""
+    if measurement.stopped:
+        st.caption(f":material/stop_circle: {text['stopped']}")
+    if measurement.problem:
+        st.warning(texts.escape_markdown(measurement.problem), icon=":material/error:")
+    if measurement.profile is None or measurement.device is None or not measurement.profile.speeds:
+        return
+    from vitcore import figures
+
+    profile, speeds = measurement.profile, measurement.profile.speeds
+    st.markdown(speed_sentences.speed_sentences(profile, measurement.title, text))
+    line = figures.SpeedLine(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
+                             profile.limit_images_per_s)  # fmt: skip
+    figure(
+        figures.speed([line], measurement.device.line, training, page_theme.current()),
+        "speed",
+        text["speed alt"],
+        text["speed how"],
+        text["speed limits"],
+        subjects=(measurement.title,),
+        batch=np.array(line.batches),
+        images_per_s=np.array(line.images_per_s),
+        memory_mb=np.array([np.nan if s.memory_mb is None else s.memory_mb for s in speeds]),
+        limit_images_per_s=np.array([profile.limit_images_per_s]),
+    )
+    st.dataframe(
+        {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
+         text["of limit"]: [percent(s.images_per_s / profile.limit_images_per_s, 0) for s in speeds],
+         text["memory"]: ["–" if s.memory_mb is None else f"{s.memory_mb:.0f}" for s in speeds]},
+        hide_index=True, alt=text["speed table"],
+    )  # fmt: skip

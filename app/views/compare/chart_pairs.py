@@ -1,0 +1,203 @@
+"""The other pictures of two models: distances, tokens, filters, positions and answers, each pair on one scale, with its number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.component_files import media_url
+from app.components.figure import explain, figure, lead
+from app.components.picture.picture import picture
+from app.shell import photo_titles, query_controls
+from app.state.models import model_weights
+from app.state.recordings import outlier_tokens
+from app.views.compare.model_pair import ModelPair, side_columns
+from app.widgets import colour_bar, outlier_masking
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.forward.compare_models import Comparison
+
+COMPONENTS_SHOWN = 28  # components of the filters, the paper's number
+PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
+
+
+def show_distances(pair: ModelPair, comparison: Comparison) -> None:
+    """One dot per head over depth, on axes that reach as far of what each model sees."""
+    from vitcore.report import comparison_handout
+
+    text = pair.text
+    cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
+    recordings_and_notes = [
+        outlier_masking.distances_to_show(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)
+    ]
+    px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
+    among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
+    st.markdown(texts.escape_markdown(comparison_handout.of_distances(among, pair.vits)))
+    drawn = comparison_handout.distances(
+        px, pair.vits, pair.mode, cls, [rec.prefix_attention_share for rec, _ in recordings_and_notes]
+    )
+    for (place, key, name), fig, array, (_, told) in zip(
+        side_columns(pair), drawn, px, recordings_and_notes, strict=True
+    ):
+        with place:
+            if told:
+                st.caption(told)
+            arrays: Any = {f"distance_px_{key}": array}
+            figure(
+                fig,
+                f"distance_{key}",
+                f"{text['picture.distance']}: {name}",
+                subjects=pair.file_subjects(key),
+                file_stem="distance",
+                **arrays,
+            )
+    explain(text["how distance"], text["limits distance"])
+
+
+def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
+    """Linear CKA of every layer of one beside every layer of the other."""
+    from vitcore import figures
+    from vitcore.report import comparison_handout
+
+    text = pair.text
+    left, right = lead().columns([3, 2], gap="large")
+    with left:
+        fig = figures.cka(comparison.cka, pair.names, pair.mode)
+        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], subjects=pair.file_subjects("a", "b"),
+               cka=comparison.cka)  # fmt: skip
+    with right:
+        st.markdown(texts.escape_markdown(comparison_handout.of_tokens(comparison)))
+        for letter, rec in zip("AB", pair.recs, strict=True):
+            found = outlier_tokens.find_outliers(rec)
+            if len(found.patches):
+                st.markdown(
+                    text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
+                )
+        st.caption(comparison_handout.on(comparison.cka_grid))
+        rows = comparison.cka_per_layer
+        st.dataframe(
+            {text["layer of"].format(model="A"): [i for i, *_ in rows],
+             text["layer of"].format(model="B"): [j for _, j, _ in rows],
+             "CKA": [round(value, 3) for *_, value in rows]},
+            hide_index=True, alt=text["table"],
+        )  # fmt: skip
+
+
+def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
+    """The first principal components of both, and how much of the spaces that they span is the same."""
+    from vitcore import figures
+    from vitcore.analysis import filters as of_filters
+    from vitcore.analysis.model_similarity import subspace_overlap
+    from vitcore.figures.theme import fitted_to
+
+    text = pair.text
+    parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
+    count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
+    if parts[0] and parts[1]:
+        needed = [
+            of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part
+        ]
+        st.markdown(
+            texts.escape_markdown(
+                text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1])
+            )
+        )
+        one, two = (part.vectors[:count] for part in parts if part)
+        if one.shape == two.shape:
+            shared, chance = subspace_overlap(one, two), count / one[0].size
+            st.markdown(text.fill("overlap", count=count, shared=percent(shared, 0), chance=percent(chance, 0)))
+        else:
+            st.markdown(text["no overlap"])
+    for (place, key, name), part in zip(side_columns(pair), parts, strict=True):
+        with place:
+            if part is None:
+                st.info(text["no filters"])
+                continue
+            fig = fitted_to(
+                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode),
+                PICTURE_WIDTH_PX,
+            )
+            alt = f"{text['picture.filters']}: {name}"
+            arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
+            figure(fig, f"filters_{key}", alt, subjects=pair.file_subjects(key)[1:], file_stem="filters", **arrays)
+    explain(text["how filters"], text["limits filters"])
+
+
+def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
+    """The tiles of both, and how closely similarity follows distance in each."""
+    from vitcore.analysis.position_embeddings import correlation_with_distance
+    from vitcore.figures.theme import DIVERGING
+
+    text = pair.text
+    cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
+    same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
+    if cosines[0] is not None and cosines[1] is not None:
+        one, two = (
+            correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+        )
+        numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
+        st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
+    chosen = _position_input(pair) if same and all(cosine is not None for cosine in cosines) else None
+    for (place, key, name), vit, cosine in zip(side_columns(pair), pair.vits, cosines, strict=True):
+        with place:
+            if cosine is None:
+                st.info(text["no positions"])
+                continue
+            grid = vit.grid
+            picture(
+                media_url(model_weights.similarity_tiles_png(vit.name), "image/png", f"tiles_{key}"),
+                grid.rows,
+                grid.cols,
+                grid.step_px,
+                key=f"{key}_tiles",
+                target="patch",
+                label=f"{text['picture.positions']}: {name}",
+                selected=chosen,
+                gutter_px=grid.patch_px / 8,
+                lines=False,
+                smooth=False,
+                group="tiles" if same else "",
+                values=None if chosen is None else cosine[chosen].tolist(),
+                unit=text["cosine"],
+            )
+            colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], f"{key}_cosine")
+    explain(text["how positions"], text["limits positions"])
+
+
+def _position_input(pair: ModelPair) -> int:
+    grid = pair.vits[0].grid
+    return query_controls.patch_input(pair.text["position"], grid, width=130)
+
+
+def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
+    """The five likeliest classes of both, on one axis, and how alike the answers are."""
+    from vitcore import figures
+    from vitcore.analysis.model_similarity import prediction_agreement
+    from vitcore.report import comparison_handout
+
+    text, (a, b) = pair.text, pair.recs
+    if comparison is None:  # else it stands above
+        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
+        st.markdown(
+            texts.escape_markdown(comparison_handout.told_answers(agreed, [rec.top_classes(1) for rec in pair.recs]))
+        )
+    photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
+    for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
+        with place:
+            if not rec.labels:
+                st.info(text["no classes"])
+                continue
+            arrays: Any = {f"logits_{key}": rec.logits}
+            drawn = figures.predictions(rec.top_classes(), pair.mode)
+            figure(
+                drawn,
+                f"answers_{key}",
+                f"{text['picture.answers']}: {name}",
+                subjects=pair.file_subjects(key),
+                file_stem="answer",
+                **arrays,
+            )
+    explain(text["how answers"], text["limits answers"])

@@ -1,0 +1,244 @@
+"""Two maps on the photo, on one scale and one grid, and their difference: rollout, and the attention of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.component_files import media_url
+from app.components.figure import aside, downloads, explain
+from app.components.picture.picture import picture
+from app.shell import query_controls, selection
+from app.state.models import model_comparisons
+from app.state.recordings import outlier_tokens
+from app.views.compare.model_pair import ModelPair, side_columns
+from app.widgets import colour_bar, outlier_masking
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from numpy.typing import NDArray
+
+    from vitcore.forward.compare_models import Comparison, MapPair
+
+PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
+
+
+def show_rollout(pair: ModelPair, comparison: Comparison) -> None:
+    """What was gathered through all layers."""
+    text = pair.text
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cell = _place_input(pair, comparison)
+        with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
+            helps = texts.prose("common")
+            fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
+            settings: dict[str, Any] = {"fusion": fusion}
+            for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
+                settings[name] = query_controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
+    settings |= {outlier_masking.QUERY_KEY: True} if outlier_masking.is_on() else {}
+    items = tuple(sorted(settings.items()))
+    maps = model_comparisons.rollout_maps(comparison, cell, items, pair.vits)
+    _show_maps(pair, comparison, maps, "rollout", (cell, items), cell)
+
+
+def show_attention(pair: ModelPair, comparison: Comparison) -> None:
+    """What is attended to in one layer; in the other model, in the layer at the same depth."""
+    from vitcore.forward.compare_models import layer_at_same_depth
+
+    text = pair.text
+    blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
+    deep = max(blocks)
+    key = _query_key("both_layer", selection.LAYER, shared=blocks[0] == deep)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = query_controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
+        head = query_controls.head_menu(text["one head"], heads, text["mean of heads"], width=150)
+        cell = _place_input(pair, comparison)
+    first, second = (layer if count == deep else layer_at_same_depth(layer, deep, count) for count in blocks)
+    here = (first, second)
+    if blocks[0] != blocks[1]:
+        st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
+    maps = model_comparisons.attention_maps(comparison, cell, here, head, pair.vits)
+    _show_maps(pair, comparison, maps, "attention", (cell, here, head, outlier_masking.is_on()), cell)
+
+
+def _query_key(of_two: str, of_all: str, shared: bool) -> str:
+    """The control's key: that of the selection `of_all` pages where it is of the first model alone, else one of this page's."""
+    if shared:
+        selection.rename_query_params({of_two: of_all})
+    return of_all if shared else of_two
+
+
+def _place_key(comparison: Comparison) -> str:
+    """The key of the place that is asked: where each cell is one patch of both models, it is that patch."""
+    return _query_key("query", selection.PATCH, shared=not comparison.grid.resampled)
+
+
+def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
+    """The place that is asked, or None for where the answer is read."""
+    text, count, key = pair.text, comparison.grid.rows * comparison.grid.cols, _place_key(comparison)
+    label = texts.prose("patches")["patch"] if key == selection.PATCH else text["place"]
+    asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
+    middle = (comparison.grid.rows // 2) * comparison.grid.cols + comparison.grid.cols // 2
+    cell = query_controls.number_input(label, key, count, middle, width=130, disabled=not asks)
+    return cell if asks else None
+
+
+def _show_maps(
+    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None
+) -> None:
+    """Both maps side by side on one scale, their difference below; `map_key` tells maps of a kind apart in the cache."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import scale_on_photo, scale_top
+    from vitcore.report import comparison_handout
+
+    text = pair.text
+    aside(key="aside_grid").caption(comparison_handout.on(comparison.grid))
+    both, unit = np.stack(maps.both), text[f"unit {kind}"]
+    most, even = scale_top(both), float(both.mean())
+    scale = scale_on_photo(100 * both, 100 * most, unit)
+    outliers_of_both: list[outlier_masking.MapOutliers] = []
+    for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
+        outliers_of_both.append(map_outliers := _map_outliers(pair, comparison, which, mask))
+        with place:
+            drawn = model_comparisons.heat_overlay(comparison, (kind, map_key, key), most, mask)
+            label = f"{text[f'picture.{kind}']}: {name}"
+            _draw_map(pair, comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
+            colour_bar.map_scale_bar(scale, f"{key}_scale")
+            make = partial(
+                map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even
+            )
+            note = text.joined((text[f"how {kind}"], map_outliers.sentence))
+            downloads(
+                make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask}
+            )
+    outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
+    one, two = st.columns(2, gap="large")
+    with one:
+        _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
+    with two:
+        st.markdown(
+            texts.escape_markdown(comparison_handout.of_maps(maps.both, maps.difference, maps.rank_correlation))
+        )
+        explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
+        make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
+        downloads(
+            make,
+            f"{kind}_difference",
+            text["difference"],
+            subjects=pair.file_subjects("a", "b"),
+            difference=maps.difference,
+        )
+
+
+def _map_outliers(pair: ModelPair, comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
+    """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
+    from vitcore.forward.compare_models import outliers_in_common_map
+
+    rec = comparison.recordings[which].rec
+    cells, patches = outliers_in_common_map(comparison, which, values)
+    found = outlier_masking.outliers_of_patches(patches, len(outlier_tokens.find_outliers(rec).patches), rec.grid)
+    return found if found.masked else found._replace(patches=cells)
+
+
+def _joint_outliers(
+    pair: ModelPair, outliers_of_both: list[outlier_masking.MapOutliers]
+) -> outlier_masking.MapOutliers:
+    """What is said below both: of each by its letter."""
+    sentences = [
+        f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence
+    ]
+    return outlier_masking.MapOutliers(
+        [],
+        pair.text.joined(sentences),
+        max(one.total for one in outliers_of_both),
+        any(one.masked for one in outliers_of_both),
+    )
+
+
+def _show_difference(
+    pair: ModelPair,
+    comparison: Comparison,
+    maps: MapPair,
+    map_key: Hashable,
+    cell: int | None,
+    outliers_of_both: list[outlier_masking.MapOutliers],
+) -> None:
+    """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
+    from vitcore.figures.heat_overlay import scale_on_photo
+    from vitcore.figures.relevance import limit
+
+    marks = sorted({cell for one in outliers_of_both for cell in one.patches})
+    map_outliers = outlier_masking.MapOutliers(
+        marks, pair.text.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
+    )
+    text, values = pair.text, maps.difference
+    most = limit(values, True, 100 / values.size)
+    st.markdown(f"## {text['difference']}")
+    drawn = model_comparisons.signed_overlay(comparison, map_key, most, values)
+    _draw_map(
+        pair, comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers
+    )
+    colour_bar.map_scale_bar(scale_on_photo(values, most, text["points"], signed=True), "differ_scale")
+
+
+def _draw_map(
+    pair: ModelPair, comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
+    even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None,
+) -> None:  # fmt: skip
+    """One of the three: pointed at together, and a touch asks the place in both models."""
+    grid, grids = comparison.grid, comparison.recordings[0].rec.grid
+    (left, top, right, bottom), step = grid.box, grids.step_px
+    if grid.resampled:  # then in pixels of the photo
+        step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
+    photo, detail = (
+        media_url(file, "image/jpeg", f"compared{part}")
+        for part, file in enumerate(model_comparisons.common_photo_files(comparison))
+    )
+    picture(
+        photo,
+        grid.rows,
+        grid.cols,
+        step,
+        key=key,
+        label=label,
+        target=_place_key(comparison),
+        also_choose=("ask", True),
+        selected=cell,
+        overlay=overlay,
+        detail=detail,
+        values=values.ravel().tolist(),
+        unit=unit,
+        even_share=even,
+        lines=False,
+        group="compared",
+        marks=map_outliers.patches if map_outliers else (),
+        marks_sentence=map_outliers.sentence if map_outliers else "",
+    )
+
+
+def map_figure(
+    pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
+) -> go.Figure:
+    """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
+    from vitcore import figures
+    from vitcore.forward.compare_models import common_photo
+    from vitcore.grid import Grid
+
+    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    grid = Grid.from_map(mask)
+    return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, even), marks, grid)
+
+
+def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
+    """A difference as a figure, as `gathered` makes them."""
+    from vitcore import figures
+    from vitcore.forward.compare_models import common_photo
+    from vitcore.grid import Grid
+
+    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode,
+                             least=100 / values.size)  # fmt: skip

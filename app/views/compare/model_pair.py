@@ -1,0 +1,58 @@
+"""Two models on one photo: what every part of the page looks at, and the two columns that they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app import texts
+from app.components.figure import lead
+from app.state.models.model_ref import ModelRef
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from vitcore.figures.theme import Mode
+    from vitcore.forward.compare_models import Comparison
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+TwoNames = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelPair:
+    """Two models on one photo; `comparison` is None where one of them does not attend over one grid."""
+
+    text: texts.Prose
+    vits: tuple[Vit, Vit]
+    recs: tuple[Recording, Recording]
+    names: TwoNames  # in the visitor's language, as plain text
+    photo: Photo
+    comparison: Comparison | None
+    mode: Mode
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells this pair from others, for what is kept."""
+        return self.vits[0].name, self.vits[1].name, self.photo.key
+
+    def file_subjects(self, *sides: str) -> tuple[str, ...]:
+        """What a file of these sides ("a", "b") is named for: the photo, and the models."""
+        return self.photo.name, *(_model_name(vit) for vit, side in zip(self.vits, "ab", strict=True) if side in sides)
+
+
+def _model_name(vit: Vit) -> str:
+    """A model by its name, and how it was varied."""
+    ref = ModelRef.parse(vit.name)
+    return f"{vit.card.called or replace(ref, variant='')} {ref.variant.partition('.')[0]}".strip()
+
+
+def side_columns(pair: ModelPair) -> Iterator[tuple[DeltaGenerator, str, str]]:
+    """Two columns, each with its model's name above: the place, "a" or "b", and the name."""
+    places = lead().columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
+    for place, key, name in zip(places, "ab", pair.names, strict=True):
+        place.markdown(f"## {key.upper()} · {texts.escape_markdown(name)}")
+        yield place, key, name

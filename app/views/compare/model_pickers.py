@@ -1,0 +1,176 @@
+"""The row of pickers above a comparison: both models, the second one's input, and the pair that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import permissions, texts
+from app.components import page_theme
+from app.components.page_style.page_style import scaled_px
+from app.shell import query_controls
+from app.state.memory import memory_cache
+from app.state.models import current_model, loaded_models, model_comparisons, model_menu, second_model
+from app.state.models.model_ref import CHECKPOINTS, ModelRef
+from app.views.compare import preset_pairs
+from app.views.compare.model_pair import ModelPair
+from app.widgets import outlier_masking
+from vitcore.models.model_cards import DEFAULT
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+
+def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> ModelPair:
+    """The row of pickers, and the pair that they name; says on the page what could not be had."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _first_menu(text)
+        requested = _second_menu(text, first)
+        size = st.empty()
+        preset_pairs.presets_popover(text, first)
+    progress_bar = st.empty()
+
+    def progress(done: int, total: int) -> None:
+        label = texts.prose("common")["downloading"].format(done=done / 1e6, total=total / 1e6)
+        progress_bar.progress(done / max(total, 1), label)
+
+    with st.spinner(texts.prose("common")["loading"]):
+        base = second_model.try_load(first, requested, progress)
+    progress_bar.empty()
+    if base is None and requested != second_model.RANDOM:
+        second_model.fall_back(requested)
+        st.rerun()  # the picker was drawn before it was known
+    with size:
+        wanted = _size_menu(text, base)
+    other = base and second_model.try_resize(base, wanted)
+    try:
+        if base is not None:
+            _show_failure(text, requested)
+        if other is None:
+            st.warning(
+                f"{texts.escape_markdown(second_model.load_problem())} {text['instead']}", icon=":material/cloud_off:"
+            )
+            _try_again_button(second_model.forget_problem)
+            requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
+        second_recording, vits = model_comparisons.recording(other, photo), (first, other)
+        both = first.is_global and other.is_global
+        comparison = (
+            model_comparisons.compare(first.name, other.name, photo.key, vits, photo, outlier_masking.is_on())
+            if both
+            else None
+        )
+    except memory_cache.MemoryBudgetError:
+        st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
+        st.stop()
+    names = first.card.title, _second_title(text, first, other, requested)
+    return ModelPair(text, vits, (rec, second_recording), names, photo, comparison, page_theme.current())
+
+
+def _show_failure(text: texts.Prose, shown: str) -> None:
+    """Why B is not the model that was asked for last, and the way to ask again."""
+    if failed := second_model.last_failure(shown):
+        title = model_menu.menu()[shown].title if shown in model_menu.menu() else _special_names(text).get(shown, shown)
+        sentence = text.joined((failed.reason, text["stays"].format(model=title)))
+        st.warning(texts.escape_markdown(sentence), icon=":material/cloud_off:")
+        _try_again_button(second_model.try_again)
+
+
+def _try_again_button(callback: Callable[[], None]) -> None:
+    st.button(texts.prose("common")["try again"], on_click=callback, icon=":material/refresh:", key="again")
+
+
+def _special_names(text: texts.Prose) -> dict[str, str]:
+    """What is no other model, by what the menu calls it."""
+    return {one: text[f"b.{one}"] for one in (second_model.RANDOM, second_model.ITSELF, *CHECKPOINTS)}
+
+
+def _second_title(text: texts.Prose, first: Vit, other: Vit, requested: str) -> str:
+    """What the second model is called, in the visitor's language."""
+    title = (
+        first.card.title if requested in (second_model.RANDOM, second_model.ITSELF, *CHECKPOINTS) else other.card.title
+    )
+    if requested == second_model.RANDOM:
+        title = text["called random"].format(model=title)
+    elif requested in CHECKPOINTS:
+        title = text["called step"].format(model=title, step=other.card.note)
+    if size := ModelRef.parse(other.name).size:
+        title = text["called size"].format(model=title, px=readable_size(size))
+    return title
+
+
+def readable_size(size: str) -> str:
+    """ "96x128", height and width, as people say it."""
+    high, wide = size.split("x")
+    return f"{wide} px" if high == wide else f"{wide}×{high} px"
+
+
+def _first_menu(text: texts.Prose) -> None:
+    """The sidebar's model once more: whoever compares looks here."""
+    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT
+    st.session_state["a_model"] = model
+    names = list(cards) if model in cards else [*cards, model]
+    st.selectbox(text["first"], names, key="a_model", width=scaled_px(280), on_change=choose_first,
+                 format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+
+
+def choose_first() -> None:
+    """What is chosen here is chosen in the sidebar."""
+    current_model.forget_error()
+    st.session_state["model"] = st.session_state["a_model"]
+
+
+def _second_menu(text: texts.Prose, first: Vit) -> str:
+    """The picker of the second model."""
+    special = [second_model.RANDOM, second_model.ITSELF, *second_model.run_checkpoints(first.name)]
+    cards = model_menu.menu()
+
+    def titles(lang: str | None = None) -> dict[str, str]:
+        words = texts.prose("compare", lang)
+        return {one: words[f"b.{one}"] for one in special} | {name: card.title for name, card in cards.items()}
+
+    names = titles()
+    second_model.reset_picker()
+    if st.session_state.get("b") in CHECKPOINTS and st.session_state["b"] not in special:
+        st.session_state["b"] = second_model.RANDOM
+    others = [titles(lang) for lang in texts.LANGUAGES]
+    for given in (st.session_state.get("b"), st.query_params.get("b")):
+        if given and given not in names and not any(given in there.values() for there in others):
+            names |= {given: given}  # typed in: it is got, or what is wrong with it is said
+    allowed = permissions.allows("downloads")
+    return query_controls.select_menu(
+        text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_second_help(text)
+    )
+
+
+def _second_help(text: texts.Prose) -> str:
+    """What can be chosen, and what that downloads. Not in the options' own words: the address holds those."""
+    downloadable = sorted(
+        (card for card in model_menu.menu().values() if card.download_mb), key=lambda card: card.download_mb
+    )
+    if not downloadable:
+        return text["b help"]
+    facts = {
+        "least": f"{downloadable[0].download_mb:.0f}",
+        "small": downloadable[0].title,
+        "most": f"{downloadable[-1].download_mb:.0f}",
+        "large": downloadable[-1].title,
+    }
+    return text.joined((text["b help"], text["b downloads"].format(**facts)))
+
+
+def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
+    """The input of the second model: its own, or another that its positions are resampled to."""
+    offered = second_model.input_sizes(vit) if vit else {}
+    own = (
+        text["own"] if vit is None else text["own size"].format(px=readable_size("x".join(map(str, vit.grid.image_px))))
+    )
+    names = {second_model.OWN_SIZE: own} | {size: readable_size(size) for size in offered}
+    if st.session_state.get("b_px", second_model.OWN_SIZE) not in names:
+        st.session_state["b_px"] = second_model.OWN_SIZE
+    return query_controls.select_menu(
+        text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"]
+    )

@@ -1,0 +1,111 @@
+"""What a comparison comes to, in three numbers; and both models side by side as a handout, to take along."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import numpy as np
+import streamlit as st
+
+from app import texts
+from app.components.copyable_text.copyable_text import copyable_text
+from app.shell import copy_link
+from app.state.models import model_comparisons
+from app.state.models.model_ref import ModelRef
+from app.state.uploads import uploaded_photo
+from app.views.compare.model_pair import ModelPair
+from app.widgets import outlier_masking
+from vitcore.file_names import file_name
+from vitcore.translation import speaking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vitcore.report.report_settings import Origin
+
+# What a link to the page carries beside the picture's own settings:
+ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
+
+
+def show_numbers(pair: ModelPair) -> None:
+    """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
+    from vitcore.report import comparison_handout
+
+    text, comparison = pair.text, pair.comparison
+    if comparison is None:
+        return
+    values = [value for *_, value in comparison.cka_per_layer if value == value]
+    answers = comparison.answers
+    with st.container(horizontal=True, key="alike"):
+        st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])
+        st.metric(
+            text["alike tokens"],
+            _number(float(np.mean(values)) if values else float("nan")),
+            help=text["alike tokens help"],
+        )
+        shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
+        st.metric(text["alike answers"], shared, help=text["alike answers help"])
+    st.markdown(texts.escape_markdown(comparison_handout.of_answers(comparison)))
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value == value else "–"
+
+
+def teacher_note(pair: ModelPair) -> None:
+    """Say so where one of the two was taught by the other: that they are alike was the aim."""
+    for vit, other in (pair.vits, pair.vits[::-1]):
+        if other.card.title in (vit.card.teacher, vit.card.looker):
+            sentence = pair.text["taught"].format(model=vit.card.title, teacher=other.card.title)
+            st.caption(f":material/school: {sentence}")
+
+
+def handout_button(pair: ModelPair) -> None:
+    """The file, made when it is asked for, and the shell's command for the same."""
+    from vitcore.report.comparison_handout import command_of
+    from vitcore.report.report_settings import Origin
+
+    text = pair.text
+    if pair.comparison is None:
+        return
+    st.markdown(f"## {text['take title']}")
+    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
+    sample = "" if own else pair.photo.name.removesuffix(".jpg")
+    origin = Origin(
+        address=_comparison_link(own),
+        lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
+        lang=texts.language(),
+    )
+    st.markdown(text["take about"])
+    st.download_button(
+        text["take get"], partial(make_handout, pair.key, pair.names, origin, sample, texts.table(), outlier_masking.is_on()),
+        file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
+        key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
+    )  # fmt: skip
+    refs = [ModelRef.parse(vit.name) for vit in pair.vits]
+    if not refs[1].variant:
+        st.caption(text["take shell"])
+        copyable_text(command_of(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
+
+
+def make_handout(
+    pair_key: tuple[str, str, str],
+    names: tuple[str, str],
+    origin: Origin,
+    sample: str,
+    words: Mapping[str, str],
+    mask_outliers: bool = False,
+) -> bytes:
+    """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
+    with speaking(words):
+        return model_comparisons.handout(*pair_key, names, origin, sample, mask_outliers)
+
+
+def _comparison_link(own: bool) -> str:
+    """Where this comparison is in this app; empty when nobody knows."""
+    here, state = st.context.url, st.session_state
+    given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and not (own and key == "photo")}
+    given |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {}
+    return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

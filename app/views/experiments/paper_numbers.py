@@ -1,0 +1,55 @@
+"""What the paper itself prints of the same thing, and what our runs learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components import page_theme
+from app.components.figure import plot
+from app.state.training.synthetic_examples import draw_examples
+from app.texts import Prose
+from vitcore.train.data.synthetic_dataset import NAME
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.experiments.experiment import Experiment
+    from vitcore.experiments.results_csv import Results
+
+
+def paper_reference(experiment: Experiment) -> str:
+    """Where in the paper the finding is."""
+    kind, number = experiment.where
+    return say(kind, number=number)
+
+
+def show_training_pictures(results: Results, text: Prose) -> None:
+    """Some of the drawn pictures that were learned from, class by class."""
+    data = results.facts["data"]
+    if data.partition(":")[0] != NAME:
+        return
+    with st.expander(text["drawn"], icon=":material/draw:"):
+        from vitcore import figures
+
+        st.markdown(text["fair"])
+        plot(figures.drawn(*draw_examples(data), mode=page_theme.current()), "drawn", text["drawn alt"])
+
+
+def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
+    """The paper's numbers, or that there are none to be had."""
+    if not experiment.table:
+        st.caption(text["no numbers"].format(where=paper_reference(experiment)))
+        return
+    from vitcore.paper import charts
+
+    mode = page_theme.current()
+    drawn: dict[str, Callable] = {
+        "positions": charts.position_embeddings, "data": charts.data_size, "optimiser": charts.optimisers,
+        "compute": charts.compute,
+    }  # fmt: skip
+    fig = drawn[experiment.table](mode=mode)
+    plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=paper_reference(experiment)))
+    st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
+                 query_params={"part": experiment.table})  # fmt: skip

@@ -1,0 +1,86 @@
+"""What few-shot draws say, in sentences: how much is right, and which photos are mistaken, of two classes or of more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.texts import Prose
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.figures.charts.few_shot import Curve
+    from vitcore.train.evaluation.few_shot_draws import Draws
+
+MAX_MISTAKEN = 6
+
+
+def accuracy_sentence(
+    best: Draws, pixels: Draws, shots: int, names: list[str], model: str, text: Prose, kind: str = ""
+) -> str:
+    """How many are right, of which classes, between which ends, and what the pixels alone give; of photos, or of "pieces"."""
+    of = f" {kind}".rstrip()
+    learned, others = (
+        text.fill(f"learned{of}", shots=shots),
+        text.fill(f"others{of}", asked=int((best.answers[0] >= 0).sum())),
+    )
+    facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.accuracy.mean()),
+             "range": _accuracy_range(best, text), "pixels": _percent(pixels.accuracy.mean())}  # fmt: skip
+    if len(names) == 2:
+        return text.fill("finding two", one=names[0], other=names[1], **facts)
+    return text.fill("finding", classes=len(names), **facts)
+
+
+def pixel_comparison(model: Curve, pixels: Curve, text: Prose, kind: str = "") -> str:
+    """At which counts the model's mean is above the pixels', in the whole percents shown; of photos, or of "pieces".
+
+    "On average", unless at every count one interval lies wholly above the other.
+    """
+    counts = model.shots
+    ahead = [round(100 * mine) > round(100 * theirs) for mine, theirs in zip(model.mean, pixels.mean, strict=True)]
+    apart = [
+        model.low[i] > pixels.high[i] if ahead[i] else model.high[i] < pixels.low[i] for i in range(len(counts))
+    ]  # fmt: skip
+    better, others = ([n for n, above in zip(counts, ahead, strict=True) if above is side] for side in (True, False))
+    from_on = bool(better) and bool(others) and max(others) < min(better)
+    found = "none" if not better else "all" if not others else "from" if from_on else "some"
+    return text.fill(
+        f"ahead {found}", average="" if all(apart) else text["average"],
+        counts=_number_list(counts, text), better=_number_list(better, text), others=_number_list(others, text),
+        learned=text.fill(f"learned {kind}".strip(), shots=min(better, default=0)),
+    )  # fmt: skip
+
+
+def _number_list(counts: list[int], text: Prose) -> str:
+    return ("、" if text.lang.startswith("zh") else ", ").join(map(str, counts))
+
+
+def mistaken_photos(
+    draws: Draws, labels: NDArray[np.int64], names: list[str], text: Prose, kind: str = ""
+) -> list[tuple[int, str]]:
+    """The photos that are mistaken most often, by their number, each with a caption; none where all are right.
+
+    `kind` is what each is: a photo, or of "pieces" or "digits".
+    """
+    missed, other = draws.missed(labels), draws.taken_for(labels)
+    told = text["mistaken of two" if len(names) == 2 else "mistaken one"]
+    this = text[f"this {kind}".strip()]
+    return [
+        (int(i), told.format(this=this.format(name=names[labels[i]]), other=names[other[i]], percent=_percent(missed[i])))
+        for i in (-missed).argsort(kind="stable")[:MAX_MISTAKEN] if missed[i] > 0
+    ]  # fmt: skip
+
+
+def _accuracy_range(draws: Draws, text: Prose) -> str:
+    """Between which accuracies the draws lie; one number is no range."""
+    low, high = map(_percent, draws.interval)
+    if low != high:
+        return text["range"].format(low=low, high=high)
+    alike = _percent(draws.accuracy.min()) == _percent(draws.accuracy.max())
+    return text["range all"] if alike else text["range most"].format(inner=draws.inner)
+
+
+def _percent(share: float) -> str:
+    return percent(share, 0)

@@ -1,0 +1,8 @@
+"""The filter that a visitor enlarges by touching it."""
+
+import streamlit as st
+
+
+def remember_filter(component: int) -> None:
+    """Remember which. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
+    st.session_state["_component"] = component

@@ -1,0 +1,33 @@
+"""What the first filters look like, in a line of plain words."""
+
+from typing import Any
+
+import streamlit as st
+
+from app import texts
+from app.state.models import model_weights
+from vitcore.translation import percent
+
+FIRST_FILTERS = 6
+
+
+def filter_descriptions(model: str, count: int) -> list[str]:
+    """What each of the first `count` components looks like."""
+    from vitcore import figures
+
+    return [figures.looks_like(**look) for look in model_weights.filter_patterns(model, count)]
+
+
+def show_first_filters(text: texts.Prose, model: str, descriptions: list[str]) -> None:
+    """The first few one by one, and how many of those shown so few words describe."""
+    listed = " · ".join(
+        text["look"].format(number=i, look=look) for i, look in enumerate(descriptions[:FIRST_FILTERS], 1)
+    )
+    simple = sum(look["pattern"] != "none" for look in model_weights.filter_patterns(model, len(descriptions)))
+    st.markdown(text.fill("first looks", count=min(FIRST_FILTERS, len(descriptions)), looks=listed))
+    st.caption(text.fill("simple", simple=simple, count=len(descriptions)))
+
+
+def variance_facts(variance: Any, number: int) -> dict[str, Any]:
+    """Of a component, counted from 1: its share of the variance, and with those before it."""
+    return {"number": number, "share": percent(float(variance[number - 1])), "rank": percent(variance[:number].sum())}

@@ -1,0 +1,154 @@
+"""The screen of Watch it learn: which snapshot is shown, playing, and the pictures of that snapshot side by side.
+
+Everything that changes with the snapshot is in one fragment, so that playing runs nothing else of the page again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.chart.chart import chart, undimmed_container
+from app.components.copyable_text.copyable_text import copyable_text
+from app.components.figure import explain, npz
+from app.components.page_style.page_style import scaled_px
+from app.state.training import films
+from app.views.learn import film_sentences
+from app.widgets import model_card
+from vitcore.file_names import file_name
+
+if TYPE_CHECKING:
+    from vitcore.train.film_files import Film
+
+FRAME_S = 0.5  # two snapshots a second
+REFRESH_S = 2.0  # between two looks at a run that is being trained
+FIGURE_ROWS = (
+    ("filters", "positions", "distance"),
+    ("given", "predicted", "truth"),
+    ("rollout", "last_block", "answer"),
+)
+
+
+def show_film(name: str, photo: int, live: bool, text: texts.Prose) -> None:
+    """The slider and the pictures of a film; `live`: of a run that may add to it."""
+    every = FRAME_S if is_playing() else REFRESH_S if live else None
+    with undimmed_container("screen"):
+        st.fragment(_player, run_every=every)(name, photo, text)
+
+
+def is_playing() -> bool:
+    """Whether the film runs."""
+    return bool(st.session_state.get("_playing"))
+
+
+def play_button(steps: list[int]) -> None:
+    """Play, from the beginning if the film is at its end; or pause. The whole page runs again: its screen's pace is another."""
+
+    def toggle() -> None:
+        st.session_state["_playing"] = not is_playing()
+        if is_playing() and st.session_state.get("frame") in (None, steps[-1]):
+            st.session_state["frame"] = steps[0]
+            st.session_state["_sent"] = [steps[-1], steps[0]]
+        st.session_state["_turned"] = time.monotonic()
+
+    text = texts.prose("learn")
+    label, icon = (text["pause"], ":material/pause:") if is_playing() else (text["play"], ":material/play_arrow:")
+    if st.button(
+        label, icon=icon, key="play", on_click=toggle, type="primary", width=scaled_px(120), disabled=len(steps) < 2
+    ):
+        st.rerun()
+
+
+def _player(name: str, photo: int, text: texts.Prose) -> None:
+    key, film = films.open_film(name)
+    steps = film.steps.tolist()
+    bar = st.container(horizontal=True, vertical_alignment="bottom", key="film_bar")
+    with bar:  # on a phone it stays with the pictures
+        play_button(steps)
+        if _next_frame(steps):
+            st.session_state["_playing"] = False
+            st.rerun()
+        step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
+    frame, mode = steps.index(step), page_theme.current()
+    specs = {
+        part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film)
+        for part in ("weights", "photo")
+    }
+    shown = specs["weights"] | specs["photo"]
+    film_sentences.show_snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
+    for row in FIGURE_ROWS:
+        names = [one for one in row if one in shown]
+        for place, one in zip(st.columns(3) if names else [], names, strict=False):
+            with place, st.container(border=True, height="stretch"):
+                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
+                explain(text[one])
+    _training_curves(key, film, step, mode, text)
+    st.download_button(text["numbers"], lambda: npz(_frame_arrays(film, frame)), file_name("npz", f"film-step-{step}", film.title),
+                       "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
+    if film.command:
+        st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
+        copyable_text(film.command, key="command")
+
+
+def _next_frame(steps: list[int]) -> bool:
+    """Choose the snapshot before the slider is drawn: the last at first and while it grows, the next while playing.
+
+    True once the page has answered that it shows the last one, so that playing ends. A page that is behind asks with a
+    step it was sent earlier: `_sent` has those it has not answered with yet, and none of them is the visitor's choice.
+    """
+    state = st.session_state
+    now, before, sent = state.get("frame"), state.get("_last_step"), state.get("_sent", [])
+    state["_last_step"] = steps[-1]
+    answered = now in sent[-1:]
+    if now is None:
+        if "frame" not in st.query_params:  # else the slider takes it from there
+            state["frame"] = steps[-1]
+    elif now in sent:
+        state["frame"] = sent[-1]
+    elif now not in steps or (now == before and not is_playing()):
+        state["frame"] = steps[-1]
+    state["_sent"] = sent if now in sent and not answered else [state.get("frame")]
+    if not is_playing():
+        state["_sent"] = []
+        return False
+    place = steps.index(state["frame"]) if state.get("frame") in steps else 0
+    if answered and place == len(steps) - 1:
+        return True
+    if time.monotonic() - state.get("_turned", 0) >= 0.8 * FRAME_S:
+        place = min(place + 1, len(steps) - 1)
+        state["_turned"] = time.monotonic()
+    state["frame"] = steps[place]
+    state["_sent"] = [*state["_sent"], steps[place]]
+    return False
+
+
+def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
+    if not film.log:
+        return
+    from vitcore.figures.training_curves import FIRST
+    from vitcore.train.film_files import terms_come
+
+    drawn = films.curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
+    specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
+    if not specs:
+        return
+    for place, one in zip(st.columns(len(specs)), specs, strict=True):
+        with place, st.container(border=True, height="stretch"):
+            chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], marker_x=max(step, FIRST))
+    measured = any("val_loss" in record or "top1" in record for record in film.log)
+    points = (
+        text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos(film, text))
+        if measured
+        else ""
+    )
+    later = ", ".join(f"{step:,}" for step in terms_come(film.log)) if film.task == "layers" else ""
+    changing = text["curves layers"].format(steps=later) if later else ""
+    explain(text.joined((text["curves"], points, changing)), text["limits"])
+
+
+def _frame_arrays(film: Film, frame: int) -> dict[str, Any]:
+    return {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()}

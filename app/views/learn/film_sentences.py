@@ -1,0 +1,68 @@
+"""Sentences on a film of a training: what it learned from, how well it does, and what a snapshot shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.widgets import model_card
+from vitcore.translation import decimal, percent, say
+
+if TYPE_CHECKING:
+    from vitcore.train.film_files import Film
+
+
+def film_caption(name: str, film: Film, text: texts.Prose) -> None:
+    """What it learned from, for how long, and how well it does; for a model that ships, why its card has another number."""
+    lines = [text["card data"].format(data=say(film.data))] if film.data else []
+    lines.append(text["card steps"].format(steps=int(film.steps[-1])))
+    if known := film.accuracy():
+        text_of_accuracy = text["card accuracy shared" if film.shared else "card accuracy"]
+        of = text["card classes"].format(count=film.class_count) if film.class_count else ""
+        lines.append(
+            text_of_accuracy.format(step=known.step, right=known.right, photos=held_out_photos(film, text), of=of)
+        )
+        if others := model_card.measured_accuracies(name):
+            lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
+    st.caption(text.joined(lines))
+
+
+def held_out_photos(film: Film, text: texts.Prose) -> str:
+    """The photos that it is measured on, and how many, where that is known."""
+    known = film.accuracy()
+    return text["held out of"].format(count=known.photos) if known and known.photos else text["held out"]
+
+
+def show_snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
+    """What is there at this snapshot, and what is not, in sentences."""
+    from vitcore.analysis.attention_distance import most_changed_head
+    from vitcore.analysis.training_film import emerged_structure
+
+    signs = emerged_structure(film.arrays, frame, film.grid)
+    facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
+        ("filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
+        ("positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
+        ("heads", signs.heads, signs.near, {"near": percent(signs.near or 0, 0), "far": percent(signs.far or 0, 0)}),
+    ]
+    lines = []
+    for name, there, known, numbers in facts:
+        if known is not None:
+            mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
+            told = text[f"{name} yes" if there else f"{name} no"]
+            lines.append(f"{mark} {told.format(**numbers)}")
+    if frame:
+        begun, now = film.at("distance_px", 0), film.at("distance_px", frame)
+        block, head = most_changed_head(begun, now)
+        lines.append(":material/swap_vert: " + text["head changed"].format(
+            block=block, head=head, first=f"{begun[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
+    else:  # as many lines as later, so that nothing jumps while it plays
+        lines.append(":material/swap_vert: " + text["head unchanged"])
+    whens = [
+        text[f"{name} never"] if firsts[name] is None else text[f"{name} first"].format(step=firsts[name])
+        for name, _, known, _ in facts if known is not None
+    ]  # fmt: skip
+    if whens:  # the same in every snapshot
+        lines.append(f":material/flag: {text['first there'].format(all=', '.join(whens))}")
+    st.markdown("  \n".join(lines))

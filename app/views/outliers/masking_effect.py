@@ -1,0 +1,137 @@
+"""The norms layer by layer, and what masking outlier tokens changes: attention of a layer, or rollout, with them and without."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.component_files import media_url
+from app.components.figure import downloads, explain, figure
+from app.components.player.player import player
+from app.shell import current_recording, query_controls, selection
+from app.state.recordings import outlier_tokens, recordings, relevance_maps
+from app.widgets import colour_bar, model_card
+from app.widgets.outlier_masking import QUERY_KEY, masking_switch
+from vitcore.models.model_cards import DEFAULT
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+
+HARDLY_CHANGED, MUCH_CHANGED = (
+    0.95,
+    0.7,
+)  # rank correlations: what more is hardly a change, and what less is much of one
+PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
+
+
+def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
+    """The norms on the photo after each layer, playing and as small pictures."""
+    from vitcore import figures
+    from vitcore.figures.charts.token_norms import strip_top
+    from vitcore.figures.theme import HEAT
+
+    grid, words = rec.grid, texts.prose("rollout")
+    outliers = outlier_tokens.find_outliers(rec)
+    shown, file = recordings.input_picture(rec)
+    captions = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
+            for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
+    player(
+        media_url(file, "image/jpeg", "photo"), media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail"),
+        outlier_tokens.norm_frames(rec), (grid.rows, grid.cols),
+        [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], captions,
+        grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
+        key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
+    )  # fmt: skip
+    colour_bar.colour_strip(HEAT, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    mode = page_theme.current()
+    downloads(
+        lambda: figures.norm_strip(outliers, shown, grid, mode),
+        "norm_strip",
+        text["map how"],
+        subjects=(photo.name, vit.called),
+        times=outliers.times,
+    )
+
+
+def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
+    """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import rank_correlation
+    from vitcore.figures.heat_overlay import scale_top
+    from vitcore.figures.theme import fitted_to
+
+    grid = rec.grid
+    outliers = outlier_tokens.find_outliers(rec)
+    if not len(outliers.patches):
+        st.info(text["nothing to mask"], icon=":material/info:")
+        return
+    patches, answer = outlier_tokens.attention_share(rec)
+    most = int(patches.argmax())
+    st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
+                          layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
+                          even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
+                          readout=current_recording.readout_name(vit)))  # fmt: skip
+    source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
+    before, after = (_attention_map(one, source, block) for one in (rec, outlier_tokens.mask_outliers(vit, rec)))
+    rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
+    outlier_share, rank_agreement = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
+    chance = len(outliers.patches) * (before.mean() if source == "rollout" else 1 / grid.tokens)
+    much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
+    st.markdown(text.fill(f"{source} taken", share=percent(float(outlier_share)), block=block, even=percent(float(chance)),
+                          alike=f"{rank_agreement:.2f}", much=text[much], readout=current_recording.readout_name(vit),
+                          count=len(outliers.patches)))  # fmt: skip
+    top, even = scale_top(after), float(after.mean())
+    shown = np.asarray(recordings.input_picture(rec)[0])
+    for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (before, after), strict=True):
+        with place:
+            title, about = (
+                text[f"side {key}"],
+                text[f"{source} about"].format(block=block, readout=current_recording.readout_name(vit)),
+            )
+            drawn = fitted_to(
+                figures.gathered(amounts, shown, grid, title, top, page_theme.current(), about, even), PICTURE_WIDTH_PX
+            )
+            drawn = figures.outlined(drawn, outliers.patches, grid)
+            arrays: Any = {f"{source}_{key}": amounts}
+            figure(
+                drawn,
+                f"masking_{key}",
+                f"{title}: {about}",
+                subjects=(photo.name, vit.called),
+                file_stem=f"{source} {key}",
+                **arrays,
+            )
+    explain(text["masking how"], text["masking limits"])
+    if score := model_card.localisation_score(DEFAULT):
+        measured = text["measured"].format(
+            photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc
+        )
+        whose = text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]
+        st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
+    masking_switch(vit, rec, "here")
+    with st.container(horizontal=True):
+        for patch in outliers.patches[:4]:
+            st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
+                         query_params={selection.LAYER: str(block), selection.PATCH: str(patch),
+                                       "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
+        st.page_link("views/attention/page.py", label=text["to explorer"], query_params={QUERY_KEY: "true"},
+                     icon=":material/arrow_forward:")  # fmt: skip
+        st.page_link("views/rollout/page.py", label=text["to lab"], icon=":material/arrow_forward:",
+                     query_params={QUERY_KEY: "true"})  # fmt: skip
+
+
+def _attention_map(rec: Recording, source: str, block: int) -> np.ndarray:
+    """What all patches together, or the answer's token, attend to in a layer, or rollout of the latter: (rows, cols)."""
+    if source == "rollout":
+        return rec.rollout()
+    weights = rec.attention_per_layer()[block].astype(np.float32)
+    rows = weights[rec.grid.prefix :].mean(0) if source == "patches" else rec.pooling_weights @ weights
+    return rec.grid.to_map(rows)

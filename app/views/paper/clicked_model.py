@@ -1,0 +1,51 @@
+"""The model that a visitor clicked in a chart: what the paper says of it, and a way to open one of its kind."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import permissions
+from app.state.models import model_menu
+from app.texts import Prose
+from vitcore.models.model_cards import CARDS
+
+HYBRID_MODELS = {"R50x1+ViT-B/16": "vit_base_r50_s16_384.orig_in21k_ft_in1k"}
+
+
+def remember_model(model: str) -> None:
+    """Remember the model that was clicked."""
+    st.session_state["_paper_model"] = model
+
+
+def show_model(text: Prose) -> None:
+    """What Tables 1 and 6 say of the model that was clicked, and a button that opens it, where the menu has it."""
+    clicked = st.session_state.get("_paper_model")
+    if not clicked:
+        st.caption(text["click"])
+        return
+    from vitcore.paper.tables import rows
+
+    with st.container(border=True):
+        st.markdown(f"**{clicked}**")
+        size = clicked.split("+ViT-")[-1].removeprefix("ViT-")[:1] if "ViT" in clicked else ""
+        shape = next((row for row in rows("1") if size and row["model"].startswith(f"ViT-{size}")), None)
+        if shape:
+            st.markdown(text["shape"].format(**{k: v for k, v in shape.items() if k not in ("table", "model")}))
+        for row in rows("6"):
+            if row["model"] == clicked:
+                st.markdown(text["transfer"].format(epochs=row["epochs"], cost=row["exaflops"], imagenet=row["ImageNet"],
+                                                    cifar=row["CIFAR-100"]))  # fmt: skip
+        name = name_in_menu(clicked)
+        if name and (permissions.allows("downloads") or name in model_menu.menu()):
+            st.caption(text["not these weights"])
+            if st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:"):
+                st.session_state["model"] = name
+                st.switch_page("views/overview/page.py", query_params={})  # unsaid, it would fail: `photo` is bound
+        else:
+            st.caption(text["not in menu"].format(model=clicked))
+
+
+def name_in_menu(model: str) -> str | None:
+    """The name of the first model of the menu that is of this kind."""
+    titles = {card.title: card.name for card in CARDS}
+    return titles.get(model) or HYBRID_MODELS.get(model)

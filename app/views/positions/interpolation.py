@@ -1,0 +1,35 @@
+"""The same positions for a larger picture (§3.2): the paper's interpolation, timm's, and how they differ at one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.components.figure import explain, plot
+from app.components.page_style.page_style import page_size
+from app.shell import query_controls
+from app.state.models import model_weights
+from app.texts import Prose
+from vitcore.grid import Grid
+
+
+def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
+    """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
+    from vitcore import figures
+    from vitcore.analysis.position_embeddings import matching_patch
+
+    side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
+    new = Grid(side, side, grid.patch_px, grid.prefix)
+    place = matching_patch(chosen, grid, new)
+    ways = {way: model_weights.position_similarity(model, side, side, way)[place] for way in ("paper", "timm")}  # type: ignore[index]
+    titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
+    maps = st.grid(3, min_column_width=round(300 * page_size().scale))
+    for way, title in titles.items():
+        values = ways[way] if way else ways["paper"] - ways["timm"]
+        most = 1.0 if way else round(float(abs(values).max()) + 0.005, 2)
+        unit = text["cosine" if way else "difference of cosines"]
+        with maps.container():
+            plot(figures.cosine_map(values, new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
+    largest = abs(ways["paper"] - ways["timm"]).max()
+    explain(text["other how"].format(row=place // side, col=place % side, largest=largest))

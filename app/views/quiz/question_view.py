@@ -1,0 +1,150 @@
+"""The questions of a quiz, one on each screen: what was answered, what is right and why, and where one can see it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from app import texts
+from app.components.multiple_choice.multiple_choice import ChoicePicture, Option, multiple_choice
+from app.components.page_style.page_style import scaled_px
+from app.components.pending_choices import choose
+from app.components.stepper.stepper import stepper
+from app.shell import lecture_mode, query_controls
+
+if TYPE_CHECKING:
+    from vitcore.quiz.draw_quiz import Quiz
+    from vitcore.quiz.question import Picture, Question
+
+REVEALED = -1  # in the place of an answer: it was shown, and nobody had answered
+
+
+class QuizSheet(NamedTuple):
+    """A quiz on a page: of which photo, model and seed, its questions, and the page's words."""
+
+    key: tuple[Any, ...]
+    quiz: Quiz
+    text: texts.Prose
+
+    @property
+    def answers(self) -> dict[int, int]:
+        """What was answered, by the place of the question; empty for another photo, model or seed."""
+        whose, given = st.session_state.get("_quiz_given", (None, {}))
+        return dict(given) if whose == self.key else {}
+
+
+def seed_input(text: texts.Prose) -> int:
+    """Which quiz: kept in the address, so that a class sees the same."""
+    from vitcore.quiz.draw_quiz import SEEDS
+
+    return query_controls.number_input(text["seed"], "quiz_seed", SEEDS, width=130, help=text["seed help"])
+
+
+def next_quiz_button(text: texts.Prose) -> None:
+    """The next quiz, from its first question."""
+    st.button(text["another"], key="quiz_another", icon=":material/casino:", on_click=_next_seed)
+
+
+def _next_seed() -> None:
+    from vitcore.quiz.draw_quiz import SEEDS
+
+    st.session_state["quiz_seed"] = ((st.session_state.get("quiz_seed") or 0) + 1) % SEEDS
+    st.session_state["question"] = 1
+
+
+def question_input(sheet: QuizSheet) -> int:
+    """Which question it is, from 1; kept in the address."""
+    count = len(sheet.quiz.questions)
+    if not 1 <= (st.session_state.get("question") or 1) <= count:
+        st.session_state["question"] = 1
+    label = sheet.text["question"]
+    return int(st.number_input(label, 1, count, key="question", bind="query-params", width=scaled_px(130))) - 1
+
+
+def show_stepper(sheet: QuizSheet, place: int) -> None:
+    """The stepper: the questions by the page where one can see what they ask about."""
+    text, menu, questions = sheet.text, texts.prose("menu"), sheet.quiz.questions
+    names = [menu[one.page] for one in questions]
+    spoken = [text["spoken"].format(number=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
+    stepper(names, spoken, place + 1, key="quiz_steps", target="question", label=text["steps"], before=text["before"],
+          after=text["after"], clicker=lecture_mode.is_on(), titled=True)  # fmt: skip
+
+
+def show_question(sheet: QuizSheet, place: int) -> None:
+    """A question, its choices, and once it is known the answer."""
+    text, question = sheet.text, sheet.quiz.questions[place]
+    answered = sheet.answers.get(place)
+    known = answered is not None
+    st.markdown(f"### {place + 1} · {texts.escape_markdown(question.sentence)}")
+    multiple_choice(
+        [_choice_picture(one) for one in question.pictures], _choice_options(question), key="quiz_choice", label=text["choices"],
+        name=f"{sheet.key} {place}", verdict_labels=(text["mark right"], text["mark wrong"]), large=lecture_mode.is_on(),
+        on_pick=partial(_keep_answer, sheet.key, place), right=question.right if known else None, picked=answered,
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label, icon = ("hide", ":material/visibility_off:") if known else ("reveal", ":material/visibility:")
+        st.button(
+            text[label], key="quiz_reveal", icon=icon, shortcut="S", on_click=_keep_answer,
+            args=(sheet.key, place, None if known else REVEALED),
+        )  # fmt: skip
+        st.caption(text["keys lecture" if lecture_mode.is_on() else "keys"])
+    if known:
+        _show_verdict(text, question, answered)
+        if place + 1 < len(sheet.quiz.questions):  # where one has read to, on a phone far below the stepper
+            st.button(text["after"], key="quiz_next", icon=":material/arrow_forward:", on_click=choose,
+                      args=("question", place + 2))  # fmt: skip
+
+
+def _choice_options(question: Question) -> list[Option]:
+    from vitcore.quiz.quiz_handout import labelled
+
+    return [
+        Option(words, _choice_picture(one.picture) if one.picture else None, one.told)
+        for (_, words), one in zip(labelled(question), question.choices, strict=True)
+    ]
+
+
+def _choice_picture(picture: Picture) -> ChoicePicture:
+    from vitcore.figures.theme import encoded
+
+    return ChoicePicture(*encoded(picture.pixels, picture.photo), picture.alt, picture.photo)
+
+
+def _show_verdict(text: texts.Prose, question: Question, answered: int | None) -> None:
+    """Whether it was right, why, and the page that shows it."""
+    from vitcore.quiz.question import LETTERS
+
+    facts = {"letter": question.letter, "why": texts.escape_markdown(question.why)}
+    if answered == question.right:
+        st.success(text["it is right"].format(**facts), icon=":material/check_circle:")
+    elif answered is None or answered == REVEALED:
+        st.info(text["it is"].format(**facts), icon=":material/lightbulb:")
+    else:
+        st.warning(text["it is wrong"].format(**facts, chosen=LETTERS[answered]), icon=":material/cancel:")
+    there = texts.prose("menu")[question.page]
+    st.page_link(f"views/{question.page}/page.py", label=text["see"].format(page=there), icon=":material/arrow_forward:",
+                 query_params=dict(question.address))  # fmt: skip
+
+
+def _keep_answer(sheet_key: tuple[Any, ...], place: int, chosen: int | None) -> None:
+    """Keep an answer to a question, or take it back."""
+    whose, old_answers = st.session_state.get("_quiz_given", (None, {}))
+    answers: dict[int, Any] = dict(old_answers) if whose == sheet_key else {}
+    answers[place] = chosen
+    st.session_state["_quiz_given"] = sheet_key, {at: one for at, one in answers.items() if one is not None}
+
+
+def show_score(sheet: QuizSheet) -> None:
+    """How many questions were answered, and how many of them right; an answer that was shown first counts as neither."""
+    answers = {place: one for place, one in sheet.answers.items() if one != REVEALED}
+    right = sum(
+        one == sheet.quiz.questions[place].right for place, one in answers.items() if place < len(sheet.quiz.questions)
+    )
+    count = len(sheet.quiz.questions)
+    st.markdown(sheet.text.fill("score" if answers else "no score", right=right, done=len(answers), count=count))
+    from vitcore.quiz.quiz_handout import few
+
+    if sentence := few(sheet.quiz):
+        st.caption(f":material/info: {sentence}")

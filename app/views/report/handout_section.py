@@ -1,0 +1,151 @@
+"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.page_style.page_style import scaled_px
+from app.shell import copy_link, query_controls
+from app.state import reports
+from app.state.photos import current_photo
+from app.state.recordings import recordings
+from app.state.uploads import uploaded_photo
+from app.widgets import model_card, outlier_masking
+from vitcore.file_names import file_name
+from vitcore.translation import speaking
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Settings
+
+
+def rollout_settings(text: texts.Prose, vit: Vit) -> Settings:
+    """The rollout's settings, under the same names in the address as on its own page."""
+    from vitcore.report.report_settings import Settings
+
+    grid = vit.grid
+    copy_link.restore_settings("report")
+    with (
+        st.expander(text["settings"], icon=":material/tune:"),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        helps = texts.prose("common")
+        fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
+        discard = query_controls.slider(text["discard"], "discard", 0, 95, 0, width=200, help=helps["discard help"])
+        residual = query_controls.slider(
+            text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"]
+        )
+        first = query_controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160, help=helps["first help"])
+        patch_wanted = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
+        query = query_controls.patch_input(text["query"], grid, width=140, disabled=not patch_wanted)
+        pin = _pinned_patch(text, grid.patches)
+        mask = outlier_masking.masking_switch(vit, recordings.recording(vit, current_photo.load()), "report")
+    chosen: Any = fusion
+    return Settings(
+        fusion=chosen,
+        discard=discard / 100,
+        residual=residual / 100,
+        first_block=first,
+        patch=query if patch_wanted else None,
+        pin=pin,
+        mask_outliers=mask,
+    )
+
+
+def _pinned_patch(text: texts.Prose, count: int) -> int | None:
+    """The patch that was pinned in the explorer, or another, or none."""
+    given = st.session_state.pop("_pinned", None)
+    kept = st.session_state.get("pin") if given is None else given
+    if given is not None or (kept is not None and not 0 <= kept < count):
+        st.session_state["pin"] = kept if kept is not None and kept < count else None
+    return st.number_input(
+        text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=scaled_px(140), placeholder=text["no pin"],
+        help=text["pin help"],
+    )  # fmt: skip
+
+
+def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings: Settings, slug: str) -> None:
+    """The handout: its picture, and the file with its size."""
+    st.markdown(f"### {text['handout title']}")
+    st.markdown(text["handout about"])
+    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
+    name = "" if own else photo.name.removesuffix(".jpg")
+    with st.spinner(text["handout making"], show_time=True):
+        page = reports.handout(rec, settings, texts.language(), copy_link.report_link(settings),
+                                copy_link.what_link_lacks(text, slug), name, model_card.cautions(vit), vit)  # fmt: skip
+    st.download_button(
+        text["handout get"].format(size=readable_size(text, len(page))),
+        lambda: page,
+        file_name("html", "handout", photo.name, vit.called),
+        "text/html",
+        key="handout_html",
+        icon=":material/print:",
+        type="primary",
+        on_click="ignore",
+    )
+    st.iframe(
+        page.decode(), height=560, alt=text["handout alt"]
+    )  # a stranger's words in it are escaped; it has no script
+
+
+def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_settings: Settings) -> None:
+    """Rollout through the layers, still until somebody wants it to move, and its two files."""
+    from vitcore.figures.theme import data_address
+    from vitcore.report.report_numbers import mask
+
+    st.markdown(f"### {text['animation title']}")
+    st.markdown(text["animation about"])
+    mode = page_theme.current()
+    report_arguments = rec, chosen_settings, texts.language(), mode
+    with st.spinner(text["animation making"], show_time=True):
+        moving = reports.animation(*report_arguments, "webp", vit)
+    plays = st.toggle(text["animation play"], key="animation_plays")
+    shown = data_address(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
+    st.image(
+        shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420)
+    )
+    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(vit, rec, mask(rec, chosen_settings)), "animation")
+    words = texts.table()
+
+    model, image, fusion = vit.name, photo.key, chosen_settings.fusion
+
+    def gif() -> bytes:
+        """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
+        from vitcore.report.animation import animation as made
+
+        with speaking(words):
+            return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
+
+    of = "rollout", photo.name, vit.called
+    with st.container(horizontal=True):
+        st.download_button(
+            text["animation webp"].format(size=readable_size(text, len(moving))),
+            lambda: moving,
+            file_name("webp", *of),
+            "image/webp",
+            key="animation_webp",
+            icon=":material/movie:",
+            on_click="ignore",
+        )
+        st.download_button(text["animation gif"], gif, file_name("gif", *of), "image/gif", key="animation_gif",
+                           icon=":material/gif_box:", on_click="ignore")  # fmt: skip
+
+
+def shell_command(vit: Vit, settings: Settings) -> str:
+    """The command that does the same for a folder of photos."""
+    from vitcore.report.report_settings import command
+
+    return command("photos/*.jpg", vit.called, settings).replace("'photos/*.jpg'", "photos/*.jpg")
+
+
+def readable_size(text: texts.Prose, count: int) -> str:
+    """Bytes as a person says them."""
+    if count < 10**6:
+        return text["kb"].format(size=max(1, round(count / 1000)))
+    return text["mb"].format(size=f"{count / 10**6:.1f}")

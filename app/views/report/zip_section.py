@@ -1,0 +1,95 @@
+"""The ZIP file of many photos, on the page Take it away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.shell import photo_picker, query_controls
+from app.state.jobs import report_zip
+from app.state.photos import sample_photos
+from app.views.report.handout_section import readable_size
+from app.widgets.held_button import pressed
+from vitcore.file_names import file_name
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+    from vitcore.report.report_settings import Settings
+
+PRESSED_FLAG = "_zip_asked"  # the button was pressed, and the page has not come to it since
+
+
+def show_zip(text: texts.Prose, vit: Vit, settings: Settings) -> None:
+    """The ZIP file of many photos: which, begin, progress and stop, and the file."""
+    which = query_controls.button_row(text, "which", ["samples", "own"])
+    photos = sample_photos.sample_files()
+    if which == "own":
+        files = st.file_uploader(text["files"], photo_picker.FILE_TYPES, True, key="batch", max_upload_size=25)
+        photos = [(file.name, file.getvalue()) for file in files or ()]
+        st.caption(text.fill("most", count=report_zip.MAX_PHOTOS))
+    job = report_zip.current_job() or _start_button(text, vit, settings, photos, which == "samples")
+    if job is None:
+        return
+    if not job.is_finished and not job.stopped and job.done_count < job.photo_count:
+        _show_progress(text, job)
+    _show_result(text, job)
+
+
+def _start_button(
+    text: texts.Prose, vit: Vit, settings: Settings, photos: list[tuple[str, bytes]], are_samples: bool
+) -> report_zip.ZipJob | None:
+    """The button, or what it began."""
+    button = st.empty()
+    with button:
+        begin = pressed(text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS)), PRESSED_FLAG, key="begin",
+                        type="primary", icon=":material/folder_zip:", disabled=not photos)  # fmt: skip
+    if not begin or not photos:
+        return None
+    if problem := report_zip.start_job(vit.name, photos, settings, are_samples):
+        st.warning(problem, icon=":material/memory:")
+        return None
+    button.empty()
+    return report_zip.current_job()
+
+
+def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
+    """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
+    bar, stop = (
+        st.progress(job.done_count / job.photo_count, text.fill("working", done=job.done_count, count=job.photo_count)),
+        st.empty(),
+    )
+    stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=job.stop)
+    for done in report_zip.add_photos(job):
+        bar.progress(done / job.photo_count, text.fill("working", done=done, count=job.photo_count))
+    bar.empty()
+    stop.empty()
+
+
+def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
+    """What came of it: the file, or where it was stopped; and what was left out."""
+    made = len(job.bundle.photos)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if job.is_finished:
+            st.markdown(text.fill("ready", count=made))
+            st.download_button(
+                text["zip get"].format(size=readable_size(text, job.size)), job.data,
+                file_name("zip", "inside-vit", f"{made} photos", job.model), "application/zip",
+                key="zip", icon=":material/download:", type="primary", on_click="ignore",
+            )  # fmt: skip
+        elif job.stopped:
+            st.markdown(text.fill("stopped", done=job.done_count, count=job.photo_count))
+            st.button(
+                text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(job, "stopped", False)
+            )
+            if made:
+                st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=job.finish)
+        again = "again" if job.is_finished or not made else "discard all"
+        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard_job)
+    if not made and job.done_count == job.photo_count:
+        st.error(text["none"], icon=":material/broken_image:")
+    problems = [*job.bundle.problems, *([job.full_reason] if job.full_reason else [])]
+    if problems:
+        lines = "\n".join(f"- {texts.escape_markdown(problem)}" for problem in problems)
+        st.warning(f"{text['left out']}\n{lines}", icon=":material/broken_image:")

@@ -1,0 +1,79 @@
+"""How the rollout lab's two sides differ: one map minus the other, and how alike they order the patches."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.components.figure import downloads, explain
+from app.components.picture.picture import picture
+from app.state.recordings import relevance_maps
+from app.views.rollout.method_panel import MethodMap
+from app.views.rollout.rollout_request import RolloutRequest
+from app.widgets import colour_bar, outlier_masking
+
+
+def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) -> None:
+    """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import difference_points, rank_correlation
+    from vitcore.figures.heat_overlay import scale_on_photo
+    from vitcore.figures.relevance import limit
+
+    text, grid = request.text, request.rec.grid
+    values, rank_agreement = difference_points(left.values, right.values), rank_correlation(left.values, right.values)
+    least, unit = (
+        100 / grid.patches,
+        text["points"],
+    )  # the scale reaches an even share: maps that hardly differ look like nothing
+    most = limit(values, True, least)
+    same = left.method is right.method  # the same twice, with other settings
+    pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
+            "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
+    title = text["difference"].format(**pair)
+    map_outliers = outlier_masking.outliers_in_map(
+        request.vit, request.rec, values, attended=False, masked=left.outliers.masked and right.outliers.masked
+    )
+    photo_shown, mode = request.photo_shown, request.mode
+    one, two = st.columns(2, gap="large")
+    with one:
+        st.markdown(f"## {title}")
+        picture(
+            request.photo_url,
+            grid.rows,
+            grid.cols,
+            grid.step_px,
+            key="differ",
+            label=title,
+            target="patch",
+            also_choose=("ask", True),
+            overlay=relevance_maps.heat_overlay(
+                request.rec, (left.cache_key(request), right.cache_key(request)), True, values, most
+            ),
+            detail=request.detail_url,
+            values=values.ravel().tolist(),
+            unit=unit,
+            lines=False,
+            marks=map_outliers.patches,
+            marks_sentence=map_outliers.sentence,
+        )
+        colour_bar.map_scale_bar(scale_on_photo(values, most, unit, signed=True), "differ_scale")
+        outlier_masking.note_and_switch(map_outliers, "differ")
+    with two:
+        if abs(values).max() > 0:  # not where nothing differs
+            place = int(abs(values).argmax())
+            row, col = grid.row_col(place)
+            who = pair["left" if values.flat[place] > 0 else "right"]
+            facts = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
+            st.markdown(text["apart"].format(**facts))
+        st.metric(
+            text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"]
+        )
+        explain(text["difference how"].format(**pair), text["difference limits"])
+        downloads(
+            lambda: figures.outlined(
+                figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, least=least),
+                map_outliers.patches, grid,
+            ),
+            "difference", text["difference how"].format(**pair), subjects=(request.photo.name, request.vit.called),
+            file_stem=f"{left.method.name} less {right.method.name}", difference=values,
+        )  # fmt: skip

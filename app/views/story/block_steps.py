@@ -1,0 +1,291 @@
+"""Steps 7 to 9 of the story: inside one block, block after block, and the answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.layer_pictures.layer_pictures import layer_pictures
+from app.components.picture.picture import picture
+from app.components.vectors.vectors import attention_row, vector_row, vectors
+from app.shell import photo_titles
+from app.state.recordings import block_activations, outlier_tokens
+from app.views.story.story_step import Step, StoryState, story_chart
+from app.views.story.token_steps import token_name, token_name_in_sentence
+from app.widgets import colour_bar, guess, outlier_masking
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TOKENS_SHOWN = 5  # tokens shown of those that are attended to most
+RESIDUAL_STREAM = "z_{%s}"
+
+
+def _block_kind(story: StoryState) -> str:
+    return " other" if story.activations is None else ""
+
+
+def _most_attended(story: StoryState, weights: NDArray) -> list[int]:
+    """The others that the pinned token attends to most by its weights (T,); its own share is asked for."""
+    order = [int(t) for t in (-weights).argsort()[: TOKENS_SHOWN + 1]]
+    return [t for t in order if t != story.token][:TOKENS_SHOWN]
+
+
+def _draw_attention(story: StoryState) -> None:
+    """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
+    from vitcore.analysis.outlier_tokens import mask_keys
+    from vitcore.figures.heat_overlay import cells, scale_on_photo, scale_top
+    from vitcore.figures.theme import data_uri
+
+    grid = story.rec.grid
+    if story.activations is None:
+        return
+    row = story.activations.weights[story.head]
+    if outlier_masking.applies_to(story.vit, story.rec):
+        row = mask_keys(row, outlier_tokens.find_outliers(story.rec).tokens)
+    weights, most = row[grid.prefix :], [t - grid.prefix for t in _most_attended(story, row) if t >= grid.prefix]
+    found = outlier_masking.outliers_in_map(story.vit, story.rec, weights)
+    even, unit = 1 / grid.tokens, story.text["attended unit"]
+    top = scale_top(weights, even)
+    shares: list[float | None] = [100 * share for share in weights.tolist()]
+    if not guess.has_guessed("block"):
+        shares[story.patch] = None  # what it keeps for itself is asked beside the picture
+    st.markdown(f"##### {story.fill_text('attended title')}")
+    picture(
+        story.photo_url, grid.rows, grid.cols, grid.step_px, key="story_attended", label=story.fill_text("attended title"),
+        target="patch", selected=story.patch, overlay=data_uri(cells(grid.to_map(weights), top)), detail=story.detail_url,
+        lines=False, values=shares, unit=unit, even_share=100 * even, strongest=most,
+        marks=found.patches, marks_sentence=found.sentence,
+    )  # fmt: skip
+    colour_bar.map_scale_bar(scale_on_photo(100 * weights, 100 * top, unit, even=100 * even), "story_attended_scale")
+    more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
+    outlier_masking.note_and_switch(found._replace(sentence=story.text.joined((found.sentence, more))), "attended")
+
+
+def _draw_block(story: StoryState) -> None:
+    if story.activations is None:
+        st.info(story.text["other blocks"])
+        return
+    st.markdown(f"##### {story.fill_text('block title')}")
+    vectors(_attention_rows(story) + _mlp_rows(story), key="story_block", label=story.fill_text("block title"))
+
+
+def _attention_rows(story: StoryState) -> list[dict[str, Any]]:
+    x, h, text = story.activations, story.head, story.text
+    before, mid = RESIDUAL_STREAM % (story.layer), RESIDUAL_STREAM.replace("z", "z′") % (story.layer + 1)
+    width, narrow = (story.fill_text("of many", count=n) for n in (x.x_in.size, x.q.shape[1]))
+    return [
+        vector_row(text["enters"], before, x.x_in, kind="stream", sign="", unit=width),
+        vector_row(text["normed"], rf"\rm{{LN}}({before})", x.normed, kind="branch start", unit=width),
+        vector_row(text["query"], r"q = \rm{LN}(z) W_{q}", x.q[h], unit=narrow),
+        vector_row(text["key"], r"k = \rm{LN}(z) W_{k}", x.k[h], unit=narrow),
+        vector_row(text["value"], r"v = \rm{LN}(z) W_{v}", x.v[h], unit=narrow),
+        attention_row(
+            text["weights"],
+            r"A = \rm{softmax}(q Kᵀ / √d)",
+            _attended_tokens(story),
+            story.fill_text("most of many", shown=TOKENS_SHOWN, count=x.weights.shape[1]),
+        ),
+        vector_row(text["gathered"], r"A V", x.heads[h], unit=narrow),
+        vector_row(text["attended"], r"\rm{MSA} = [A_{1}V_{1}; …] W", x.attended, unit=width),
+        vector_row(
+            text["first sum"],
+            rf"{mid} = \rm{{MSA}}(\rm{{LN}}(z)) + z",
+            x.after_attention,
+            kind="sum",
+            sign="+",
+            unit=width,
+        ),
+    ]
+
+
+def _mlp_rows(story: StoryState) -> list[dict[str, Any]]:
+    x, text = story.activations, story.text
+    mid, after = RESIDUAL_STREAM.replace("z", "z′") % (story.layer + 1), RESIDUAL_STREAM % (story.layer + 1)
+    width = story.fill_text("of many", count=x.x_in.size)
+    bend = r"\rm{GELU}" if "GELU" in type(getattr(story.vit.module.blocks[x.block].mlp, "act", x)).__name__ else "σ"
+    rows = [vector_row(text["normed"], rf"\rm{{LN}}({mid})", x.normed2, kind="branch start", unit=width)]
+    if x.hidden.size:
+        rows.append(
+            vector_row(
+                text["hidden"], rf"{bend}(… W_{{1}})", x.hidden, unit=story.fill_text("of many", count=x.hidden.size)
+            )
+        )
+    return [
+        *rows,
+        vector_row(text["mlp"], rf"\rm{{MLP}} = {bend}(… W_{{1}}) W_{{2}}", x.mlp, unit=width),
+        vector_row(text["second sum"], rf"{after} = \rm{{MLP}}(\rm{{LN}}(z′)) + z′", x.x_out, kind="sum", sign="+", unit=width),
+    ]  # fmt: skip
+
+
+def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
+    """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
+    from vitcore.figures.theme import data_uri
+    from vitcore.forward.block_activations import prefix_token_names
+
+    prefix, shown = story.rec.grid.prefix, []
+    for token in _most_attended(story, story.activations.weights[story.head]):
+        weight = percent(float(story.activations.weights[story.head, token]))
+        if token < prefix:
+            name = token_name(story, prefix_token_names(story.vit)[token])
+            shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
+        else:
+            image = data_uri(story.patch_pixels[token - prefix])
+            shown.append({"image": image, "weight": weight, "name": str(token - prefix)})
+    return shown
+
+
+def _ask_self_attention(story: StoryState) -> tuple[dict[str, Any], int]:
+    if story.activations is None:
+        return {}, 1
+    weights = story.activations.weights[story.head]
+    own, even = float(weights[story.token]), 1 / weights.size
+    most = int(weights.argmax())
+    who = story.fill_text("patch named", other=most - story.rec.grid.prefix)
+    if most < story.rec.grid.prefix:
+        from vitcore.forward.block_activations import prefix_token_names
+
+        who = token_name_in_sentence(story, prefix_token_names(story.vit)[most])
+    right = 0 if own >= 0.5 else 1 if own > even else 2
+    times = f"{own / even:.{0 if own >= 10 * even else 1}f}"
+    beside = story.fill_text("more than even" if own > even else "less than even", times=times, even=percent(even))
+    return {"own": percent(own), "beside": beside, "who": who, "most": percent(float(weights[most]))}, right
+
+
+def _draw_depth(story: StoryState) -> None:
+    from vitcore.outlier_sentences import outlier_sentence
+
+    share = block_activations.logit_lens(story.rec, story.vit)
+    tiles, known, marked = [], guess.has_guessed("depth"), set[int]()
+    read = outlier_masking.recording_to_show(story.vit, story.rec)
+    for block, (image, marks) in enumerate(block_activations.attention_on_photo_per_layer(read)):
+        marked |= {*marks}
+        words = ""
+        if share is not None and known:
+            best = int(share[block + 1].argmax())
+            words = f"{story.vit.labels[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
+        name = story.fill_text("layer named", number=block)
+        tiles.append(
+            {
+                "image": image,
+                "name": name,
+                "words": words,
+                "alt": story.text.joined(
+                    (story.fill_text("depth alt", number=block), outlier_sentence(marks, story.rec.grid))
+                ),
+            }
+        )
+    st.markdown(f"##### {story.fill_text('depth title')}")
+    layer_pictures(tiles, key="story_depth", label=story.fill_text("depth title"))
+    count = len(outlier_tokens.find_outliers(story.rec).patches)
+    outlier_masking.note_and_switch(outlier_masking.outliers_of_patches(sorted(marked), count, story.rec.grid), "depth")
+    if known:
+        _draw_logit_lens(story)
+
+
+def _lens_below_answer(story: StoryState) -> None:
+    """For who opens the answer without a guess, in it."""
+    if not guess.has_guessed("depth"):
+        _draw_logit_lens(story)
+
+
+def _draw_logit_lens(story: StoryState) -> None:
+    share = block_activations.logit_lens(story.rec, story.vit)
+    if share is not None:
+        from vitcore.figures.story_steps import lens
+
+        story_chart(
+            lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.text["lens alt"]
+        )
+
+
+def _depth_kind(story: StoryState) -> str:
+    return "" if story.vit.labels else " headless"
+
+
+def _ask_leading_class(story: StoryState) -> tuple[dict[str, Any], int]:
+    share = block_activations.logit_lens(story.rec, story.vit)
+    if share is None:
+        return {}, 0
+    best, blocks = share.argmax(1), story.vit.blocks
+    since = next(d for d in range(blocks + 1) if (best[d:] == best[-1]).all())
+    first = int(best[0])
+    pictured = story.text["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
+    facts = {
+        "label": texts.escape_markdown(story.vit.labels[best[-1]]),
+        "since": since,
+        "first": texts.escape_markdown(story.vit.labels[first]),
+        "pictured": pictured,
+    }
+    return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
+
+
+def _draw_answer(story: StoryState) -> None:
+    if story.vit.labels:
+        from vitcore.figures.story_steps import answer
+
+        rec = story.rec
+        drawn = answer(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
+        story_chart(drawn, "story_answer", story.text["answer alt"])
+        photo_titles.imagenet_name_caption([label for label, _ in story.rec.top_classes()])
+        return
+    row = vector_row(
+        story.text["pooled"],
+        "y",
+        story.rec.logits,
+        unit=story.fill_text("of many", count=story.rec.logits.size),
+        sign="",
+    )
+    vectors([row], key="story_pooled", label=story.text["pooled"], flat=True)
+
+
+def _ask_probability_ratio(story: StoryState) -> tuple[dict[str, Any], int]:
+    if len(story.vit.labels) < 2:
+        return {}, 1
+    import math
+
+    second, first = sorted(story.rec.logits.tolist())[-2:]
+    times = math.exp(gap := round(first - second, 2))  # of the gap as it is shown, so that anybody may check it
+    return {"gap": gap, "times": f"{float(f'{times:.3g}'):,.{max(0, 2 - int(math.log10(times)))}f}"}, 1
+
+
+def _readout_kind(story: StoryState) -> str:
+    if not story.vit.labels:
+        return " headless"
+    if story.vit.output == "sigmoid":
+        return " independent"
+    return {"class token": "", "class and distillation tokens": " distilled"}.get(story.vit.readout, " pooled")
+
+
+def _block_equations(_: StoryState) -> str:
+    return (
+        r"z'_\ell = \mathrm{MSA}(\mathrm{LN}(z_{\ell-1})) + z_{\ell-1} \quad (2)"
+        "\n"
+        r"z_\ell = \mathrm{MLP}(\mathrm{LN}(z'_\ell)) + z'_\ell \quad (3)"
+    )
+
+
+def _readout_equation(story: StoryState) -> str:
+    if story.vit.readout == "class token":
+        return r"y_\ell = \mathrm{LN}(z_\ell^0), \quad \ell = 0 \dots L" + "\n" + r"y = y_L \quad (4)"
+    return r"y_\ell = \mathrm{pool}(\mathrm{LN}(z_\ell)), \quad \ell = 0 \dots L"
+
+
+def _softmax_equation(story: StoryState) -> str:
+    if story.vit.output == "sigmoid":
+        return r"p_i = \frac{1}{1 + e^{-y_i}}"
+    if story.vit.labels:
+        return r"p_i = \frac{e^{\,y_i}}{\sum_j e^{\,y_j}}"
+    return rf"y \in \mathbb{{R}}^{{{story.rec.logits.size}}}"
+
+
+STEPS = (
+    Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind, _draw_attention),
+    Step(
+        "depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer
+    ),
+    Step("answer", _softmax_equation, _draw_answer, _ask_probability_ratio, _readout_kind),
+)

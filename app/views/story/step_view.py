@@ -1,0 +1,98 @@
+"""The story: nine steps from pixels to an answer, and the page each is shown on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components.page_style.page_style import scaled_px
+from app.components.pending_choices import choose
+from app.components.stepper.stepper import stepper
+from app.shell import query_controls, selection
+from app.views.story import block_steps, pixel_steps, token_steps
+from app.views.story.story_step import Step, StoryState
+from app.widgets import guess
+
+if TYPE_CHECKING:
+    from app.texts import Prose
+    from vitcore.models.load_model import Vit
+
+STEPS: tuple[Step, ...] = (*pixel_steps.STEPS, *token_steps.STEPS, *block_steps.STEPS)
+BLOCK_STEP = 1 + next(place for place, step in enumerate(STEPS) if step.key == "block")
+
+
+def show_stepper(text: Prose, step: int) -> None:
+    """The stepper."""
+    names = [text[f"{row.key} name"] for row in STEPS]
+    spoken = [text["spoken"].format(step=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
+    stepper(
+        names, spoken, step, key="steps", target="step", label=text["steps"], before=text["before"], after=text["after"],
+        clicker=bool(st.session_state.get("lecture")),
+    )  # fmt: skip
+
+
+def step_input(text: Prose) -> int:
+    """Which step it is, from 1; kept in the address."""
+    if not 1 <= (st.session_state.get("step") or 1) <= len(STEPS):
+        st.session_state["step"] = 1
+    return int(st.number_input(text["step"], 1, len(STEPS), key="step", bind="query-params", width=scaled_px(130)))
+
+
+def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
+    """The layer and the head (from 0) that are looked into."""
+    layer = query_controls.layer_slider(text["layer"], vit, vit.blocks // 2, width=200)
+    return layer, query_controls.slider(text["head"], selection.HEAD, 0, vit.heads - 1, 0, width=200)
+
+
+def show_step(story: StoryState, number: int) -> None:
+    """A step: its words, equation and question on the left, its picture on the right."""
+    step = STEPS[number - 1]
+    with st.container(key="a_step"):
+        left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.header(f"{number} · {story.text[f'{step.key} name']}", anchor=False)
+        st.markdown(story.fill_text(step.text_key(story) or step.key))
+        with st.container(gap=None):
+            for line in step.equation(story).split("\n"):  # KaTeX cuts off what it aligns, by a pixel or two
+                st.latex(line)
+        if step.draw_below_text:
+            step.draw_below_text(story)
+        _question(story, step)
+        if st.session_state.get("lecture"):
+            with st.expander(story.text["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
+                st.markdown(story.fill_text(step.text_key(story, "notes") or ""))
+    with right:
+        step.draw_picture(story)
+        for part, title in (("how", "how title"), ("limits", "limits title")):
+            if key := step.text_key(story, part):
+                st.caption(f"**{story.text[title]}** {story.fill_text(key)}")
+    if number < len(STEPS):  # at the end of what was read, where the stepper is out of sight
+        name = story.text["next"].format(name=story.text[f"{STEPS[number].key} name"])
+        st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
+    else:
+        _next_pages(story)
+
+
+def _next_pages(story: StoryState) -> None:
+    """Where to go after the last step: the pinned patch in the explorer, and what the answer was gathered from."""
+    with st.container(horizontal=True):
+        for page, key, given in (
+            ("attention", "to explorer", {selection.PATCH: str(story.patch)}),
+            ("rollout", "to lab", {}),
+        ):
+            st.page_link(
+                f"views/{page}/page.py", label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given
+            )
+
+
+def _question(story: StoryState, step: Step) -> None:
+    """A question to think about before the answer is shown; a guess is said to be right or not in the answer."""
+    text, (facts, right) = story.text, step.question_facts(story)
+    with st.container(border=True):
+        st.markdown(f"**{text['predict']}** {story.fill_text(step.text_key(story, 'question') or '', **facts)}")
+        options = story.fill_text(step.text_key(story, "options") or "", **facts).split(" | ")
+        said = story.fill_text(step.text_key(story, "answer") or "", **facts)
+        with guess.guess_and_answer(step.key, options, right, said):
+            if step.draw_below_answer:
+                step.draw_below_answer(story)

@@ -1,0 +1,149 @@
+"""What the steps of the story are made of: a step as a row of data, and the story all of them look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from app.components.component_files import media_url
+from app.components.figure import plot
+from app.state.recordings import block_activations, recordings, relevance_maps
+from app.texts import Prose
+from vitcore.translation import decimal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+
+@dataclass(frozen=True, eq=False)
+class StoryState:
+    """One photo, one model, one pinned patch; `layer` and `head` (from 0) are those of the step inside a block."""
+
+    vit: Vit
+    photo: Photo
+    rec: Recording
+    patch: int
+    layer: int
+    head: int
+    mode: Any
+    text: Prose
+
+    @property
+    def token(self) -> int:
+        """The pinned patch's place in the sequence."""
+        return self.rec.grid.prefix + self.patch
+
+    @cached_property
+    def photo_url(self) -> str:
+        """What the model sees, at the photo's own sharpness."""
+        return media_url(recordings.input_picture(self.rec)[1], "image/jpeg", "photo")
+
+    @cached_property
+    def detail_url(self) -> str:
+        """The photo's fine detail, under heat."""
+        return media_url(relevance_maps.fine_detail(self.rec), "image/jpeg", "detail")
+
+    @cached_property
+    def patch_pixels(self) -> NDArray:
+        """(N, P, P, 3) patches."""
+        from vitcore.analysis.patches import split_patches
+
+        return split_patches(self.rec.model_input.pixels, self.rec.grid)
+
+    @cached_property
+    def normalised_patch(self) -> NDArray:
+        """(P, P, 3) values of the pinned patch as the model gets them."""
+        from vitcore.analysis.patches import normalise_pixels
+
+        return normalise_pixels(self.patch_pixels[self.patch], self.vit.mean, self.vit.std)
+
+    @cached_property
+    def embeddings(self) -> NDArray:
+        """(N, D) patch embeddings before positions."""
+        return recordings.patch_embeddings(self.rec)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Numbers any text may name."""
+        grid = self.rec.grid
+        (high, wide), (row, col) = grid.image_px, grid.row_col(self.patch)
+        side, across = grid.step_px
+        return {
+            "high": high,
+            "wide": wide,
+            "pixels": f"{high * wide:,}",
+            "all": f"{high * wide * 3:,}",
+            "side": side,
+            "across": across,
+            "patches": grid.patches,
+            "rows": grid.rows,
+            "cols": grid.cols,
+            "numbers": side * across * 3,
+            "patch": self.patch,
+            "row": row,
+            "col": col,
+            "token": self.token,
+            "tokens": grid.tokens,
+            "prefix": grid.prefix,
+            "width": self.embeddings.shape[1],
+            "heads": self.vit.heads,
+            "layers": self.vit.blocks,
+            "layer": self.layer,
+            "head": self.head,
+            "last": self.vit.blocks - 1,
+            "classes": f"{len(self.vit.labels):,}",
+            "readout": self.text[self.vit.readout],
+            "value": self.patch_pixels[self.patch].flat[0],
+            "given": decimal(self.normalised_patch.flat[0], 2),
+        }
+
+    @cached_property
+    def activations(self) -> Any:
+        """What the chosen layer does to the pinned patch's token, or None."""
+        return block_activations.trace_token(self.rec, self.layer, self.token, self.vit)
+
+    def fill_text(self, key: str, **more_facts: Any) -> str:
+        """A text with its numbers filled in."""
+        return self.text.fill(key, **self.facts | more_facts)
+
+
+def same_for_every_model(_: StoryState) -> str:
+    """A step that is told in the same words for every model."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its key in the texts, its equation (a line of LaTeX or two), its picture, and its question's answer.
+
+    `question_facts` gives the facts of the answer and the right option; `model_kind` names the texts for a different model,
+    e.g. " hybrid"; `draw_below_text` draws below the prose,
+    `draw_below_answer` below the answer what would give it away.
+    """
+
+    key: str
+    equation: Callable[[StoryState], str]
+    draw_picture: Callable[[StoryState], None]
+    question_facts: Callable[[StoryState], tuple[dict[str, Any], int]]
+    model_kind: Callable[[StoryState], str] = same_for_every_model
+    draw_below_text: Callable[[StoryState], None] | None = None
+    draw_below_answer: Callable[[StoryState], None] | None = None
+
+    def text_key(self, story: StoryState, part: str = "") -> str | None:
+        """The key of a part ("", "how", "question", …) of this step's texts for this model; None where there is none."""
+        for name in (f"{self.key}{self.model_kind(story)}", self.key):
+            key = f"{name} {part}".strip()
+            if key in story.text:
+                return key
+        return None
+
+
+def story_chart(fig: Any, key: str, alt: str) -> None:
+    """A figure of the story."""
+    plot(fig, key, alt)

@@ -1,0 +1,194 @@
+"""Steps 4 to 6 of the story: a patch times the filters, its position added, and its place in the sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.components.vectors.vectors import vector_row, vectors
+from app.state.models import model_weights
+from app.state.recordings import block_activations, recordings
+from app.views.story.pixel_steps import same_width_note
+from app.views.story.story_step import Step, StoryState, story_chart
+
+
+def _draw_projection(story: StoryState) -> None:
+    projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+    if projected is None:
+        st.info(story.text["other projection"])
+    elif story.vit.hybrid or projected.x_p.shape[-1] != 3:
+        rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
+        vectors(
+            [_vector_row(story, *row) for row in rows], key="story_products", label=story.text["embedding"], flat=True
+        )
+    else:
+        from vitcore.figures.story_steps import projection
+
+        story_chart(
+            projection(projected.x_p, projected.filters, projected.bias, story.mode),
+            "story_products",
+            story.fill_text("projection alt"),
+        )
+
+
+def _vector_row(story: StoryState, name: str, formula: str, values: Any, sign: str = "") -> dict[str, Any]:
+    return vector_row(story.text[name], formula, values, sign=sign, unit=story.fill_text("of many", count=values.size))
+
+
+def _projection_kind(story: StoryState) -> str:
+    projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+    return " other" if projected is None else " hybrid" if story.vit.hybrid else ""
+
+
+def _ask_most_similar(story: StoryState) -> tuple[dict[str, Any], int]:
+    import numpy as np
+
+    from vitcore.analysis.position_embeddings import position_similarity
+
+    cosine = position_similarity(story.embeddings[[story.patch, *range(story.rec.grid.patches)]])[0, 1:]
+    others = [i for i in range(len(cosine)) if i != story.patch]
+    most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
+    to_right = story.rec.grid.row_col(story.patch)[1] < story.rec.grid.cols - 1
+    further = recordings.shifted_patch_embeddings(story.rec, 1 if to_right else -1)[story.patch]
+    return {
+        "most": most, "alike": cosine[most], "least": least, "unlike": cosine[least],
+        "way": story.text["to the right" if to_right else "to the left"],
+        "shifted": position_similarity(np.stack([story.embeddings[story.patch], further]))[0, 1],
+    }, 0  # fmt: skip
+
+
+def _draw_positions(story: StoryState) -> None:
+    cosine = model_weights.position_similarity(story.vit.name)
+    one = story.embeddings[story.patch]
+    if cosine is None:
+        vectors([_vector_row(story, "embedding", "x_{p} E", one)], key="story_sum", label=story.text["sum"], flat=True)
+        return
+    from vitcore.models.load_model import positions
+
+    place = positions(story.vit)[story.patch]  # type: ignore[index]  # there are some: they were compared
+    rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
+    vectors([_vector_row(story, *row) for row in rows], key="story_sum", label=story.text["sum"], flat=True)
+
+
+def _draw_similarity_tile(story: StoryState) -> None:
+    from vitcore import figures
+
+    if (cosine := model_weights.position_similarity(story.vit.name)) is None:
+        return
+    title = story.fill_text("tile title")
+    story_chart(figures.tile(cosine, story.rec.grid, story.patch, story.mode, title), "story_tile", title)
+
+
+def _position_kind(story: StoryState) -> str:
+    """How its positions came about, as the page of positions tells it."""
+    if model_weights.position_similarity(story.vit.name) is None:
+        return " none"
+    card = story.vit.card
+    return " interpolated" if card.interpolated else " taught" if card.teacher else "" if card.data else " unknown"
+
+
+def _ask_nearest_position(story: StoryState) -> tuple[dict[str, Any], int]:
+    cosine, grid = model_weights.position_similarity(story.vit.name), story.rec.grid
+    if cosine is None:
+        return {}, 1
+    others = cosine[story.patch].copy()
+    others[story.patch] = -2
+    most = int(others.argmax())
+    (row, col), (here, there) = grid.row_col(most), grid.row_col(story.patch)
+    near = max(abs(row - here), abs(col - there)) <= 2
+    origin = story.text[f"origin{_position_kind(story) or ' learned'}"]
+    facts = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
+    return facts, 0 if near else 1
+
+
+def _draw_sequence(story: StoryState) -> None:
+    from vitcore.figures.story_steps import sequence
+    from vitcore.forward.block_activations import prefix_token_names
+
+    names = tuple(token_name(story, name) for name in prefix_token_names(story.vit))
+    shown = sequence(story.patch_pixels, story.rec.grid, names, story.patch, story.mode)
+    story_chart(shown, "story_sequence", story.fill_text("sequence alt"))
+
+
+def token_name(story: StoryState, name: str) -> str:
+    """A prefix token's name in the visitor's language."""
+    kind, _, number = name.partition(" ")
+    return f"{story.text[f'{kind} token']} {number}".strip()
+
+
+def token_name_in_sentence(story: StoryState, name: str) -> str:
+    """The same as a sentence has it: "the class token", but "register token 0", which is one of some."""
+    return token_name(story, name) if " " in name else story.fill_text("the token", name=token_name(story, name))
+
+
+def _prefix_kind(story: StoryState) -> str:
+    from vitcore.forward.block_activations import prefix_token_names
+
+    names = prefix_token_names(story.vit)
+    return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
+
+
+def _ask_first_token(story: StoryState) -> tuple[dict[str, Any], int]:
+    from vitcore.forward.block_activations import prefix_token_names
+
+    names = [f"[{token_name(story, name)}]" for name in prefix_token_names(story.vit)]
+    return {"names": ", ".join(names)}, 1 if names else 2
+
+
+def _projection_rows(story: StoryState) -> int:
+    projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+    return int(story.facts["numbers"] if projected is None else projected.x_p.size)
+
+
+def _projection_sizes_note(story: StoryState) -> None:
+    """Which side of E is which: they may be equal."""
+    key = "projection hybrid sizes" if _projection_kind(story) == " hybrid" else "projection sizes"
+    st.caption(story.fill_text(key, rows_of_e=_projection_rows(story)))
+    same_width_note(story)
+
+
+def _projection_equation(story: StoryState) -> str:
+    shape = rf"{_projection_rows(story)} \times {story.facts['width']}"
+    return rf"x_p^{{{story.patch}}} E \in \mathbb{{R}}^D" + "\n" + rf"E \in \mathbb{{R}}^{{{shape}}}"
+
+
+def _sum_equation(story: StoryState) -> str:
+    start = r"x_\mathrm{class};\," if "class" in _prefix_names(story) else ""
+    place = "" if model_weights.position_similarity(story.vit.name) is None else r" + E_\mathrm{pos}"
+    tokens = rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]"
+    return (
+        f"{tokens}\n{place} \\quad (1)" if place else rf"{tokens} \;\, (1)"
+    )  # two lines: a projector's column is narrow
+
+
+def _prefix_names(story: StoryState) -> tuple[str, ...]:
+    from vitcore.forward.block_activations import prefix_token_names
+
+    return prefix_token_names(story.vit)
+
+
+def _sequence_equation(story: StoryState) -> str:
+    grid, width = story.rec.grid, story.facts["width"]
+    return rf"z_0 \in \mathbb{{R}}^{{({grid.prefix} + N) \times D}} = \mathbb{{R}}^{{{grid.tokens} \times {width}}}"
+
+
+STEPS = (
+    Step(
+        "projection",
+        _projection_equation,
+        _draw_projection,
+        _ask_most_similar,
+        _projection_kind,
+        draw_below_text=_projection_sizes_note,
+    ),
+    Step(
+        "position",
+        _sum_equation,
+        _draw_positions,
+        _ask_nearest_position,
+        _position_kind,
+        draw_below_answer=_draw_similarity_tile,
+    ),
+    Step("sequence", _sequence_equation, _draw_sequence, _ask_first_token, _prefix_kind),
+)

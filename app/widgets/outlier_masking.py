@@ -1,0 +1,166 @@
+"""Outlier tokens where they mislead: one setting "mask outlier tokens" for all pages, and what is said beside a map.
+
+The setting is the visitor's, not a page's: it stays from page to page, and the address of every page that looks at a photo has it
+(by hand, as the language: a bound control can stand on a page once, and this one stands beside each map).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import streamlit as st
+
+from app import texts
+from app.state.recordings import outlier_tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+    from vitcore.models.load_model import Vit
+
+QUERY_KEY = "mask_outliers"  # in the address
+OLD_QUERY_KEYS = ("b_mask_outliers",)  # what links from before had for one side of the rollout lab
+STATE_KEY = "_mask_outliers"
+BOOLEANS = {"true": True, "false": False}
+
+
+class MapOutliers(NamedTuple):
+    """The outlier tokens (patches) that hold much of a map, what is said of them, how many there are, if they are masked."""
+
+    patches: list[int]
+    sentence: str
+    total: int
+    masked: bool
+
+
+def read_address(entered: bool, uses_model: bool) -> None:
+    """When a run begins: a page that was entered takes what its address says; one that looks at a photo has it in its address."""
+    values = [
+        BOOLEANS[given]
+        for key in (QUERY_KEY, *OLD_QUERY_KEYS)
+        if (given := st.query_params.get(key, "").lower()) in BOOLEANS
+    ]
+    if entered and values:
+        st.session_state[STATE_KEY] = any(values)
+    _write_address(uses_model)
+
+
+def _write_address(uses_model: bool = True) -> None:
+    for key in (QUERY_KEY, *OLD_QUERY_KEYS):
+        if key in st.query_params and not (key == QUERY_KEY and is_on() and uses_model):
+            del st.query_params[key]
+    if is_on() and uses_model and st.query_params.get(QUERY_KEY) != "true":
+        st.query_params[QUERY_KEY] = "true"
+
+
+def is_on() -> bool:
+    """Whether outlier tokens are to be masked wherever attention is shown."""
+    return bool(st.session_state.get(STATE_KEY))
+
+
+def set_masking(masked: bool) -> None:
+    """Mask them from now on, or no longer."""
+    st.session_state[STATE_KEY] = masked
+    _write_address()
+
+
+def applies_to(vit: Vit, rec: Recording) -> bool:
+    """Whether they are to be masked and this photo has any."""
+    return is_on() and vit.is_global and bool(_outlier_count(vit, rec))
+
+
+def recording_to_show(vit: Vit, rec: Recording) -> Recording:
+    """The recording that this visitor's maps are read from: with outlier tokens masked, where that is set."""
+    return outlier_tokens.mask_outliers(vit, rec) if applies_to(vit, rec) else rec
+
+
+def _outlier_count(vit: Vit, rec: Recording) -> int:
+    return len(outlier_tokens.find_outliers(rec).patches)
+
+
+def distances_to_show(vit: Vit, rec: Recording) -> tuple[Recording, str]:
+    """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
+    from vitcore.outlier_sentences import masked_outliers_sentence
+
+    if not applies_to(vit, rec):
+        return rec, ""
+    if len(rec.maps) < vit.blocks:
+        return rec, texts.prose("outliers")["distances unmasked"]
+    return outlier_tokens.mask_outliers(vit, rec), masked_outliers_sentence(_outlier_count(vit, rec))
+
+
+def outliers_in_map(
+    vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None
+) -> MapOutliers:
+    """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
+    from vitcore.analysis.outlier_tokens import outliers_in_map
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
+
+    patches: Any = outlier_tokens.find_outliers(rec).patches if vit.is_global else []
+    if applies_to(vit, rec) if masked is None else masked:
+        return MapOutliers([], masked_outliers_sentence(len(patches)), len(patches), True)
+    found = [int(patch) for patch in outliers_in_map(values, patches)] if len(patches) else []
+    return MapOutliers(found, outlier_sentence(found, rec.grid, attended), len(patches), False)
+
+
+def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
+    """The same of patches that stand out, as they were found before, of so many outlier tokens."""
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
+
+    masked = is_on() and count > 0
+    return MapOutliers(
+        [] if masked else patches,
+        masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid),
+        count,
+        masked,
+    )
+
+
+def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, always_switch: bool = False) -> None:
+    """Below a map: the sentence, the way to their page, and the switch; nothing where nothing stands out.
+
+    `always_switch`: the switch, too, wherever there are outlier tokens; not `maskable`: a method that has no attention to mask.
+    """
+    text = texts.prose("outliers")
+    if not outliers.sentence and not (outliers.total and always_switch and maskable):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"outliers_{place}"):
+        if outliers.sentence:
+            st.markdown(outliers.sentence)
+            st.page_link("views/outliers/page.py", label=text["what they are"], icon=":material/flare:")
+        if maskable:
+            _toggle(place, outliers.total)
+        elif is_on():
+            st.markdown(text["not maskable"])
+
+
+def switch_if_any(vit: Vit, rec: Recording, place: str) -> None:
+    """The switch where a page has nothing to say of outlier tokens; nothing where the photo has none."""
+    if count := _outlier_count(vit, rec):
+        _toggle(place, count)
+
+
+def masking_switch(vit: Vit, rec: Recording, place: str) -> bool:
+    """The setting among a page's other settings; off, and not to be touched, where the photo has no outlier tokens."""
+    text, count = texts.prose("outliers"), _outlier_count(vit, rec)
+    if count:
+        return _toggle(place, count)
+    return st.toggle(text["mask none"], False, key=f"no_{QUERY_KEY}", disabled=True, help=text["mask none help"])
+
+
+def _toggle(place: str, count: int) -> bool:
+    text, key = texts.prose("outliers"), f"{QUERY_KEY}_{place}"
+    st.session_state[key] = is_on()
+    st.toggle(text["mask"], key=key, on_change=_switched, args=(key,), help=text.fill("mask help", count=count))
+    return is_on()
+
+
+def _switched(key: str) -> None:
+    set_masking(bool(st.session_state[key]))
+
+
+def masked_title(title: str, masked: bool) -> str:
+    """A picture's title, saying so where outlier tokens are masked."""
+    return texts.prose("outliers")["masked title"].format(title=title) if masked else title

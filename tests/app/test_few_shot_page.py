@@ -1,0 +1,102 @@
+"""Few photos: what is said of the draws, for two classes and for more, and only what they show."""
+
+import numpy as np
+import pytest
+from visitor import App
+
+from app import texts
+from app.views.fewshot import accuracy_sentences
+from vitcore.figures.charts.few_shot import Curve
+from vitcore.train.evaluation.few_shot_draws import Draws
+
+WORDS = texts.prose("fewshot", "en")
+LABELS = np.array([0, 0, 0, 1, 1, 1])
+
+
+def draws(*answers: list[int]) -> Draws:
+    """Draws with these answers, -1 for photos learned from."""
+    given = np.array(answers)
+    asked = given >= 0
+    return Draws(((given == LABELS) & asked).sum(1) / asked.sum(1), given)
+
+
+def said(of: Draws, names: list[str]) -> str:
+    return accuracy_sentences.accuracy_sentence(of, of, 1, names, "A model", WORDS)
+
+
+def test_two_classes_are_named_and_more_are_counted():
+    one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
+    told = said(one, ["Cat", "Macaw"])
+    assert (
+        "88 % of the other 4 photos are classified right by the features of A model**, as “Cat” or “Macaw” (" in told
+        and "classes" not in told
+    )
+    assert "among 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
+    ((place, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS)
+    assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50 % of the draws that ask about it")
+    ((_, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw", "Crab"], WORDS)
+    assert caption == (
+        "This photo of “Cat”, taken for another class in 50 % of the draws that ask about it, most often for “Macaw”"
+    )
+    for kind, begins in (("pieces", "This piece of “Cat”, taken"), ("digits", "This digit Cat, taken")):
+        assert accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS, kind)[0][1].startswith(begins)
+
+
+def test_one_number_is_no_range():
+    right = draws([-1, 0, 0, -1, 1, 1])
+    assert "(the same whichever were drawn to learn from)" in said(right, ["Cat", "Macaw"])
+    assert accuracy_sentences.mistaken_photos(right, LABELS, ["Cat", "Macaw"], WORDS) == []
+    mixed = draws([-1, 0, 1, -1, 1, 1], [-1, 0, 0, -1, 1, 1])
+    assert "(76 % to 99 %, depending on which were drawn to learn from)" in said(mixed, ["Cat", "Macaw"])
+    nearly = Draws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
+    assert "(the same in 95 % of the draws)" in said(nearly, ["Cat", "Macaw"])
+
+
+def curve(*ends: tuple[int, int, int]) -> Curve:
+    """Low, mean and high in % at 1, 2, 5 … photos a class."""
+    low, mean, high = ([value / 100 for value in row] for row in zip(*ends, strict=True))
+    return Curve("made up", [1, 2, 5][: len(mean)], mean, low, high)
+
+
+PIXELS = curve((30, 40, 50), (40, 50, 60), (50, 60, 70))
+
+
+@pytest.mark.parametrize(("model", "begins"), [
+    (curve((60, 65, 70), (70, 75, 80), (80, 85, 90)), "better than raw pixels at every count measured here (1, 2, 5 a class)."),
+    (curve((45, 65, 70), (70, 75, 80), (80, 85, 90)), "better than raw pixels on average at every count"),
+    (curve((20, 25, 29), (70, 75, 80), (80, 85, 90)), "better than raw pixels from 2 photos a class on; with fewer they are not."),
+    (curve((20, 39, 45), (70, 75, 80), (80, 85, 90)), "better than raw pixels on average from 2 photos a class on"),
+    (curve((20, 39, 45), (30, 50, 70), (50, 61, 72)), "better than raw pixels on average from 5 photos a class on"),
+    (curve((10, 20, 29), (20, 30, 39), (30, 40, 49)), "not better than raw pixels at any count measured here (1, 2, 5 a"),
+    (curve((20, 40, 45), (30, 50, 70), (50, 60, 72)), "not better than raw pixels on average at any count"),
+    (curve((60, 65, 70), (20, 30, 39), (80, 85, 90)), ("better than raw pixels only at some of the counts measured here: "
+     "with 1, 5 a class they are, with 2 they are not.")),
+    (curve((60, 65, 70), (70, 75, 80), (20, 30, 60)), "better than raw pixels on average only at some"),
+])  # fmt: skip
+def test_where_the_features_are_better_than_pixels(model, begins):
+    told = accuracy_sentences.pixel_comparison(model, PIXELS, WORDS)
+    assert told.startswith(f"The model's features are {begins}")
+
+
+def test_accuracies_that_read_the_same_are_not_called_better():
+    one, other = (Curve("made up", [1], [mean], [mean], [mean]) for mean in (0.504, 0.496))
+    assert "are not better than raw pixels on average" in accuracy_sentences.pixel_comparison(one, other, WORDS)
+    one, other = curve((20, 20, 20), (60, 60, 60)), curve((30, 30, 30), (40, 40, 40))
+    assert "from 2 pieces a class on" in accuracy_sentences.pixel_comparison(one, other, WORDS, "pieces")
+
+
+def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken():
+    app = App("fewshot", examples="digits").fine()
+    assert (
+        sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown"))
+        == 1
+    )
+    captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
+    assert captions and all(one.startswith("This digit ") for one in captions)
+
+
+def test_the_page_with_two_classes():
+    app = App("fewshot").fine()
+    assert any("among 5 classes" in one for one in app.sentences("markdown"))
+    app.set(told_apart_pieces=[0, 1], shots=1).fine()
+    assert any("as “Red panda” or “Chelsea the cat” (" in one for one in app.sentences("markdown"))

@@ -1,0 +1,65 @@
+"""Turns: no more at one time than there is room for, in the order of asking, and nobody waits for one who takes long."""
+
+import threading
+import time
+
+import pytest
+
+from app.server.render_slots import RenderSlots
+
+
+def visit(
+    turns: RenderSlots, name: str, order: list[str], go: threading.Event, first: bool = False
+) -> threading.Thread:
+    """A visitor who notes when its turn begins and holds it until told to go; it is in the line when this returns."""
+
+    def held() -> None:
+        with turns.acquire(priority=first):
+            order.append(name)
+            go.wait(120)
+
+    before = turns.waiting_count + len(order)
+    thread = threading.Thread(target=held, daemon=True)
+    thread.start()
+    for _ in range(1000):
+        if turns.waiting_count + len(order) > before:
+            return thread
+        time.sleep(0.005)
+    raise AssertionError("nobody came")
+
+
+def test_first_come_first_served_and_clicks_before_pages():
+    turns, order, go = RenderSlots(capacity=1, long_s=60), [], threading.Event()
+    threads = [visit(turns, name, order, go) for name in ("a", "b", "c")] + [
+        visit(turns, "click", order, go, first=True)
+    ]
+    assert order == ["a"] and turns.waiting_count == 3, "one at a time"
+    go.set()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["a", "click", "b", "c"] and turns.waiting_count == 0
+
+
+def test_as_many_at_once_as_there_is_room_for():
+    turns, order, go = RenderSlots(capacity=2, long_s=60), [], threading.Event()
+    threads = [visit(turns, name, order, go) for name in "abc"]
+    assert sorted(order) == ["a", "b"] and turns.waiting_count == 1
+    go.set()
+    for thread in threads:
+        thread.join(10)
+
+
+def test_who_takes_long_holds_nobody_up():
+    turns, order, go = RenderSlots(capacity=1, long_s=0.05), [], threading.Event()
+    slow = visit(turns, "a download", order, go)
+    with turns.acquire():
+        assert slow.is_alive() and order == ["a download"]
+    go.set()
+    slow.join(10)
+
+
+def test_a_turn_ends_with_its_page_even_if_that_fails():
+    turns = RenderSlots(capacity=1, long_s=60)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), turns.acquire():
+            raise ZeroDivisionError
