@@ -76,7 +76,7 @@ def make_vit() -> Callable[..., vitcore.Vit]:
     """`make_vit(reg_tokens=4, …)`: a small random ViT, wrapped."""
     from vitcore.models import load_model
 
-    return lambda seed=0, **changes: load_model.wrap(timm_vit(seed, **changes), "tiny")
+    return lambda seed=0, **changes: load_model.wrap_module(timm_vit(seed, **changes), "tiny")
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,9 @@ def hybrid() -> vitcore.Vit:
 
     from vitcore.models import load_model
 
-    return load_model.wrap(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
+    return load_model.wrap_module(
+        timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid"
+    )
 
 
 @pytest.fixture(scope="session")

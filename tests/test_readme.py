@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from vitcore.cli.commands import main
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.profiling import throughput
 
 ROOT = Path(__file__).parent.parent
@@ -55,7 +55,7 @@ def test_python_blocks(code, folder):
 @pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
 @pytest.mark.parametrize("code", SHELL, ids=first_line)
 def test_shell_blocks(code, folder, capsys, monkeypatch):
-    monkeypatch.setattr(throughput, "SECONDS", 0)  # three passes of a batch are timed all the same
+    monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)  # three passes of a batch are timed all the same
     for line in filter(str.strip, code.splitlines()):
         words = shlex.split(line, comments=True)
         assert words[:3] == ["python", "-m", "vitcore"], f"a line of another kind: let this test run it with sh: {line}"
@@ -77,7 +77,7 @@ def test_files_it_points_to_are_there():
 def test_figures_of_the_model_that_ships_are_its_cards():
     """Every figure of that section, as the card's JSON has it."""
     section = " ".join(README.partition("## The model that ships")[2].partition("\n## ")[0].split())
-    trained = json.loads((ROOT / "assets" / "models" / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    trained = json.loads((ROOT / "assets" / "models" / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     own, teacher = trained["measured"], trained["teacher_measured_alike"]
     cats, dogs = ([one["pets"][kind]["called_so"] for one in (own, teacher)] for kind in ("cats", "dogs"))
     counts = [own["pets"][kind]["photos"] for kind in ("cats", "dogs")]

@@ -55,14 +55,14 @@ def plot(fig: go.Figure, key: str, alt: str, on_click: Callable[[Any], None] | N
 
     `on_click` is called with the custom data of a point that a person touches.
     """
-    from vitcore.figures.theme import enlarged, fitted_to, lowered, untitled
+    from vitcore.figures.theme import enlarge_figure, fit_figure_to_width, limit_figure_height, remove_title
 
     scale, narrow, high = page_size()
-    fig, title, about = untitled(enlarged(fig, scale), scale)
+    fig, title, about = remove_title(enlarge_figure(fig, scale), scale)
     if narrow:
-        fig = fitted_to(fig, narrow - 2 * PAGE_MARGIN_PX)
+        fig = fit_figure_to_width(fig, narrow - 2 * PAGE_MARGIN_PX)
     if high:
-        fig = lowered(fig, round(SCREEN_SHARE * high))
+        fig = limit_figure_height(fig, round(SCREEN_SHARE * high))
     touch: dict[str, Any] = (
         {} if on_click is None else {"on_select": partial(_pass_on_click, key, on_click), "selection_mode": "points"}
     )

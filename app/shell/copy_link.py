@@ -15,10 +15,10 @@ from app.shell import glossary, photo_titles
 from app.state.photos import sample_photos
 from app.state.uploads import uploaded_model, uploaded_photo
 from app.widgets import outlier_masking
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.report_settings import ReportSettings
 
 ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
 
@@ -89,7 +89,7 @@ def share_row(slug: str) -> None:
         glossary.popover()
 
 
-def report_link(settings: Settings) -> str:
+def report_link(settings: ReportSettings) -> str:
     """Where the report of this photo and model is in this app, with the rollout's settings; empty when nobody knows."""
     return page_link({
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
@@ -104,7 +104,7 @@ def page_link(settings: Mapping[str, object]) -> str:
     url = st.context.url
     if not url:
         return ""
-    defaults = {"photo": sample_photos.samples()[0]["id"], "model": DEFAULT}
+    defaults = {"photo": sample_photos.samples()[0]["id"], "model": DEFAULT_MODEL}
     params = {
         key: value
         for key in defaults

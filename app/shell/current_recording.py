@@ -71,9 +71,9 @@ def load_model(status_place: DeltaGenerator | None = None) -> Vit:
 
 def show_undefined(vit: Vit, picture: str) -> None:
     """Say in one sentence why a picture is not defined for this model."""
-    st.info(escape_markdown(vit.why_not(picture)), icon=":material/info:")
+    st.info(escape_markdown(vit.why_undefined(picture)), icon=":material/info:")
 
 
 def readout_name(vit: Vit) -> str:
     """Where the model's answer is read, in the visitor's language."""
-    return say(vit.readout)
+    return say(vit.pooling)

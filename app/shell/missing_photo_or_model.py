@@ -10,7 +10,7 @@ from app import texts
 from app.state.models import model_menu
 from app.state.photos import sample_photos
 from app.state.uploads import uploaded_model, uploaded_photo
-from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.translation import say
 
 QUERY_KEY = (
@@ -59,7 +59,7 @@ def resolve_model(requested: str | None, titles: Collection[str]) -> str | None:
     if name == uploaded_model.MODEL_ID and model_menu.is_gone(
         name
     ):  # neither a link nor a reload carries somebody's file
-        st.session_state["_model_missing"], name = True, DEFAULT
+        st.session_state["_model_missing"], name = True, DEFAULT_MODEL
     return name
 
 
@@ -67,12 +67,12 @@ def show_missing_model() -> None:
     """The model of the link is not here; the way to bring it, until another is chosen."""
     if not st.session_state.get("_model_missing"):
         return
-    if st.session_state.get("model", DEFAULT) != DEFAULT:
+    if st.session_state.get("model", DEFAULT_MODEL) != DEFAULT_MODEL:
         st.session_state["_model_missing"] = False
         return
     text = texts.prose("common")
     with st.container(border=True, key="missing_model"):
-        st.markdown(f":material/deployed_code_alert: {text['missing model'].format(model=CARDS[0].title)}")
+        st.markdown(f":material/deployed_code_alert: {text['missing model'].format(model=MODEL_CARDS[0].title)}")
         st.page_link("views/bring/page.py", label=text["bring it"], icon=":material/upload_file:")
         st.button(
             text["go without"],

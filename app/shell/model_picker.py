@@ -38,7 +38,7 @@ def show_picker() -> None:
     )
     if card := cards.get(name or ""):
         purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
-        st.caption(f"{card.line}  \n{purpose}")
+        st.caption(f"{card.summary}  \n{purpose}")
         model_card.show_short_notes(card)
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show_card(card)

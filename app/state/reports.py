@@ -14,35 +14,35 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.quiz.draw_quiz import Quiz
-    from vitcore.quiz.quiz_data import Material, Other
-    from vitcore.report.model_facts import ModelSide
-    from vitcore.report.report_settings import Origin, Settings
+    from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
+    from vitcore.report.model_facts import ModelFacts
+    from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 
 @memory_cache.cached
-def model_side(model: str, _vit: Vit) -> ModelSide:
+def model_side(model: str, _vit: Vit) -> ModelFacts:
     """What reports say of a model whatever the photo."""
-    from vitcore.report.model_facts import look_at
+    from vitcore.report.model_facts import collect_model_facts
 
-    return look_at(_vit)
+    return collect_model_facts(_vit)
 
 
 @memory_cache.cached
 def handout(
-    rec: Recording, settings: Settings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...], _vit: Vit
+    rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...], _vit: Vit
 ) -> bytes:  # fmt: skip
     """The handout of a photo and a model, made once."""
     from vitcore.report.handout import handout as made
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
     credit = photo_credit(name)
     file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
-    origin = Origin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
+    origin = ReportOrigin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
     return made(_vit, rec, settings, origin, model_side(rec.model, _vit))
 
 
 @memory_cache.cached
-def animation(rec: Recording, settings: Settings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
+def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
     """Rollout through the layers as an animation, made once."""
     from vitcore.report.animation import animation as made
 
@@ -50,9 +50,9 @@ def animation(rec: Recording, settings: Settings, lang: str, mode: Any, kind: st
 
 
 @memory_cache.cached
-def last_frame(rec: Recording, settings: Settings, lang: str, mode: Any, _vit: Vit) -> Any:
+def last_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _vit: Vit) -> Any:
     """The animation's last frame, for who wants nothing to move."""
-    from vitcore.report.animation import still as last
+    from vitcore.report.animation import animation_end_frame as last
 
     return last(_vit, rec, settings, mode)
 
@@ -65,12 +65,12 @@ def photo_credit(name: str) -> dict[str, str]:
 @memory_cache.cached
 def quiz(rec: Recording, seed: int, lang: str, mask_outliers: bool, _vit: Vit) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither. `mask_outliers`: outlier tokens."""
-    from vitcore.quiz.draw_quiz import draw
+    from vitcore.quiz.draw_quiz import draw_quiz
 
-    return draw(_quiz_material(_vit, rec, seed, mask_outliers), seed)
+    return draw_quiz(_quiz_material(_vit, rec, seed, mask_outliers), seed)
 
 
-def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, mask_outliers: bool) -> bytes:
+def quiz_handout(model: str, key: str, seed: int, name: str, origin: ReportOrigin, mask_outliers: bool) -> bytes:
     """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
     from vitcore.quiz.quiz_handout import handout as made
 
@@ -80,27 +80,27 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: Origin, mas
     return made(_quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known)
 
 
-def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> Material:
+def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> QuizMaterial:
     """What a quiz is drawn from, of what is kept already."""
     from vitcore.quiz import quiz_data
 
-    blocks = quiz_data.blocks(vit, seed)
+    blocks = quiz_data.quiz_blocks(vit, seed)
     maps = {block: recordings.recording(vit, rec.photo, block).maps[block] for block in blocks}
     rec = replace(rec, maps={**rec.maps, **maps})
-    rec = quiz_data.only(quiz_data.masked(rec) if mask_outliers else rec, blocks)
-    named = quiz_data.others(seed, rec.photo.digest)
+    rec = quiz_data.keep_maps_of_blocks(quiz_data.mask_outliers_in_recording(rec) if mask_outliers else rec, blocks)
+    named = quiz_data.other_gallery_photos(seed, rec.photo.digest)
     photos = [replace(_quiz_photo(vit.name, name, mask_outliers, vit), title=title) for name, title in named]
     by_depth = block_activations.logit_lens(rec, vit) if vit.is_global else None
     parts, cosine = model_weights.filter_components(vit.name), model_weights.position_similarity(vit.name)
-    return quiz_data.gathered(vit, rec, photos, parts, cosine, by_depth, mask_outliers)
+    return quiz_data.quiz_material_from_parts(vit, rec, photos, parts, cosine, by_depth, mask_outliers)
 
 
 @memory_cache.cached
-def _quiz_photo(model: str, name: str, mask_outliers: bool, _vit: Vit) -> Other:
+def _quiz_photo(model: str, name: str, mask_outliers: bool, _vit: Vit) -> QuizPhoto:
     """A photo of the gallery through the model, as others are compared with."""
     from vitcore.forward.recording import record
-    from vitcore.quiz.quiz_data import masked, of_photo
+    from vitcore.quiz.quiz_data import mask_outliers_in_recording, quiz_photo
 
     with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
         rec = record(_vit, sample_photos.SAMPLES / f"{name}.jpg")
-        return of_photo(_vit, name, masked(rec) if mask_outliers else rec)
+        return quiz_photo(_vit, name, mask_outliers_in_recording(rec) if mask_outliers else rec)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from app.components.picture.picture import scale_bar
 
 if TYPE_CHECKING:
-    from vitcore.figures.theme import Scale
+    from vitcore.figures.theme import ColourScale
 
 
-def map_scale_bar(scale: Scale, key: str) -> None:
+def map_scale_bar(scale: ColourScale, key: str) -> None:
     """The colour bar of a map on a photo."""
     colour_strip(scale.colours, scale.low, scale.high, scale.unit, key)
 
 
 def colour_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:
     """A colour bar under a picture, with numbers at its ends and a unit."""
-    from vitcore.figures.theme import stops
+    from vitcore.figures.theme import gradient_stops
 
     least, most = (f"{end:.3g}".replace("-", "−") for end in (low, high))
-    scale_bar(stops(scale), least, most, unit, key=key)
+    scale_bar(gradient_stops(scale), least, most, unit, key=key)

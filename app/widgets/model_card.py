@@ -14,7 +14,7 @@ from app.state.training import films
 from app.state.uploads import uploaded_model
 from app.widgets import model_card_tables, paper_comparison
 from vitcore.models import local_files
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class LocalisationScore:
 def localisation_score(name: str) -> LocalisationScore | None:
     """How well rollout finds the animal of test photos: of this model where its card says so, else of the shipped one's teacher."""
     own = _training_facts(name).get("measured", {}).get("pets", {}).get("localisation")
-    teacher = _training_facts(DEFAULT).get("teacher_measured_alike", {})
+    teacher = _training_facts(DEFAULT_MODEL).get("teacher_measured_alike", {})
     scores, model = (own, name) if own else (teacher.get("pets", {}).get("localisation"), teacher.get("model"))
     if not scores:
         return None
@@ -151,7 +151,7 @@ def show_short_notes(card: ModelCard) -> None:
 
 def card_by_name(name: str) -> ModelCard | None:
     """The card of a model that everybody can choose; None for others."""
-    return next((card for card in CARDS if card.name == name), None)
+    return next((card for card in MODEL_CARDS if card.name == name), None)
 
 
 def _training_facts(name: str) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _class_count(name: str) -> int:
 
 def _card_section(name: str, section: str) -> dict[str, Any]:
     try:
-        file = local_files.find(name)
+        file = local_files.find_weights(name)
         facts = _facts(file, file.with_suffix(".json").stat().st_mtime_ns).get(section, {}) if file else {}
     except (ModelError, OSError):
         return {}
@@ -176,4 +176,4 @@ def _card_section(name: str, section: str) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
     """As the card says; it is asked for its parts several times in a run of any page."""
-    return local_files.facts(file)
+    return local_files.read_card(file)

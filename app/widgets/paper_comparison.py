@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app import texts
-from vitcore.models.model_cards import CARDS, ModelCard
+from vitcore.models.model_cards import MODEL_CARDS, ModelCard
 
 IMAGENET_CLASSES = 1000  # a share of fewer is no number to set beside the paper's
 
@@ -22,7 +22,7 @@ def comparison_paragraphs(card: ModelCard, trained: dict[str, Any], classes: int
     accuracies_percent = [found["top1"] for found in accuracies(trained.get("measured", {})).values()]
     if not accuracies_percent or classes != IMAGENET_CLASSES:
         return []
-    below_paper = max(accuracies_percent) <= tables.on_imagenet()[0].accuracy
+    below_paper = max(accuracies_percent) <= tables.imagenet_accuracies()[0].accuracy
     return [
         _rank_paragraph(accuracies_percent, card, "paper other photos", _teacher_sentence(trained)),
         _size_sentence(card, trained.get("image_views") if below_paper else None),
@@ -47,7 +47,7 @@ def table_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> li
     if not card.top1 and (teacher := _teacher_card(trained)):
         name, alike = text["its teacher"].format(model=teacher.title), trained["teacher_measured_alike"]
         found += [*_held_out_rows(name, alike, sets), (name, f"{teacher.top1:.1f}", imagenet)]
-    paper = tables.on_imagenet()
+    paper = tables.imagenet_accuracies()
     paper_results = [one for one in paper if one in (paper[0], paper[-1]) or (one.model == title and one.table == "5")]
     paper_names = [
         text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in paper_results
@@ -76,7 +76,7 @@ def _rank_paragraph(accuracies_percent: list[float], card: ModelCard, photos: st
     """Its place among the numbers that the paper prints, from which of them to which, and those of its namesake."""
     from vitcore.paper import tables
 
-    text, paper = texts.prose("common"), tables.on_imagenet()
+    text, paper = texts.prose("common"), tables.imagenet_accuracies()
     above = sum(max(accuracies_percent) > one.accuracy for one in paper)
     low, high = paper[0], paper[-1]
     elsewhere = "" if photos == "paper same photos" else " elsewhere"
@@ -86,7 +86,7 @@ def _rank_paragraph(accuracies_percent: list[float], card: ModelCard, photos: st
         high=f"{high.accuracy:.2f}", high_model=high.model, high_data=high.pretraining, high_table=high.table,
     )  # fmt: skip
     name = _title_without_size(card)
-    namesake = tables.by_data_size().get(name)
+    namesake = tables.accuracy_by_data_size().get(name)
     if namesake:
         each = ", ".join(f"{value:.2f} % ({data})" for data, value in namesake.items())
         last_sentence = text["paper namesake"].format(model=name, each=each)
@@ -107,20 +107,20 @@ def _teacher_sentence(trained: dict[str, Any]) -> str:
 def _teacher_card(trained: dict[str, Any]) -> ModelCard | None:
     """Its teacher's card, where that was asked about the same photos and its accuracy on ImageNet is known."""
     name = trained.get("teacher_measured_alike", {}).get("model")
-    return next((one for one in CARDS if one.name == name and one.top1), None)
+    return next((one for one in MODEL_CARDS if one.name == name and one.top1), None)
 
 
 def _size_sentence(card: ModelCard, views: int | None = None) -> str:
     """That it is smaller than the paper's models, and learned from less where it is known how many `views` of photos it had."""
     from vitcore.paper import tables
 
-    text, smallest = texts.prose("common"), tables.rows("1")[0]
+    text, smallest = texts.prose("common"), tables.table_rows("1")[0]
     if not card.params_m or card.params_m > 0.95 * float(smallest["params_m"]):
         return ""
     size = {"params": f"{card.params_m:.3g}", "small": smallest["model"], "small_m": smallest["params_m"]}
-    least, most = (round(1e6 * end(tables.IMAGES_M.values())) for end in (min, max))
-    if not views or views >= least * tables.fewest_epochs():
+    least, most = (round(1e6 * end(tables.PRETRAINING_IMAGES_M.values())) for end in (min, max))
+    if not views or views >= least * tables.min_pretraining_epochs():
         return text["paper smaller"].format(**size)
     return text["paper smaller and fewer"].format(
-        **size, views=views, least=least, most=most, epochs=tables.fewest_epochs()
+        **size, views=views, least=least, most=most, epochs=tables.min_pretraining_epochs()
     )

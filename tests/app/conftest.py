@@ -10,7 +10,7 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 from app.state.memory import memory_cache
 from tests.conftest import TINY, lively
-from vitcore.architectures.build_model import build
+from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
 from vitcore.train import run_folder
 
@@ -43,7 +43,7 @@ def one_server():
 def no_models_and_no_runs(monkeypatch, tmp_path):
     """Every test starts with no folder of models placed by hand and no runs."""
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def offer(monkeypatch, known):
             progress(1, 2)
         return Path(name)
 
-    monkeypatch.setattr(load_model, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch_weights", fetch)
     monkeypatch.setattr(load_model, "load", lambda name: offered[name] if name in offered else load(name))
 
     def give(*models: dict[str, load_model.Vit], **named: load_model.Vit) -> None:
@@ -106,9 +106,9 @@ def kinds(make_module) -> dict[str, load_model.Vit]:
             "hybrid": timm.create_model("vit_tiny_r_s16_p8_224", **small, img_size=128).eval(),
         }
         modules |= {
-            "axial": lively(build({"family": "axial", **TINY}, 32)),
+            "axial": lively(build_from_description({"family": "axial", **TINY}, 32)),
             "network": timm.create_model("test_resnet", num_classes=10).eval(),
             "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
                                          num_heads=(1, 2, 3), num_classes=10).eval(),
         }  # fmt: skip
-    return {name: load_model.wrap(module, name) for name, module in modules.items()}
+    return {name: load_model.wrap_module(module, name) for name, module in modules.items()}

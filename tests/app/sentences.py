@@ -14,13 +14,13 @@ from app.views.train import recipe_form
 from tests.rooms import tree
 from vitcore.analysis.relevance import METHODS
 from vitcore.models import local_files
-from vitcore.models.model_cards import CARDS, OWN_FILE
+from vitcore.models.model_cards import MODEL_CARDS, OWN_FILE
 from vitcore.report import html_page
 from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import knobs
+from vitcore.train.recipe import recipe_fields
 
 ROOT = Path(__file__).parents[2]
-READOUTS = (  # of `Vit.readout`
+READOUTS = (  # of `Vit.pooling`
     "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
 )  # fmt: skip
 
@@ -41,9 +41,9 @@ def literals() -> Iterator[str]:
         for node in ast.walk(tree(file)):
             if isinstance(node, ast.Call) and node.args and _says(node.func, imported, file):
                 yield from _strings(node.args[0])
-    templates = html_page.templates()
+    templates = html_page.jinja_environment()
     for name in templates.list_templates():
-        parsed = templates.parse((html_page.HERE / "templates" / name).read_text(encoding="utf-8"))
+        parsed = templates.parse((html_page.REPORT_FOLDER / "templates" / name).read_text(encoding="utf-8"))
         yield from (sentence for _, _, sentence in extract_from_ast(parsed, ["say"]) if isinstance(sentence, str))
 
 
@@ -69,14 +69,14 @@ def data() -> Iterator[str]:
     """English that is said where it is shown: of photos, models, recipes, presets and recordings."""
     for row in sample_photos.samples():
         yield from (row["title"], row["alt"])
-    for card in CARDS:
+    for card in MODEL_CARDS:
         yield from filter(None, (card.good_for, card.note, card.data))
-    for file in local_files.SHIPPED.glob("*.json"):
+    for file in local_files.SHIPPED_MODELS.glob("*.json"):
         trained = json.loads(file.read_text(encoding="utf-8"))["trained"]
         yield from (trained[part] for part in ("data", "limits"))
         yield from (photos["of"] for photos in trained.get("photos", {}).values())
         yield from filter(None, (one["differs"] for one in trained.get("commands", []) if isinstance(one, dict)))
-    for field in knobs():
+    for field in recipe_fields():
         yield from filter(
             None, (recipe_form.field_name(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
         )
@@ -92,18 +92,18 @@ def data() -> Iterator[str]:
 def experiment_words() -> Iterator[str]:
     """What experiments say of themselves; names that are the same in every language and numbers are left out."""
     from vitcore.experiments.catalogue import EXPERIMENTS
-    from vitcore.experiments.experiment import LONGER, MEASURES
-    from vitcore.experiments.verdict_sentences import VERDICTS
+    from vitcore.experiments.experiment import MEASURES, TWICE_AS_LONG_SUFFIX
+    from vitcore.experiments.verdict_sentences import VERDICT_NAMES
 
-    yield from (*MEASURES.values(), *VERDICTS.values())
+    yield from (*MEASURES.values(), *VERDICT_NAMES.values())
     for one in EXPERIMENTS.values():
         yield from (one.title, one.where[0], one.finding, one.measured, one.untested, one.x_title)
         yield from filter(
-            None, (w for claim in one.claims for w in (claim.words, claim.unit, claim.source, claim.quick))
+            None, (w for claim in one.claims for w in (claim.sentence, claim.unit, claim.source, claim.quick))
         )
         for cell in (*one.cells(True), *one.cells(False)):
-            places = [] if one.numbers or one.x_measure else [x for _, x in cell.at]
-            yield from {*(curve.removesuffix(LONGER) for curve, _ in cell.at), *places} - {
+            places = [] if one.numbers or one.x_measure else [x for _, x in cell.chart_places]
+            yield from {*(curve.removesuffix(TWICE_AS_LONG_SUFFIX) for curve, _ in cell.chart_places), *places} - {
                 "ViT",
                 "ResNet",
                 "MLP",
@@ -116,7 +116,7 @@ def paper_words() -> set[str]:
     """What the charts of the paper's numbers say of cells: groups, kinds and places of positions, data sets."""
     from vitcore.paper import tables
 
-    datasets = [row["dataset"] for name in ("2", "5", "7") for row in tables.rows(name)]
-    kinds = [row["positions"] for row in tables.rows("8")] + list(tables.rows("8")[0])[2:]
-    names = {*tables.GROUPS, *kinds, *datasets}
-    return {name for name in names if name in ("VTAB (19 tasks)", "Average") or name in {*tables.GROUPS, *kinds}}
+    datasets = [row["dataset"] for name in ("2", "5", "7") for row in tables.table_rows(name)]
+    kinds = [row["positions"] for row in tables.table_rows("8")] + list(tables.table_rows("8")[0])[2:]
+    names = {*tables.VTAB_GROUPS, *kinds, *datasets}
+    return {name for name in names if name in ("VTAB (19 tasks)", "Average") or name in {*tables.VTAB_GROUPS, *kinds}}

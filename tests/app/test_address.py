@@ -4,10 +4,10 @@ import pytest
 from visitor import SLUGS, App
 
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
-HUB = CARDS[1]
-AROUND = {"model": DEFAULT, "camera_on": False, "lang": "en", "lecture": False}  # the controls of every page
+HUB = MODEL_CARDS[1]
+AROUND = {"model": DEFAULT_MODEL, "camera_on": False, "lang": "en", "lecture": False}  # the controls of every page
 
 
 NONSENSE = {
@@ -105,7 +105,7 @@ def test_how_the_rollout_is_drawn_is_in_the_address():
 
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
-    offer({HUB.name: load_model.wrap(kinds["registers"].module, HUB.name)})
+    offer({HUB.name: load_model.wrap_module(kinds["registers"].module, HUB.name)})
     for address in (HUB.name, HUB.title):
         app = App("patches", model=address).fine()
         assert app.values()["model"] == HUB.name
@@ -114,7 +114,7 @@ def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
 
 def test_no_two_models_have_one_title():
     """Streamlit writes what the menu says into the address: two of the same could not be told apart."""
-    assert len({card.title for card in CARDS}) == len(CARDS)
+    assert len({card.title for card in MODEL_CARDS}) == len(MODEL_CARDS)
 
 
 def test_settings_stay_from_page_to_page():
@@ -131,8 +131,8 @@ def test_numbers_out_of_range_for_the_new_model(kinds, offer):
     app.set(model="registers").fine()
     vit, values = kinds["registers"], app.values()
     assert 0 <= values["patch"] < vit.grid.patches and values["first"] < vit.blocks
-    app.go("patches").fine().set(model=DEFAULT).fine().set(patch=255).fine().set(model="hybrid").fine()
+    app.go("patches").fine().set(model=DEFAULT_MODEL).fine().set(patch=255).fine().set(model="hybrid").fine()
     assert 0 <= app.values()["patch"] < kinds["hybrid"].grid.patches
-    app.go("positions").fine().set(model=DEFAULT).fine().set(patch=255).set(model="registers").fine()
-    app.go("filters").set(model=DEFAULT).set(k=192, components=98).fine().set(model="registers").fine()
+    app.go("positions").fine().set(model=DEFAULT_MODEL).fine().set(patch=255).set(model="registers").fine()
+    app.go("filters").set(model=DEFAULT_MODEL).set(k=192, components=98).fine().set(model="registers").fine()
     assert app.values()["k"] <= 24 and app.values()["components"] <= 24

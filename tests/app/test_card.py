@@ -12,19 +12,19 @@ from app import permissions, texts
 from app.state.jobs import speed_measurement
 from app.views.card import speed_sentences, table1_row
 from app.widgets import paper_comparison
-from vitcore.architectures.model_summary import Table1
+from vitcore.architectures.model_summary import Table1Row
 from vitcore.assets import asset
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 from vitcore.profiling import profile_subprocess
-from vitcore.profiling.throughput import Device, Profile, Speed
+from vitcore.profiling.throughput import BatchThroughput, Device, ThroughputProfile
 
 WORDS = texts.prose("card", "en")
 HERE = Device("a device", "cpu", "fp32", 1, 1e11)
-ONE, TWO = Speed(1, 5.0, 30.4), Speed(2, 8.0, 41.6)
+ONE, TWO = BatchThroughput(1, 5.0, 30.4), BatchThroughput(2, 8.0, 41.6)
 
 
-def profile(*speeds: Speed, **more) -> Profile:
-    return Profile("a", (128, 128), 10, 5e9, more.pop("training", False), 20.0, speeds, **more)
+def profile(*speeds: BatchThroughput, **more) -> ThroughputProfile:
+    return ThroughputProfile("a", (128, 128), 10, 5e9, more.pop("training", False), 20.0, speeds, **more)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def lines(monkeypatch):
     """`lines(profile, …, then="…")`: a process that says so, and then runs that code, stands in for the one that measures."""
     monkeypatch.setattr(speed_measurement, "_measurements", {})
 
-    def says(*profiles: Profile, then: str = "") -> None:
+    def says(*profiles: ThroughputProfile, then: str = "") -> None:
         said = [json.dumps({"batch": 1}), *(json.dumps(profile_subprocess._profile(HERE, one)) for one in profiles)]
         code = f"print({chr(10).join(said)!r}, flush=True)\n{then}"
         monkeypatch.setattr(speed_measurement, "_start_process", lambda order: Popen(
@@ -63,7 +63,7 @@ def test_the_row_and_the_nearest_of_table_1():
 
     def said(blocks: int, width: tuple[int, ...], params: int, tokens: int = 197) -> str:
         return table1_row.nearest_model_sentence(
-            Table1(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS
+            Table1Row(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS
         )
 
     assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
@@ -102,7 +102,9 @@ def test_its_accuracy_is_said_beside_the_papers():
 
 def test_only_what_is_known_is_set_beside_the_paper():
     def said(name: str = "vit_tiny_patch16_224.augreg_in21k_ft_in1k") -> str:
-        return " ".join(paper_comparison.comparison_paragraphs(next(card for card in CARDS if card.name == name), {}))
+        return " ".join(
+            paper_comparison.comparison_paragraphs(next(card for card in MODEL_CARDS if card.name == name), {})
+        )
 
     assert (
         "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
@@ -111,7 +113,7 @@ def test_only_what_is_known_is_set_beside_the_paper():
     assert "77.91 % (ImageNet), 83.97 % (ImageNet-21k), 84.15 % (JFT-300M) (Table 5, fine-tuned at 384 px)" in base
     assert "parameters" not in base, "as large as the paper's"
     assert said("vit_small_patch16_224.dino") == "", "it names no classes"
-    card = next(card for card in CARDS if card.title == "ViT-B/16")
+    card = next(card for card in MODEL_CARDS if card.title == "ViT-B/16")
     assert [right for _, right, _ in paper_comparison.table_rows(card, {})] == [
         "84.5",
         "71.16",
@@ -192,7 +194,7 @@ def test_in_public_it_is_off(monkeypatch, lines):
 
 
 def test_sentences_follow_the_numbers():
-    one = profile(TWO, Speed(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
+    one = profile(TWO, BatchThroughput(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
     said = speed_sentences.speed_sentences(one, "one", WORDS)
     assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5 % more" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said
@@ -216,7 +218,7 @@ def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alon
 
 def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
     """Figures as they stand in the JSON, the teacher's beside them, and what an AUC against outlines is."""
-    trained = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    trained = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     own, teacher = (trained[key]["pets"] for key in ("measured", "teacher_measured_alike"))
     said = " ".join(App("card").fine().sentences("markdown"))
     right = [f"{one[kind]['called_so']:.0f} %" for one in (own, teacher) for kind in ("cats", "dogs")]
@@ -240,7 +242,7 @@ def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
 
 
 def test_the_card_shows_the_commands_and_which_would_give_something_else():
-    trained = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    trained = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     app = App("card").fine()
     for i, one in enumerate(trained["commands"]):
         assert app.component(f"made_{i}")["text"] == one["command"]

@@ -8,8 +8,8 @@ import pytest
 from app.components.chart.chart import chart_spec
 from vitcore import figures
 from vitcore.analysis import filters
-from vitcore.figures.theme import DIVERGING, HEAT, stops
-from vitcore.figures.training_curves import Line
+from vitcore.figures.theme import DIVERGING, HEAT, gradient_stops
+from vitcore.figures.training_curves import TrainingCurve
 
 RNG = np.random.default_rng(0)
 
@@ -20,14 +20,14 @@ def drawn(rec, shipped):
     basis = filters.principal_components(RNG.normal(size=(24, 3, 8, 8)))
     cosine = np.eye(grid.patches)
     return {
-        "distance": figures.distance(rec.distance_px, grid, 50.0),
+        "distance": figures.attention_distance(rec.distance_px, grid, 50.0),
         "rollout": figures.rollout(rec.rollout(), rec.model_input.pixels, grid),
         "filters": figures.filters(filters.components_as_picture(basis.vectors[:28]), basis.variance),
         "answer": figures.predictions(rec.top_classes()),
-        "positions": figures.positions(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
-        "scree": figures.scree(basis.variance, 5), "masked": figures.masked(rec.model_input.pixels, grid, "t"),
-        "curves": figures.curves([Line("loss", np.arange(5), np.ones(5))], "t", "nats", at=3, log_steps=True),
-        "heads": figures.heads(rec.maps[0][:, 0, 1:].reshape(3, 16, 16), grid, "t"),
+        "positions": figures.position_similarity(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
+        "scree": figures.scree_plot(basis.variance, 5), "masked": figures.masked_patches(rec.model_input.pixels, grid, "t"),
+        "curves": figures.training_curves([TrainingCurve("loss", np.arange(5), np.ones(5))], "t", "nats", at=3, log_steps=True),
+        "heads": figures.attention_heads(rec.maps[0][:, 0, 1:].reshape(3, 16, 16), grid, "t"),
         "patches": figures.patches(rec.model_input.pixels, grid),
     }  # fmt: skip
 
@@ -55,7 +55,7 @@ def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn)
     }
     for name, (scale,) in shown.items():
         palette = DIVERGING if name == "positions" else HEAT
-        assert scale["colours"] == stops(palette, 16) and len(scale["colours"]) == 17
+        assert scale["colours"] == gradient_stops(palette, 16) and len(scale["colours"]) == 17
         marker = next(t.marker for t in drawn[name].data if t.type == "scatter" and t.marker.showscale)
         assert (scale["low"], scale["high"], scale["unit"]) == (marker.cmin, marker.cmax, marker.colorbar.title.text)
 

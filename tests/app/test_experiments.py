@@ -9,7 +9,7 @@ from app import texts
 from tests.vitcore.experiments.conftest import tiny  # noqa: F401  (a fixture)
 from vitcore.assets import asset
 from vitcore.experiments import results_csv, run_experiment, verdict_sentences
-from vitcore.experiments.catalogue import EXPERIMENTS, judged
+from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
 from vitcore.train import run_folder
 
 WORDS = texts.prose("experiments", "en")
@@ -18,23 +18,23 @@ WORDS = texts.prose("experiments", "en")
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     """What this checkout's own experiments have left does not matter."""
-    monkeypatch.setattr(results_csv, "OUT", tmp_path)
+    monkeypatch.setattr(results_csv, "RESULTS_FOLDER", tmp_path)
 
 
 def test_every_sentence_is_shown_with_its_verdict():
     app = App("experiments").fine()
     for name, one in EXPERIMENTS.items():
         app.set(experiment=name).fine()
-        results = results_csv.read(asset("experiments") / f"{name}.csv")
+        results = results_csv.read_results(asset("experiments") / f"{name}.csv")
         markdown = app.sentences("markdown")
-        for claim, told in judged(one, results):
-            assert f"**{claim.words}**" in markdown
-            assert any(verdict_sentences.verdict(told) in said for said in markdown), "the stamp"
-            effect = verdict_sentences.effect(claim, told)
+        for claim, told in judge_claims(one, results):
+            assert f"**{claim.sentence}**" in markdown
+            assert any(verdict_sentences.verdict_name(told) in said for said in markdown), "the stamp"
+            effect = verdict_sentences.effect_text(claim, told)
             assert not effect or effect in markdown
-            assert verdict_sentences.reason(claim, told, results) in " ".join(app.sentences("caption"))
+            assert verdict_sentences.open_reason_sentence(claim, told, results) in " ".join(app.sentences("caption"))
         assert any(one.finding in said for said in markdown) and any(one.untested in said for said in markdown)
-        assert verdict_sentences.protocol(one, results) in markdown
+        assert verdict_sentences.protocol_sentence(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}
         assert len(app.charts()) == 2 + bool(one.table), (
@@ -50,7 +50,7 @@ def test_results_of_another_version_are_said(tmp_path):
 
 
 def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
-    run_experiment.run(tiny, True, results_csv.OUT, show=lambda line: None)
+    run_experiment.run_experiment(tiny, True, results_csv.RESULTS_FOLDER, on_progress=lambda line: None)
     app = App("experiments", experiment="tiny").fine()
     assert any("Seeds share their pictures" in said for said in app.sentences("markdown")), (
         "digits are the same for all"
@@ -62,4 +62,4 @@ def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
     app = App("experiments").fine()
     app.at.session_state["_experiment_run"] = "gone-0"
     assert WORDS["run not here"] in app.run().fine().sentences("caption")
-    assert run_folder.RUNS == tmp_path / "runs"
+    assert run_folder.RUNS_FOLDER == tmp_path / "runs"

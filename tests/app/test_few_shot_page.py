@@ -6,21 +6,21 @@ from visitor import App
 
 from app import texts
 from app.views.fewshot import accuracy_sentences
-from vitcore.figures.charts.few_shot import Curve
-from vitcore.train.evaluation.few_shot_draws import Draws
+from vitcore.figures.charts.few_shot import FewShotCurve
+from vitcore.train.evaluation.few_shot_draws import FewShotDraws
 
 WORDS = texts.prose("fewshot", "en")
 LABELS = np.array([0, 0, 0, 1, 1, 1])
 
 
-def draws(*answers: list[int]) -> Draws:
+def draws(*answers: list[int]) -> FewShotDraws:
     """Draws with these answers, -1 for photos learned from."""
     given = np.array(answers)
     asked = given >= 0
-    return Draws(((given == LABELS) & asked).sum(1) / asked.sum(1), given)
+    return FewShotDraws(((given == LABELS) & asked).sum(1) / asked.sum(1), given)
 
 
-def said(of: Draws, names: list[str]) -> str:
+def said(of: FewShotDraws, names: list[str]) -> str:
     return accuracy_sentences.accuracy_sentence(of, of, 1, names, "A model", WORDS)
 
 
@@ -48,14 +48,14 @@ def test_one_number_is_no_range():
     assert accuracy_sentences.mistaken_photos(right, LABELS, ["Cat", "Macaw"], WORDS) == []
     mixed = draws([-1, 0, 1, -1, 1, 1], [-1, 0, 0, -1, 1, 1])
     assert "(76 % to 99 %, depending on which were drawn to learn from)" in said(mixed, ["Cat", "Macaw"])
-    nearly = Draws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
+    nearly = FewShotDraws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
     assert "(the same in 95 % of the draws)" in said(nearly, ["Cat", "Macaw"])
 
 
-def curve(*ends: tuple[int, int, int]) -> Curve:
+def curve(*ends: tuple[int, int, int]) -> FewShotCurve:
     """Low, mean and high in % at 1, 2, 5 … photos a class."""
     low, mean, high = ([value / 100 for value in row] for row in zip(*ends, strict=True))
-    return Curve("made up", [1, 2, 5][: len(mean)], mean, low, high)
+    return FewShotCurve("made up", [1, 2, 5][: len(mean)], mean, low, high)
 
 
 PIXELS = curve((30, 40, 50), (40, 50, 60), (50, 60, 70))
@@ -79,7 +79,7 @@ def test_where_the_features_are_better_than_pixels(model, begins):
 
 
 def test_accuracies_that_read_the_same_are_not_called_better():
-    one, other = (Curve("made up", [1], [mean], [mean], [mean]) for mean in (0.504, 0.496))
+    one, other = (FewShotCurve("made up", [1], [mean], [mean], [mean]) for mean in (0.504, 0.496))
     assert "are not better than raw pixels on average" in accuracy_sentences.pixel_comparison(one, other, WORDS)
     one, other = curve((20, 20, 20), (60, 60, 60)), curve((30, 30, 30), (40, 40, 40))
     assert "from 2 pieces a class on" in accuracy_sentences.pixel_comparison(one, other, WORDS, "pieces")

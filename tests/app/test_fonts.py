@@ -11,7 +11,7 @@ from visitor import MAIN
 
 from app import texts
 from vitcore import figures, translation
-from vitcore.figures.png_and_svg import FONTS
+from vitcore.figures.png_and_svg import FONTS_FOLDER
 from vitcore.grid import Grid
 
 ROOT = MAIN.parents[1]
@@ -66,7 +66,7 @@ def test_fonts_are_small():
 def test_a_printed_figure_speaks_chinese(lang, kind):
     grid = Grid(4, 4, 8, 1)
     with translation.speaking(texts.table(lang)):
-        fig = figures.distance(np.full((2, 3), 9.0), grid, 12.0)
+        fig = figures.attention_distance(np.full((2, 3), 9.0), grid, 12.0)
         printed = figures.print_figure(fig, kind, texts.prose("distance", lang)["how"])
         assert fig.layout.title.text == texts.table(lang)["Mean attention distance"]
     assert printed != figures.print_figure(fig, kind), "the note is printed"
@@ -86,5 +86,5 @@ def test_each_script_is_printed_in_its_own_font():
 
 
 def test_the_fonts_are_in_the_package():
-    assert FONTS == ROOT / "vitcore" / "figures" / "fonts" and len(list(FONTS.glob("*.otf"))) == 2
+    assert FONTS_FOLDER == ROOT / "vitcore" / "figures" / "fonts" and len(list(FONTS_FOLDER.glob("*.otf"))) == 2
     assert "fonts/*" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ from app.shell import current_recording
 from app.state.photos import sample_photos
 from app.state.uploads import uploaded_photo
 from app.views.overview import landing_figures
-from vitcore.figures.attention import fitted
-from vitcore.figures.heat_overlay import cells, fine_detail, scale_top
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.heat_overlay import fine_detail, heat_colours, scale_top
 from vitcore.images import sharp_crop
 
 
@@ -44,16 +44,18 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     """If this fails after a change of the model, the photo or the drawing: python -m app.views.overview.landing_figures"""
     kept = json.loads(landing_figures.PICTURE_FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
-    assert kept["model"] == vitcore.models.model_cards.DEFAULT and kept["photo"] == sample_photos.samples()[0]["id"]
+    assert (
+        kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]
+    )
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
     assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
     assert kept["top"] == pytest.approx(scale_top(mask) / mask.mean(), rel=1e-4) and kept["more"] == (
         scale_top(mask) < mask.max()
     )
-    assert kept["readout"] == shipped.readout
-    drawn = cells(mask, scale_top(mask)).astype(int)
+    assert kept["readout"] == shipped.pooling
+    drawn = heat_colours(mask, scale_top(mask)).astype(int)
     assert np.abs(pixels(kept["overlay"]) - drawn).max() <= 3
-    photo = fitted(sharp_crop(rec.photo, rec.model_input))
+    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     assert np.abs(pixels(kept["detail"])[..., 0] - fine_detail(photo, grid).astype(int)).mean() < 4
     seen = np.asarray(photo.convert("RGB")).astype(int)
     assert pixels(kept["image"]).shape == seen.shape and np.abs(pixels(kept["image"]) - seen).mean() < 4
@@ -83,7 +85,7 @@ def test_any_other_photo_is_computed(shipped):
     told = app.component("gathered_first")
     other = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)
-    seen = np.asarray(fitted(sharp_crop(other.photo, other.model_input)).convert("RGB")).astype(int)
+    seen = np.asarray(resize_for_figure(sharp_crop(other.photo, other.model_input)).convert("RGB")).astype(int)
     assert np.abs(pixels(told["image"]) - seen).mean() < 4
 
 

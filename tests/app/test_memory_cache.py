@@ -211,7 +211,7 @@ def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
     from vitcore.models import load_model
 
     monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", "0.5")
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: None)
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: None)
     monkeypatch.setattr(load_model, "load", lambda name: pytest.fail(f"{name} was loaded"))
     with pytest.raises(load_model.ModelError, match=r"needs 1\.2 GB of memory, and this server keeps 0\.5 GB"):
         loaded_models.fetch_and_load("vit_large_patch16_224.augreg_in21k_ft_in1k", False, lambda *_: None)

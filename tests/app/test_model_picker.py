@@ -9,16 +9,16 @@ import pytest
 from visitor import MAIN, SLUGS, App
 
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
-HUB = CARDS[1]
+HUB = MODEL_CARDS[1]
 
 
 def unreachable(monkeypatch):
     def fetch(name, progress=None):
         raise load_model.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
 
-    monkeypatch.setattr(load_model, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch_weights", fetch)
 
 
 def test_the_hub_is_out_of_reach(monkeypatch):
@@ -28,8 +28,10 @@ def test_the_hub_is_out_of_reach(monkeypatch):
         before = app.go(slug).fine().charts()
         app.set(model=HUB.name).fine()
         (said,) = app.sentences("warning")
-        assert "can't be reached" in said and f"The app stays on {CARDS[0].title}." in said
-        assert app.charts() == before and app.values()["model"] == DEFAULT, "the picker names the model that is shown"
+        assert "can't be reached" in said and f"The app stays on {MODEL_CARDS[0].title}." in said
+        assert app.charts() == before and app.values()["model"] == DEFAULT_MODEL, (
+            "the picker names the model that is shown"
+        )
     assert not app.go(SLUGS[0]).fine().at.warning
 
 
@@ -38,8 +40,8 @@ def test_it_is_tried_again_when_asked(monkeypatch, kinds, offer):
     app = App("rollout", model=HUB.name).fine()
     assert app.at.warning and len(app.component("gathered")["values"]) == 256
     asked = []
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: asked.append(name))
-    offer({HUB.name: load_model.wrap(kinds["registers"].module, HUB.name)})
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: asked.append(name))
+    offer({HUB.name: load_model.wrap_module(kinds["registers"].module, HUB.name)})
     app.set(style="paper").fine()
     assert app.at.warning and not asked, "not at every touch"
     next(b for b in app.at.button if b.label == "Try again").click()
@@ -91,7 +93,7 @@ def test_names_that_could_do_harm():
     for name in HARMFUL:
         app.set(model=name).fine()
         (said,) = app.sentences("warning")
-        assert len(said) < 700 and said.endswith(f"The app stays on {CARDS[0].title}."), name
+        assert len(said) < 700 and said.endswith(f"The app stays on {MODEL_CARDS[0].title}."), name
         assert app.charts()
     assert App("patches", model=HARMFUL[0]).fine().at.warning
 
@@ -100,16 +102,16 @@ def test_a_model_in_which_no_grid_is_found_is_refused_in_a_sentence(monkeypatch)
     """It downloads, and then there is nothing to show of it."""
     import timm
 
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: None)
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: None)
     load, name = load_model.load, "tnt_s_patch16_224"
     monkeypatch.setattr(
         load_model,
         "load",
-        lambda name: load(name) if name == DEFAULT else load_model.wrap(timm.create_model(name), name),
+        lambda name: load(name) if name == DEFAULT_MODEL else load_model.wrap_module(timm.create_model(name), name),
     )
     app = App("rollout", model=name).fine()
     (said,) = app.sentences("warning")
-    assert name in said and said.endswith(f"The app stays on {CARDS[0].title}.")
+    assert name in said and said.endswith(f"The app stays on {MODEL_CARDS[0].title}.")
     assert app.pictures()
 
 

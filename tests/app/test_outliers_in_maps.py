@@ -19,7 +19,7 @@ def cornered(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1 + 0, 1 + 7, 1 + 63]] *= 200
-    return load_model.wrap(module, "cornered")
+    return load_model.wrap_module(module, "cornered")
 
 
 def recorded(vit, name: str, **how) -> vitcore.Recording:
@@ -178,9 +178,9 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
     assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)
     assert (
         masked.rec.rollout() == pytest.approx(whole.rollout())
-        and not masked.own.read.flat[list(masked.own.outliers)].any()
+        and not masked.photo.pooled_attention.flat[list(masked.photo.outliers)].any()
     )
-    assert plain.own.read.flat[list(plain.own.outliers)].any()
+    assert plain.photo.pooled_attention.flat[list(plain.photo.outliers)].any()
     app = App("quiz", model="cornered", quiz_seed="3").fine()
     app.set(mask_outliers_quiz=True).fine()
     assert any("--mask-outliers" in json for json in [app.at.get_by_key("shell").proto.json])

@@ -22,7 +22,7 @@ def planted(make_module):
     module = make_module(img_size=64, reg_tokens=2)
     with torch.no_grad():
         module.pos_embed[0, -2] *= 200
-    return load_model.wrap(module, "planted")
+    return load_model.wrap_module(module, "planted")
 
 
 @pytest.fixture(scope="module")

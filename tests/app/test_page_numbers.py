@@ -16,7 +16,7 @@ from app.views.distance import distance_sentences
 from vitcore.analysis import attention_distance, filter_patterns, filters, patches, position_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 
 def sample(name: str) -> bytes:
@@ -115,7 +115,7 @@ def bars(chart: dict) -> list[tuple[str, float]]:
     return list(zip(texts, chart["data"][0]["x"], strict=True))
 
 
-@pytest.mark.parametrize("kind", [DEFAULT, "registers", "wide"])
+@pytest.mark.parametrize("kind", [DEFAULT_MODEL, "registers", "wide"])
 def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds, offer):
     offer({k: v for k, v in kinds.items() if k == kind})
     app = App("patches", model=kind, shuffle="true").fine()
@@ -134,10 +134,10 @@ def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds,
 def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     app = App("filters", components="12").fine()
     found = filters.principal_components(load_model.patch_kernel(shipped))
-    assert np.allclose(model_weights.filter_components(DEFAULT).variance, found.variance)
+    assert np.allclose(model_weights.filter_components(DEFAULT_MODEL).variance, found.variance)
     assert app.chart("The first 12")
     position = App("positions", position="40").fine()
-    cosine = position_embeddings.position_similarity(load_model.positions(shipped))
+    cosine = position_embeddings.position_similarity(load_model.position_embeddings(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert f"Beside it: {told}." in position.sentences("markdown")
@@ -150,7 +150,7 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
 def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
     """Of the whole grid, in a mean over all pairs that are worked out one by one here."""
     offer(tiny=tiny)
-    grid, cosine = shipped.grid, position_embeddings.position_similarity(load_model.positions(shipped))
+    grid, cosine = shipped.grid, position_embeddings.position_similarity(load_model.position_embeddings(shipped))
     far = [(p, q) for p in range(grid.patches)
            if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
     alike = np.mean([cosine[p, q] for p, q in far])
@@ -308,17 +308,17 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
 
 
 def test_the_filters_page_says_how_many_components_are_needed():
-    variance = model_weights.filter_components(DEFAULT).variance
+    variance = model_weights.filter_components(DEFAULT_MODEL).variance
     app = App("filters", component="3").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
-    found = filters.component_kinds(model_weights.filter_components(DEFAULT).vectors[:28])
+    found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert (
         f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     )
     assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
-    of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT).vectors[2])
+    of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT_MODEL).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
     assert said.count("blue in the middle, yellow around it") == 2, (
         "in the line of the first six, and of the one enlarged"

@@ -7,7 +7,7 @@ from app import texts
 from app.views.paper import chart_sentences
 from vitcore.paper import charts, tables
 
-NAMES = {column for number in ("5", "6", "7", "9") for column in tables.rows(number)[0] if column[0].isupper()}
+NAMES = {column for number in ("5", "6", "7", "9") for column in tables.table_rows(number)[0] if column[0].isupper()}
 
 
 def test_the_best_of_table_2_with_its_cost():
@@ -29,10 +29,10 @@ def test_the_best_of_table_2_with_its_cost():
 def test_every_column_has_words(lang):
     text, columns = (
         texts.prose("paper", lang),
-        {column for number in tables.TABLES for column in tables.rows(number)[0]},
+        {column for number in tables.TABLE_NAMES for column in tables.table_rows(number)[0]},
     )
     assert {column for column in columns - {"table"} if f"column {column}" not in text} == NAMES
-    holds = [text[f"holds {number}"] for number in tables.TABLES]
+    holds = [text[f"holds {number}"] for number in tables.TABLE_NAMES]
     assert len(set(holds)) == len(holds)
 
 
@@ -47,5 +47,5 @@ def test_tables_of_one_part_are_told_apart():
 
 def test_what_the_pointer_is_told_has_short_lines():
     """A line of 60 characters is cut off where the chart is narrow."""
-    told = [line for dots in charts.state_of_the_art().data for said in dots.text for line in said.split("<br>")]
+    told = [line for dots in charts.state_of_the_art_chart().data for said in dots.text for line in said.split("<br>")]
     assert "ImageNet + JFT-300M unlabelled" in told and max(map(len, told)) <= 32

@@ -17,7 +17,7 @@ from app.menu import PAGES
 from app.state.models import loaded_models
 from app.state.training import runs, training_estimate, training_processes
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS
+from vitcore.models.model_cards import MODEL_CARDS
 
 STRANGE = "vit_small_patch8_224.augreg2_in21k_ft_in1k"  # timm's, and not in the menu
 
@@ -94,11 +94,11 @@ def test_runs_can_be_watched_and_that_is_all(public):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_a_model_outside_the_menu_is_not_downloaded(monkeypatch, public, lang):
     asked = []
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: asked.append(name))
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: asked.append(name))
     app = App("patches", model=STRANGE, lang=lang).fine()
     told = " ".join(app.sentences("warning"))
     why = texts.prose("common", lang)["off downloads"]
-    assert asked == [] and why in told and CARDS[0].title in told, "why, and which one is shown"
+    assert asked == [] and why in told and MODEL_CARDS[0].title in told, "why, and which one is shown"
     monkeypatch.setattr(texts, "language", lambda: lang)
     with pytest.raises(load_model.ModelError) as refused:
         loaded_models.fetch_and_load(STRANGE, False, print)
@@ -112,7 +112,7 @@ def test_in_local_mode_it_is(monkeypatch):
         asked.append(name)
         raise load_model.ModelError("no")
 
-    monkeypatch.setattr(load_model, "fetch", fetch)
+    monkeypatch.setattr(load_model, "fetch_weights", fetch)
     App("patches", model=STRANGE).fine()
     assert asked == [STRANGE]
 
@@ -151,7 +151,7 @@ def never(monkeypatch):
         "_count_photos",
         lambda source, lang: happened.append(source) or training_estimate.PhotoCount(),
     )
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: happened.append(name))
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: happened.append(name))
     return happened
 
 
@@ -177,7 +177,7 @@ def test_no_message_touches_a_run(monkeypatch, visit, never, state, label):
     from vitcore.train import run_folder
 
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "0")
-    monkeypatch.setattr(run_folder, "held", lambda run: state == "running")
+    monkeypatch.setattr(run_folder, "is_training", lambda run: state == "running")
     run = a_run(state=state)
     (run.path / "checkpoint").mkdir(exist_ok=True)
     one = visit().open("train", "run=demo")
@@ -248,7 +248,7 @@ def test_names_are_never_markdown(slug, named):
 @pytest.fixture(scope="session")  # a worker may come back to this file, and a name of the app's is one model
 def hostile(make_module):
     """A model whose classes are called like that, as folders may be."""
-    vit = load_model.wrap(make_module(), "hostile")
+    vit = load_model.wrap_module(make_module(), "hostile")
     return replace(vit, labels=tuple(f"{HOSTILE} {i}" for i in range(10)), card=replace(vit.card, title=HOSTILE))
 
 

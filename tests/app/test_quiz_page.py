@@ -6,21 +6,21 @@ from visitor import App
 from app import texts
 from app.state import reports
 from app.state.photos import sample_photos
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.quiz import draw_quiz, quiz_data
-from vitcore.report.report_settings import Origin
+from vitcore.report.report_settings import ReportOrigin
 
 TEXT, MENU = texts.prose("quiz", "en"), texts.prose("menu", "en")
 
 
 @pytest.fixture(scope="module")
 def quiz(shipped):
-    return draw_quiz.draw(quiz_data.look(shipped, sample_photos.SAMPLES / "cat.jpg", 7), 7)
+    return draw_quiz.draw_quiz(quiz_data.make_quiz_material(shipped, sample_photos.SAMPLES / "cat.jpg", 7), 7)
 
 
 def pick(app: App, place: int, chosen: int) -> App:
     """What an answer leaves; that a click does so, and a key, is for `tests/browser`."""
-    me = DEFAULT, sample_photos.sample_digest("cat"), 7
+    me = DEFAULT_MODEL, sample_photos.sample_digest("cat"), 7
     given = app.at.session_state["_quiz_given"][1] if "_quiz_given" in app.at.session_state else {}
     app.at.session_state["_quiz_given"] = me, given | {place: chosen}
     return app.run().fine()
@@ -36,14 +36,16 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
             "" if c.words in "ABCD" else c.words for c in question.choices
         ]
         assert sent["right"] is None and not any(one["told"] for one in sent["options"])
-        assert not any(question.why in said for kind in ("info", "success", "warning") for said in app.sentences(kind))
+        assert not any(
+            question.explanation in said for kind in ("info", "success", "warning") for said in app.sentences(kind)
+        )
         app.at.get_by_key("quiz_reveal").click()
         sent = app.run().fine().component("quiz_choice")
-        assert sent["right"] == question.right and [one["told"] for one in sent["options"]] == [
-            choice.told for choice in question.choices
+        assert sent["right"] == question.correct_choice and [one["told"] for one in sent["options"]] == [
+            choice.number_text for choice in question.choices
         ]
         (said,) = app.sentences("info")
-        assert said == TEXT["it is"].format(letter=question.letter, why=question.why)
+        assert said == TEXT["it is"].format(letter=question.correct_letter, why=question.explanation)
         assert f"See it: {MENU[question.page]}" in [link.label for link in app.at.get("page_link")]
         assert ("quiz_next" in {button.key for button in app.at.button}) == (place == 0), "none after the last"
 
@@ -51,11 +53,11 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
 def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     app = App("quiz", photo="cat", quiz_seed="7").fine()
     assert any("None answered yet" in said for said in app.sentences("markdown"))
-    pick(app, 0, quiz.questions[0].right)
+    pick(app, 0, quiz.questions[0].correct_choice)
     assert app.sentences("success") and any("1 of 1" in said for said in app.sentences("markdown"))
     app.at.get_by_key("quiz_next").click()
     assert app.run().fine().values()["question"] == 2
-    pick(app, 1, (quiz.questions[1].right + 1) % 3)
+    pick(app, 1, (quiz.questions[1].correct_choice + 1) % 3)
     assert app.sentences("warning") and any("1 of 2" in said for said in app.sentences("markdown"))
     app.at.get_by_key("quiz_another").click()
     app.run().fine()
@@ -69,7 +71,7 @@ def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
 
 def test_the_file_is_of_the_same_quiz(quiz):
     page = reports.quiz_handout(
-        DEFAULT, sample_photos.sample_digest("cat"), 7, "cat", Origin(lang="en"), False
+        DEFAULT_MODEL, sample_photos.sample_digest("cat"), 7, "cat", ReportOrigin(lang="en"), False
     ).decode()
     assert all(q.sentence.replace("'", "&#39;") in page for q in quiz.questions) and "Chelsea the cat" in page
 

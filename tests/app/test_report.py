@@ -252,22 +252,22 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
         one = report_zip.current_job()
     old = report_zip.add_photos(one)
     assert next(old) == 1
-    made = one.bundle.make
+    made = one.bundle.render_photo
 
     def overtaken(*given):
         meanwhile(one)
         return made(*given)
 
-    one.bundle.make = overtaken
+    one.bundle.render_photo = overtaken
     one.done_count = 0
     assert list(old) == [2], "the damaged one is only named"
     assert len(one.bundle.photos) == 1 and app is not None
 
 
 def takeaway_settings():
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.report_settings import ReportSettings
 
-    return Settings()
+    return ReportSettings()
 
 
 def test_ones_own_photos(tiny_app, printed_once):
@@ -318,7 +318,7 @@ def test_the_link_says_what_it_lacks(tiny_app):
 
 def test_a_model_trained_here_does_not_travel(monkeypatch, tmp_path):
     run_folder(tmp_path / "runs" / "mine")
-    monkeypatch.setattr(on_disk, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(on_disk, "RUNS_FOLDER", tmp_path / "runs")
     note = App("patches", model="runs/mine").fine().component("copy_link")["note"]
     text = texts.prose("report", "en")
     assert note == f"{text['lacks model']} {text['send handout']}"

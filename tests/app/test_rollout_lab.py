@@ -16,7 +16,7 @@ from vitcore.analysis.relevance import METHODS, absolute_shares
 from vitcore.analysis.rollout import rollout_per_layer
 from vitcore.assets import asset
 from vitcore.forward.relevance import relevance
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 KEYS = {name: texts.prose("rollout", "en")[f"method.{name}"] for name in METHODS}
 QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
@@ -167,7 +167,7 @@ def test_every_method_for_every_kind_of_model(kind, kinds, offer):
 
 
 def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_on(kinds, offer):
-    card = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))["trained"]
+    card = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     own, teacher = (card[key]["pets"]["localisation"]["rollout_auc"] for key in ("measured", "teacher_measured_alike"))
 
     def all_said(**given: str) -> str:
@@ -225,13 +225,13 @@ def test_the_build_up_is_one_picture_of_all_layers(first):
 
     from PIL import Image
 
-    from vitcore.figures.heat_overlay import cells
-    from vitcore.figures.relevance import build_up_top
+    from vitcore.figures.heat_overlay import heat_colours
+    from vitcore.figures.relevance import rollout_per_layer_top
 
     told = App("rollout").fine().component("build_up")
     strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
     maps = first.grid.to_map(rollout_per_layer(first.fused["mean"], 0))
-    expected = cells(maps, build_up_top(maps))
+    expected = heat_colours(maps, rollout_per_layer_top(maps))
     assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
     assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
     assert len(told["frames"]) < 40_000 and told["detail"]

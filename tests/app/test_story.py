@@ -15,7 +15,7 @@ from app.views.story.story_step import Step
 from vitcore.forward.block_activations import project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.probabilities import probabilities
-from vitcore.quiz.prediction_questions import LENS_STEP
+from vitcore.quiz.prediction_questions import LOGIT_LENS_STORY_STEP
 from vitcore.translation import decimal
 
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
@@ -175,7 +175,7 @@ def test_what_is_different_is_said(kinds, offer):
 def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
     from timm.models.vision_transformer import ResPostBlock
 
-    offer(other=vitcore.models.load_model.wrap(make_module(block_fn=ResPostBlock), "other"))
+    offer(other=vitcore.models.load_model.wrap_module(make_module(block_fn=ResPostBlock), "other"))
     app = App("story", model="other", step="7").fine()
     assert "not built as Eq. 2 and 3" in said(app)
     assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]
@@ -318,7 +318,7 @@ def test_the_map_of_positions_comes_with_the_answer():
 
 
 def test_the_quiz_leads_to_the_step_with_the_logit_lens():
-    assert step_view.STEPS[LENS_STEP - 1].key == "depth"
+    assert step_view.STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth"
 
 
 def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):

@@ -167,7 +167,7 @@ def test_another_film_begins_at_its_end():
 
 def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
     a_run()
-    film = film_files.of_run(run_folder.find("demo").path)
+    film = film_files.film_of_run(run_folder.find_run("demo").path)
     film_files.save_film(film, films.RECORDINGS / "shipped.safetensors")
     text = (films.RECORDINGS / "shipped.json").read_text().replace('"title": "demo"', '"title": "How it began"')
     (films.RECORDINGS / "shipped.json").write_text(text)
@@ -231,7 +231,9 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
     monkeypatch.setattr(training_processes.os, "kill", lambda *asked: killed.append(asked))
     with vitcore.film("mine", [noise()]) as film:
         film.frame(make_module(), 0, loss=2.0)
-        run_folder.write(film.folder.path / "status.json", json.dumps(run_folder.status(film.folder) | {"pid": 12345}))
+        run_folder.write_atomically(
+            film.folder.path / "status.json", json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
+        )
         app = App("learn", film="runs/mine").fine()
         assert any("A training filmed from outside" in said for said in app.sentences("markdown"))
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]

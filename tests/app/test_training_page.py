@@ -18,9 +18,9 @@ from app.state.training import runs, training_processes
 from app.views.train import model_kinds, recipe_form, run_panel
 from vitcore.cli import commands, train
 from vitcore.train import run_folder
-from vitcore.train.learning.training_cost import Cost
+from vitcore.train.learning.training_cost import TrainingCost
 from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import changed, knobs
+from vitcore.train.recipe import recipe_fields, with_changes
 from vitcore.translation import say
 
 WORDS = texts.prose("train", "en")
@@ -66,7 +66,7 @@ def press(app: App, label: str) -> App:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_a_control_for_every_field(preset):
     app = App("train", preset=preset).fine()
-    assert {f"{preset}.{field.name}" for field in knobs()} <= app.controls.keys()
+    assert {f"{preset}.{field.name}" for field in recipe_fields()} <= app.controls.keys()
     assert not app.at.error
     assert set(recipe_form.preset_description(preset)) >= {"what", "Command"}
     assert f"vitcore train {preset} --data samples" in app.component("command")["text"]
@@ -75,10 +75,10 @@ def test_every_preset_has_a_control_for_every_field(preset):
 def test_the_form_makes_the_recipe(asked):
     app = filled(App("train"), **TINY, decay="linear", flip=False, lr_peak=5e-4, rand_augment="rand-m9-n2")
     press(app.set(run_name="mine"), "Start training")
-    recipe = run_folder.recipe_of(run_folder.find("mine"))
+    recipe = run_folder.read_recipe(run_folder.find_run("mine"))
     expected = TINY | {"decay": "linear", "flip": False, "lr_peak": 5e-4, "rand_augment": "rand-m9-n2"}
-    assert recipe == changed(PRESETS["image_folder_tiny"](), expected)
-    assert run_folder.source_of(run_folder.find("mine")) == "samples"
+    assert recipe == with_changes(PRESETS["image_folder_tiny"](), expected)
+    assert run_folder.read_source(run_folder.find_run("mine")) == "samples"
 
 
 @pytest.mark.parametrize(("preset", "changes"), [
@@ -86,7 +86,7 @@ def test_the_form_makes_the_recipe(asked):
     ("layer_by_layer", {"keep_patches": "0.5:0.9, 0.7:1"}), ("distillation", {"teacher": "", "task": "classify"}),
 ])  # fmt: skip
 def test_the_command_makes_the_same_recipe(preset, changes):
-    wanted = changed(PRESETS[preset](), changes)
+    wanted = with_changes(PRESETS[preset](), changes)
     words = shlex.split(recipe_form.shell_command(preset, wanted, "/my photos", "mine"))
     assert words[:4] == ["python", "-m", "vitcore", "train"]
     args = commands._parser().parse_args(words[3:])
@@ -102,7 +102,9 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
         app.set(kind=kind).fine()
         assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
         args = commands._parser().parse_args(shlex.split(app.component("command")["text"])[3:])
-        assert train._recipe(args) == changed(model_kinds.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
+        assert train._recipe(args) == with_changes(model_kinds.kind_recipe("image_folder_tiny", kind), {"steps": 7}), (
+            kind
+        )
     app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
     assert "patches are 16 px apart" in app.sentences("error")[0]
     app.set(kind="plain").fine()
@@ -130,7 +132,7 @@ def test_what_is_out_of_range_is_said(values, said):
 def test_a_model_that_cannot_be_built_is_said(monkeypatch):
     from vitcore.train.learning import training_cost
 
-    monkeypatch.setattr(training_cost, "shape", lambda *_: 1 / 0)
+    monkeypatch.setattr(training_cost, "params_and_forward_flop", lambda *_: 1 / 0)
     assert filled(App("train"), steps=317).sentences("error") == ["division by zero"]
 
 
@@ -139,7 +141,9 @@ def test_what_it_costs_is_measured_when_asked(monkeypatch):
 
     measured = []
     monkeypatch.setattr(
-        training_cost, "cost", lambda recipe, classes: measured.append(classes) or Cost(1, 2.0, 0.5, 180.0)
+        training_cost,
+        "training_cost",
+        lambda recipe, classes: measured.append(classes) or TrainingCost(1, 2.0, 0.5, 180.0),
     )
     app = App("train").fine()
     assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
@@ -152,7 +156,7 @@ def test_what_it_costs_is_measured_when_asked(monkeypatch):
 def test_a_measurement_that_failed_is_tried_again(monkeypatch):
     from vitcore.train.learning import training_cost
 
-    answers = [MemoryError("out of memory"), Cost(1, 2.0, 0.5, 180.0)]
+    answers = [MemoryError("out of memory"), TrainingCost(1, 2.0, 0.5, 180.0)]
 
     def measure(recipe, classes):
         answer = answers.pop(0)
@@ -160,7 +164,7 @@ def test_a_measurement_that_failed_is_tried_again(monkeypatch):
             raise answer
         return answer
 
-    monkeypatch.setattr(training_cost, "cost", measure)
+    monkeypatch.setattr(training_cost, "training_cost", measure)
     app = filled(App("train"), steps=313)
     press(app, "Measure the time on this machine")
     assert "out of memory" in app.sentences("caption")
@@ -208,7 +212,7 @@ def test_a_link_opens_no_path():
 
 def test_a_run_is_a_process_of_its_own(asked, tmp_path):
     app = press(filled(App("train"), **TINY).set(run_name="mine"), "Start training")
-    (command, options), run = asked[0], run_folder.find("mine")
+    (command, options), run = asked[0], run_folder.find_run("mine")
     assert command == [sys.executable, "-m", "vitcore", "train", "--resume", "mine"]
     assert options["start_new_session"] and Path(options["cwd"]) == training_processes.VITCORE_ROOT
     assert options["env"]["VITCORE_RUNS"] == str(tmp_path / "runs")
@@ -222,7 +226,7 @@ def test_a_run_is_a_process_of_its_own(asked, tmp_path):
     ("name", "said"), [("../up", "can't be a run's name"), ("taken", "There is a run 'taken' already")]
 )
 def test_a_name_that_cannot_be_had(name, said, asked):
-    run_folder.create("taken", PRESETS["image_folder_tiny"](), "samples")
+    run_folder.create_run("taken", PRESETS["image_folder_tiny"](), "samples")
     app = press(App("train").set(run_name=name), "Start training")
     assert said in app.sentences("error")[0]
     assert not asked and app.values()["run"] == "a new one"
@@ -234,7 +238,7 @@ def test_what_is_started_is_what_the_page_says_now(asked):
     app.at.get_by_key("run_name").set_value("mine")
     app.at.get_by_key("image_folder_tiny.steps").set_value(31)
     press(app, "Start training")
-    steps = json.loads((run_folder.find("mine").path / "recipe.json").read_text(encoding="utf-8"))["steps"]
+    steps = json.loads((run_folder.find_run("mine").path / "recipe.json").read_text(encoding="utf-8"))["steps"]
     assert app.values()["run"] == "mine" and steps == 31 and len(asked) == 1
 
 
@@ -273,7 +277,7 @@ def test_resume_goes_on(asked):
 def test_what_went_wrong_with_resuming_is_said(monkeypatch):
     a_run(state="stopped")
     app = App("train", run="demo").fine()
-    (run_folder.find("demo").path / "checkpoint").mkdir(exist_ok=True)
+    (run_folder.find_run("demo").path / "checkpoint").mkdir(exist_ok=True)
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
@@ -293,7 +297,7 @@ def test_a_run_is_deleted_after_a_question():
     assert sorted(runs.run_ids()) == ["demo", "other"]
     press(app, "Delete")
     press(app, "Delete it")
-    assert runs.run_ids() == ["other"] and [path.name for path in run_folder.RUNS.iterdir()] == ["other"]
+    assert runs.run_ids() == ["other"] and [path.name for path in run_folder.RUNS_FOLDER.iterdir()] == ["other"]
     assert app.values()["run"] == run_panel.NEW_RUN
 
 
@@ -317,7 +321,7 @@ def test_the_last_step_is_read_from_the_end_of_the_log():
 
 
 def test_a_process_that_could_not_speak_is_spoken_for():
-    run = run_folder.create("mute", PRESETS["image_folder_tiny"](), "samples")
+    run = run_folder.create_run("mute", PRESETS["image_folder_tiny"](), "samples")
     (run.path / "output.txt").write_text("warming up\nvitcore: the recipe can't be read.\n")
     process = FakeProcess([])
     process.wait = lambda: 2
@@ -355,7 +359,7 @@ def test_what_a_run_says_is_read_in_the_visitor_s_language_and_an_older_run_s_as
         "run demo is being trained by another process.",
         ["a.jpg is empty.", "b.jpg is odd."],
     )
-    run_folder.write(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
+    run_folder.write_atomically(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
     assert (runs.run_status("demo").message, runs.run_status("demo").problems) == (
         word["message"],
         tuple(word["problems"]),

@@ -16,8 +16,8 @@ from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS, DEFAULT
-from vitcore.models.random_weights import untrained
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
+from vitcore.models.random_weights import with_random_weights
 from vitcore.translation import speaking
 
 TEXT = texts.prose("compare", "en")
@@ -28,7 +28,7 @@ PHOTO = sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg"
 def expected(shipped):
     """The model that ships beside its own random weights, as the library compares them."""
     image = open_photo(PHOTO)
-    return compare(record_tokens(shipped, image), record_tokens(untrained(shipped), image))
+    return compare(record_tokens(shipped, image), record_tokens(with_random_weights(shipped), image))
 
 
 def values(app: App, key: str) -> np.ndarray:
@@ -83,9 +83,9 @@ def test_another_input_is_resampled_and_said():
 def test_random_weights_take_another_input():
     app = App("compare", b="random", b_px="64x64").fine()
     assert not app.at.warning and app.component("b_map")["rows"] == 8
-    redrawn = loaded_models.loaded(f"{DEFAULT}~random~64x64")
+    redrawn = loaded_models.loaded(f"{DEFAULT_MODEL}~random~64x64")
     assert redrawn.grid.image_px == (64, 64)
-    trained = loaded_models.loaded(f"{DEFAULT}~64x64").module.state_dict()
+    trained = loaded_models.loaded(f"{DEFAULT_MODEL}~64x64").module.state_dict()
     kernel = "patch_embed.proj.weight"
     assert not np.allclose(redrawn.module.state_dict()[kernel], trained[kernel])
 
@@ -108,26 +108,26 @@ def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
         asked.append(name)
         raise load_model.ModelError(f"{name} could not be downloaded: the hub can't be reached (ConnectError).")
 
-    monkeypatch.setattr(load_model, "fetch", fetch)
-    app = App("compare", b=CARDS[1].title).fine()
+    monkeypatch.setattr(load_model, "fetch_weights", fetch)
+    app = App("compare", b=MODEL_CARDS[1].title).fine()
     (said,) = app.sentences("warning")
     assert "can't be reached" in said and said.endswith(TEXT["stays"].format(model=TEXT["b.random"]))
     assert app.values()["b"] == "random" and app.component("b_map"), "B goes back to the one before"
     app.set(picture="answers").fine()
-    assert asked == [CARDS[1].name], "not at every touch"
+    assert asked == [MODEL_CARDS[1].name], "not at every touch"
     next(button for button in app.at.button if button.label == "Try again").click()
     app.run().fine()
-    assert asked == 2 * [CARDS[1].name]
+    assert asked == 2 * [MODEL_CARDS[1].name]
     assert app.values()["b"] == "random" and app.at.warning
     app.set(b="itself").fine()
     assert not app.at.warning
-    app.set(b=CARDS[1].name).fine()
-    assert app.values()["b"] == "itself" and asked == 3 * [CARDS[1].name]
+    app.set(b=MODEL_CARDS[1].name).fine()
+    assert app.values()["b"] == "itself" and asked == 3 * [MODEL_CARDS[1].name]
 
 
 def test_in_public_only_models_of_the_menu(monkeypatch):
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
-    monkeypatch.setattr(load_model, "fetch", lambda name, progress=None: pytest.fail(name))
+    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: pytest.fail(name))
     app = App("compare", b="vit_small_patch8_224.augreg2_in21k_ft_in1k").fine()
     assert texts.prose("common", "en")["off downloads"] in app.sentences("warning")[0]
     labels = {button.label for button in app.at.button}
@@ -143,7 +143,7 @@ def test_a_ready_pair_is_one_touch():
         second_model.RANDOM,
         second_model.ITSELF,
     }
-    assert listed - {card.name for card in CARDS} == preset_pairs.UNLISTED_MB.keys(), (
+    assert listed - {card.name for card in MODEL_CARDS} == preset_pairs.UNLISTED_MB.keys(), (
         "the size of every download is known"
     )
 
@@ -164,16 +164,16 @@ def test_a_run_stands_beside_its_checkpoint(make_module):
     assert any("runs/demo, step 30" in said.replace("run demo", "runs/demo") for said in app.sentences("markdown"))
     assert float(app.at.metric[0].value) < 1
     assert app.controls["b_px"].disabled, "no size: what is opened again is the run's model"
-    app.set(model=DEFAULT).fine()
+    app.set(model=DEFAULT_MODEL).fine()
     assert app.values()["b"] == "random", "the other model has no checkpoints"
 
 
 def test_the_handout_is_made_of_names_alone(shipped):
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
     key, words = open_photo(PHOTO).key, texts.table("zh-CN")
     made = summary_and_handout.make_handout(
-        (DEFAULT, f"{DEFAULT}~random", key), ("one", "two"), Origin(lang="zh-CN"), PHOTO.stem, words
+        (DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key), ("one", "two"), ReportOrigin(lang="zh-CN"), PHOTO.stem, words
     ).decode()
     with speaking(words):
         assert (

@@ -98,7 +98,7 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     vit = opened(app)
     module, photo = make_module(), torch.rand(1, 3, 32, 32)
     assert vit.heads == 3 and torch.equal(vit.module(photo), module(photo)), "the very weights"
-    assert (vit.called, vit.card.title) == ("my-vit.safetensors", "my-vit")
+    assert (vit.display_name, vit.card.title) == ("my-vit.safetensors", "my-vit")
     for slug in ("overview", "attention", "report"):
         assert app.go(slug).fine().values()["model"] == uploaded_model.MODEL_ID and not app.at.warning
     visitor = app.at.session_state["_visitor"]
@@ -213,7 +213,7 @@ def test_too_large_a_file_is_refused_by_the_server_itself(monkeypatch, disk):
 
 def test_ids_of_the_hub_are_off_in_public(monkeypatch):
     asked = []
-    monkeypatch.setattr("vitcore.models.hub_ids.fetch_id", lambda name, *_: asked.append(name))
+    monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: asked.append(name))
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("bring").fine()
     assert "own_hub" not in app.controls and texts.prose("common", "en")["off downloads"] in said(app)
@@ -227,7 +227,7 @@ def test_an_id_of_the_hub_is_brought_like_a_file(monkeypatch, tmp_path, weights)
     folder = tmp_path / "snapshot"
     folder.mkdir()
     save_file(weights, folder / "model.safetensors")
-    monkeypatch.setattr("vitcore.models.hub_ids.fetch_id", lambda name, *_: folder)
+    monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: folder)
     pasted = " https://huggingface.co/someone/some-vit/blob/main/config.json"
     app = App("bring").set(own_hub=pasted).fine()
     press(app, "own_fetch").fine()
@@ -268,7 +268,7 @@ def test_labels_and_another_size(good):
 
 def test_the_paper_s_names_are_taken(monkeypatch, kinds, offer):
     name = "vit_small_r26_s32_224.augreg_in21k_ft_in1k"
-    offer({name: load_model.wrap(kinds["registers"].module, name)})
+    offer({name: load_model.wrap_module(kinds["registers"].module, name)})
     for address in ("R26+S/32", "r26+vit-s/32"):
         assert App("patches", model=address).fine().values()["model"] == name
     app = App("patches").set(model="R26+S/32").fine()
@@ -305,14 +305,14 @@ def test_positions_by_offset_have_a_picture(monkeypatch, offer):
     bias = timm.create_model("beit_base_patch16_224", **small).eval()
     torch.nn.init.normal_(bias.blocks[1].attn.relative_position_bias_table)
     rope = timm.create_model("vit_small_patch16_rope_224", **small).eval()
-    offer(bias=load_model.wrap(bias, "bias"), rope=load_model.wrap(rope, "rope"))
+    offer(bias=load_model.wrap_module(bias, "bias"), rope=load_model.wrap_module(rope, "rope"))
     app = App("positions", model="bias", offset_layer="1", offset_head="1").fine()
     assert not app.at.info and len(app.charts()) == 1
     expected = bias.blocks[1].attn._get_rel_pos_bias()[0, 1, 1 + 4, 1:].detach()
-    found = load_model.by_offset(load_model.wrap(bias, "bias"), 1).values[1]
+    found = load_model.relative_positions(load_model.wrap_module(bias, "bias"), 1).values[1]
     assert torch.allclose(torch.from_numpy(found), expected)
     (chart,) = App("positions", model="rope").fine().charts()
     assert chart["alt"]
-    kernel = load_model.by_offset(load_model.wrap(rope, "rope"), 0).values[0].reshape(3, 3)
+    kernel = load_model.relative_positions(load_model.wrap_module(rope, "rope"), 0).values[0].reshape(3, 3)
     assert kernel[1, 1] == pytest.approx(1) and kernel.max() == pytest.approx(1)
     assert kernel[0, 1] == pytest.approx(kernel[2, 1]) and kernel[1, 0] == pytest.approx(kernel[1, 2])

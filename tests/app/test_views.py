@@ -4,7 +4,7 @@ import pytest
 from visitor import MAIN, SLUGS, App
 
 from app import texts
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 KINDS = [
     "registers",
@@ -149,7 +149,7 @@ def test_a_model_without_a_head_shows_no_answer(kinds, offer):
     app = App("overview", model="no-head").fine()
     assert any("no classification head" in said for said in app.sentences("info"))
     assert app.component("door_distance") and not any(c.key == "door_answer" for c in app.pictures())
-    assert app.set(model=DEFAULT).fine().component("door_answer")["alt"] == "The five likeliest classes"
+    assert app.set(model=DEFAULT_MODEL).fine().component("door_answer")["alt"] == "The five likeliest classes"
 
 
 def test_prose_has_every_word_a_page_asks_for():

@@ -31,13 +31,13 @@ def a_run(
 ) -> run_folder.RunFolder:
     """A run that has come as far as the last of `steps`; `word`: what else its status says."""
     recipe = preset("masked_patches" if task == "masked" else "image_folder_tiny", **SMALL)
-    run = run_folder.create(run_id, recipe, "samples")
+    run = run_folder.create_run(run_id, recipe, "samples")
     for step in steps:
         add_frame(run, step, task)
     still = masked_still() if task == "masked" else {}
     rng = np.random.default_rng(0)
     photos = rng.integers(0, 256, (len(NAMES), 32, 32, 3), np.uint8)
-    film_files.save_still(run, photos, NAMES, GRID, () if task == "masked" else CLASSES, **still)
+    film_files.save_shared_arrays(run, photos, NAMES, GRID, () if task == "masked" else CLASSES, **still)
     run.log.write_text("".join(json.dumps(record(step, task)) + "\n" for step in range(1, steps[-1] + 1)))
     run_folder.write_status(run, state, steps[-1], word.pop("message", ""), **word)
     return run

@@ -60,7 +60,7 @@ def analyses(runs: int) -> None:
 
     def of_the_model() -> None:
         filters.principal_components(load_model.patch_kernel(vit))
-        position_embeddings.position_similarity(load_model.positions(vit))
+        position_embeddings.position_similarity(load_model.position_embeddings(vit))
 
     ways = {
         "filters and positions remembered (they are the model's)": lambda data: of_the_photo(data),

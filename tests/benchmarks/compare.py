@@ -89,11 +89,11 @@ def switches(runs: int) -> None:
 
 def main() -> None:
     """Print the tables."""
-    from vitcore.models.model_cards import DEFAULT
+    from vitcore.models.model_cards import DEFAULT_MODEL
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--first", default=DEFAULT)
+    parser.add_argument("--first", default=DEFAULT_MODEL)
     parser.add_argument("--second", default="")
     parser.add_argument("--no-pages", action="store_true", help="the models alone")
     args = parser.parse_args()

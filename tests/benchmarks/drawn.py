@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.data.synthetic_dataset import TRAIN, VALIDATION, Drawing, pictures
+from vitcore.train.data.synthetic_dataset import TRAIN, VALIDATION, SyntheticDataset, draw_pictures
 
 CELLS = 4  # a side
 PENALTY = 0.01  # of the mean square
 
 
-def drawn(drawing: Drawing, seed: int, split: int, count: int) -> NDArray[np.float32]:
+def drawn(drawing: SyntheticDataset, seed: int, split: int, count: int) -> NDArray[np.float32]:
     """The first pictures of a split, (N, px, px, 3)."""
-    parts = [pictures(drawing, seed, split, some) for some in np.array_split(np.arange(count), -(-count // 256))]
+    parts = [draw_pictures(drawing, seed, split, some) for some in np.array_split(np.arange(count), -(-count // 256))]
     return np.concatenate(parts).astype(np.float32)
 
 
@@ -62,7 +62,9 @@ LOOKS: dict[str, Callable[[NDArray], NDArray]] = {
 }
 
 
-def told(drawing: Drawing, names: Iterable[str] = LOOKS, learn: int = 2000, ask: int = 1000) -> dict[str, float]:
+def told(
+    drawing: SyntheticDataset, names: Iterable[str] = LOOKS, learn: int = 2000, ask: int = 1000
+) -> dict[str, float]:
     """% right by what is looked at."""
     train, test = (drawn(drawing, 0, split, count) for split, count in ((TRAIN, learn), (VALIDATION, ask)))
     return {name: right(LOOKS[name](train), LOOKS[name](test), drawing.classes) for name in names}
@@ -71,5 +73,7 @@ def told(drawing: Drawing, names: Iterable[str] = LOOKS, learn: int = 2000, ask:
 if __name__ == "__main__":
     for given in sys.argv[1:] or ["0", "0.25", "0.5", "0.75", "1"]:
         print(
-            given, {name: round(value, 1) for name, value in told(Drawing(difficulty=float(given))).items()}, flush=True
+            given,
+            {name: round(value, 1) for name, value in told(SyntheticDataset(difficulty=float(given))).items()},
+            flush=True,
         )

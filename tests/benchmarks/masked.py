@@ -18,12 +18,12 @@ import torch
 from PIL import Image
 
 from vitcore.train import run_folder
-from vitcore.train.data.photo_sources import open_photos
-from vitcore.train.data.photo_tensors import evaluation
-from vitcore.train.learning.masked_patches import cells, colour_class, corrupt
+from vitcore.train.data.photo_sources import open_photo_source
+from vitcore.train.data.photo_tensors import evaluation_batches
+from vitcore.train.learning.masked_patches import colour_class, corrupt_patches, mean_cell_colours
 from vitcore.train.learning.model_from_recipe import MEAN, STD
-from vitcore.train.recipe import Recipe, changed
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.recipe import Recipe, with_changes
+from vitcore.train.trainer.run_training import run_training
 
 SHAPE = {"image_px": 96, "patch_px": 6, "width": 96, "blocks": 4, "heads": 3, "batch": 64, "patch_init_std": 0.002}
 DIGITS = {"image_px": 24, "patch_px": 3, "width": 48, "blocks": 3, "heads": 3, "batch": 64, "flip": False}
@@ -48,15 +48,19 @@ def digits(to: Path) -> str:
 
 def baselines(recipe: Recipe, source: str) -> dict[str, float]:
     """Accuracy in % over corrupted patches: the commonest colour, and the mean of what can be seen; and the entropy in nats."""
-    train, held_out = open_photos(source, seed=recipe.seed)
+    train, held_out = open_photo_source(source, seed=recipe.seed)
     counts = torch.zeros(512)
-    for pixels, _ in evaluation(train.subset(range(min(2000, len(train)))), recipe.image_px, MEAN, STD, "cpu", 256):
-        counts += torch.bincount(colour_class(cells(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512)
+    for pixels, _ in evaluation_batches(
+        train.subset(range(min(2000, len(train)))), recipe.image_px, MEAN, STD, "cpu", 256
+    ):
+        counts += torch.bincount(
+            colour_class(mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512
+        )
     share, total, common, mean, surprise = counts / counts.sum(), 0, 0.0, 0.0, 0.0
     torch.manual_seed(recipe.seed)
-    for pixels, _ in evaluation(held_out, recipe.image_px, MEAN, STD, "cpu", recipe.batch):
-        colours = cells(pixels / 2 + 0.5, recipe.patch_px, 1)[:, :, 0]
-        hidden = corrupt(len(pixels), colours.shape[1], recipe.masked_share).corrupted
+    for pixels, _ in evaluation_batches(held_out, recipe.image_px, MEAN, STD, "cpu", recipe.batch):
+        colours = mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)[:, :, 0]
+        hidden = corrupt_patches(len(pixels), colours.shape[1], recipe.masked_share).is_corrupted
         wanted = colour_class(colours)[hidden]
         left = (colours * ~hidden[..., None]).sum(1) / (~hidden).sum(1, keepdim=True)
         guess = colour_class(left)[:, None].expand_as(hidden)[hidden]
@@ -74,26 +78,28 @@ def baselines(recipe: Recipe, source: str) -> dict[str, float]:
 def trained(run_id: str, recipe: Recipe, source: str) -> dict[str, Any]:
     """The last record of a run, which is gone on with if it is there."""
     try:
-        folder = run_folder.find(run_id)
+        folder = run_folder.find_run(run_id)
     except run_folder.RunError:
-        folder = run_folder.create(run_id, recipe, source)
-    if run_folder.status(folder)["state"] != "finished":
-        conduct(folder, lambda record: record["step"] % 50 or print(run_id, record, flush=True))
-    return [r for r in run_folder.records(folder) if "val_loss" in r][-1]
+        folder = run_folder.create_run(run_id, recipe, source)
+    if run_folder.read_status(folder)["state"] != "finished":
+        run_training(folder, lambda record: record["step"] % 50 or print(run_id, record, flush=True))
+    return [r for r in run_folder.read_log(folder) if "val_loss" in r][-1]
 
 
 def main(photos: str, labelled: str, shape: dict[str, Any], run_id: str, steps: int, tune_steps: int) -> None:
     """Pre-train, fine-tune, train from scratch; print the table."""
-    masked = changed(
+    masked = with_changes(
         Recipe(), {**shape, "task": "masked", "steps": steps, "warmup_steps": 50, "evaluate_every_steps": 100}
     )
     rest = {"steps": tune_steps, "warmup_steps": 30, "evaluate_every_steps": 50, "label_smoothing": 0.1, "lr_peak": 1e-3,
             "snapshots": 0, "crop_area": 0.4}  # fmt: skip
-    scratch = changed(Recipe(), {**shape, **rest})
+    scratch = with_changes(Recipe(), {**shape, **rest})
     base = baselines(masked, photos)
     found = trained(f"{run_id}-pretrained", masked, photos)
     tuned = trained(
-        f"{run_id}-tuned", changed(scratch, {"start_from": str(run_folder.find(f"{run_id}-pretrained").path)}), labelled
+        f"{run_id}-tuned",
+        with_changes(scratch, {"start_from": str(run_folder.find_run(f"{run_id}-pretrained").path)}),
+        labelled,
     )
     plain = trained(f"{run_id}-scratch", scratch, labelled)
     print("\nmean colour of corrupted patches (512 classes), held-out photos")
@@ -121,7 +127,7 @@ if __name__ == "__main__":
         main(o.photos, o.labelled or o.photos, SHAPE, o.id, o.steps, o.tune_steps)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            run_folder.RUNS = Path(folder) / "runs"
+            run_folder.RUNS_FOLDER = Path(folder) / "runs"
             where = digits(Path(folder))
             main(
                 f"{where}/digits.parquet",

@@ -70,9 +70,9 @@ def random_models() -> None:
         noise = 0.02 * torch.randn(2**20)
         for p in module.to_empty(device="cpu").parameters():
             p.data = noise.repeat(p.numel() // len(noise) + 1)[: p.numel()].clone().view(p.shape)
-        return load_model.wrap(module, name)
+        return load_model.wrap_module(module, name)
 
-    load_model.fetch = lambda name, progress=None: Path(name)
+    load_model.fetch_weights = lambda name, progress=None: Path(name)
     load_model.load = made
 
 

@@ -39,19 +39,19 @@ def row(name: str, px: int | None, answers: dict[str, str]) -> str:
 def main() -> None:
     """Print the table."""
     from vitcore.cli import inspect
-    from vitcore.models.model_cards import DEFAULT
+    from vitcore.models.model_cards import DEFAULT_MODEL
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=[DEFAULT])
+    parser.add_argument("models", nargs="*", default=[DEFAULT_MODEL])
     parser.add_argument("--px", type=int, help="side of the input (default: the model's own)")
-    inspect.flags(parser)
+    inspect.add_answer_flags(parser)
     args = parser.parse_args()
     print(
         "| model | input | photos | outliers a photo | in corners | largest norm, × median | norms | > 5 × | > 20 × | 2 to 5 × |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in args.models:
-        print(row(name, args.px, inspect.given(args)), flush=True)
+        print(row(name, args.px, inspect.answers_from_flags(args)), flush=True)
 
 
 if __name__ == "__main__":

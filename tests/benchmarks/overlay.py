@@ -15,9 +15,9 @@ from scipy.stats import spearmanr
 
 import vitcore
 from vitcore.assets import asset
-from vitcore.figures.attention import fitted
-from vitcore.figures.heat_overlay import LUMA, fine_detail, on_photo, scale_top
-from vitcore.figures.theme import SEQUENTIAL, colour
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.heat_overlay import LUMA, fine_detail, heat_on_photo, scale_top
+from vitcore.figures.theme import SEQUENTIAL, apply_colour_scale
 from vitcore.images import sharp_crop
 
 SIX = ("red-panda", "macaw", "cat", "crab", "rocket", "castle")
@@ -26,7 +26,7 @@ SIX = ("red-panda", "macaw", "cat", "crab", "rocket", "castle")
 def before(mask: NDArray, photo: Image.Image) -> NDArray:
     """The heat, smooth, at 60 % over the photo."""
     smooth = Image.fromarray(np.float32(mask / mask.max())).resize(photo.size, Image.Resampling.BILINEAR)
-    return 0.4 * np.asarray(photo, float) + 0.6 * colour(np.asarray(smooth), SEQUENTIAL, 0, 1)
+    return 0.4 * np.asarray(photo, float) + 0.6 * apply_colour_scale(np.asarray(smooth), SEQUENTIAL, 0, 1)
 
 
 def read(mask: NDArray, picture: NDArray) -> float:
@@ -43,8 +43,8 @@ def main(photos: list[str]) -> None:
     print("| photo | before | after |\n|---|---|---|")
     for file in photos or [str(asset(f"samples/{name}.jpg")) for name in SIX]:
         rec = vitcore.record(vit, file)
-        mask, photo = rec.rollout(), fitted(sharp_crop(rec.photo, rec.model_input)).convert("RGB")
-        after = on_photo(mask, fine_detail(photo, rec.grid), scale_top(mask))
+        mask, photo = rec.rollout(), resize_for_figure(sharp_crop(rec.photo, rec.model_input)).convert("RGB")
+        after = heat_on_photo(mask, fine_detail(photo, rec.grid), scale_top(mask))
         print(f"| {rec.photo.name} | {read(mask, before(mask, photo)):.2f} | {read(mask, after):.3f} |")
 
 

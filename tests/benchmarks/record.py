@@ -36,7 +36,7 @@ def build(name: str, px: int) -> load_model.Vit:
     import timm
 
     torch.manual_seed(0)
-    return load_model.wrap(timm.create_model(name, img_size=px), name)
+    return load_model.wrap_module(timm.create_model(name, img_size=px), name)
 
 
 def picture(px: int) -> Image.Image:

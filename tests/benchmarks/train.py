@@ -19,11 +19,11 @@ from PIL import Image
 from torch import nn
 
 from vitcore.assets import SAMPLES
-from vitcore.train.data.photo_sources import open_photos
-from vitcore.train.data.photo_tensors import Resident, open_data
+from vitcore.train.data.photo_sources import open_photo_source
+from vitcore.train.data.photo_tensors import PhotosOnDevice, open_batches
 from vitcore.train.learning import training_loop
-from vitcore.train.learning.model_from_recipe import MEAN, STD, build
-from vitcore.train.recipe import Recipe, changed
+from vitcore.train.learning.model_from_recipe import MEAN, STD, build_from_recipe
+from vitcore.train.recipe import Recipe, with_changes
 
 TI = Recipe(image_px=128, patch_px=16, steps=10**6, batch=64, warmup_steps=0, snapshots=0, precision="auto")
 ONCE = 6  # crops of each sample photo
@@ -43,17 +43,19 @@ def photo_folder(to: Path) -> Path:
 
 def ours(recipe: Recipe, data: Any, classes: tuple[str, ...]) -> Iterator[Any]:
     """Our loop, a record a step."""
-    machine = training_loop.accelerator(recipe)
-    yield from training_loop.train(training_loop.start(recipe, classes, lambda module, device: data, machine))
+    machine = training_loop.make_accelerator(recipe)
+    yield from training_loop.training_records(
+        training_loop.start_training(recipe, classes, lambda module, device: data, machine)
+    )
 
 
 def bare(recipe: Recipe, batches: Callable[[], tuple[Any, Any]], classes: int, device: str = "cpu") -> Iterator[Any]:
     """The same model, loss and optimiser in plain PyTorch."""
-    model = build(recipe, classes).to(device).train()
+    model = build_from_recipe(recipe, classes).to(device).train()
     if recipe.compile:
         model = torch.compile(model)
     optim = torch.optim.AdamW(model.parameters(), 1e-3, weight_decay=0.05, fused=True)
-    bf16 = training_loop.fast_bf16() and recipe.precision != "fp32"
+    bf16 = training_loop.has_fast_bf16() and recipe.precision != "fp32"
     while True:
         pixels, targets = batches()
         with torch.autocast(device, torch.bfloat16, enabled=bf16):
@@ -77,12 +79,12 @@ def timm_recipe(recipe: Recipe, folder: Path, classes: int) -> Iterator[Any]:
         scale=(recipe.crop_area, 1.0), color_jitter=None, auto_augment=None, interpolation="bilinear", mean=MEAN, std=STD,
         num_workers=2, use_prefetcher=False, persistent_workers=True,
     )  # fmt: skip
-    model = build(recipe, classes).train()
+    model = build_from_recipe(recipe, classes).train()
     optim, loss_of = create_optimizer_v2(model, opt="adamw", lr=1e-3, weight_decay=0.05), SoftTargetCrossEntropy()
     while True:
         for pixels, labels in loader:
             targets = nn.functional.one_hot(labels, classes).float()
-            with torch.autocast("cpu", torch.bfloat16, enabled=training_loop.fast_bf16()):
+            with torch.autocast("cpu", torch.bfloat16, enabled=training_loop.has_fast_bf16()):
                 loss = loss_of(model(pixels), targets)
             optim.zero_grad()
             loss.backward()
@@ -120,7 +122,7 @@ def table(rows: dict[str, Iterator[Any]], rounds: int, steps: int) -> dict[str, 
     return found
 
 
-def speed_of(data: Resident, recipe: Recipe) -> float:
+def speed_of(data: PhotosOnDevice, recipe: Recipe) -> float:
     """Batches' photos a second."""
     begun = time.perf_counter()
     for step in range(10):
@@ -132,9 +134,9 @@ def on_cpu(rounds: int, steps: int) -> None:
     """The table for this machine's CPU."""
     with tempfile.TemporaryDirectory() as folder:
         where = photo_folder(Path(folder))
-        photos, _ = open_photos(str(where), holdout=0.0)
+        photos, _ = open_photo_source(str(where), holdout=0.0)
         begun = time.perf_counter()
-        data = open_data(TI, photos, "cpu", MEAN, STD)
+        data = open_batches(TI, photos, "cpu", MEAN, STD)
         decoded = len(photos) / (time.perf_counter() - begun)
         still, classes = fixed(TI, len(photos.classes)), len(photos.classes)
         found = table({
@@ -164,18 +166,21 @@ def on_gpu(rounds: int, steps: int) -> None:
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     matmul = iter(lambda: a @ a, None)
     rate = 2 * 8192**3 / min(seconds(matmul, 20) for _ in range(rounds))
-    base = changed(TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"})
-    from vitcore.train.learning.training_cost import shape
+    base = with_changes(
+        TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"}
+    )
+    from vitcore.train.learning.training_cost import params_and_forward_flop
 
     way = ours(base, fixed(base, 1000, "cuda"), tuple(map(str, range(1000))))
     seconds(way, 3)
-    spent = min(seconds(way, 5) for _ in range(rounds)) / training_loop.LOOK_EVERY  # a record each tenth step
+    spent = min(seconds(way, 5) for _ in range(rounds)) / training_loop.LOSS_CHECK_STEPS  # a record each tenth step
     print(
-        f"ViT-B/16: {3 * shape(base, 1000)[1] * base.batch / spent / rate:.2f} of {rate / 1e12:.0f} TFLOP/s (bar 0.45)"
+        f"ViT-B/16: {3 * params_and_forward_flop(base, 1000)[1] * base.batch / spent / rate:.2f} "
+        f"of {rate / 1e12:.0f} TFLOP/s (bar 0.45)"
     )
-    tiny = changed(TI, {"image_px": 224, "batch": 1024, "compile": True, "precision": "bf16"})
-    photos, _ = open_photos("samples")
-    data = open_data(tiny, photos, "cuda", MEAN, STD)
+    tiny = with_changes(TI, {"image_px": 224, "batch": 1024, "compile": True, "precision": "bf16"})
+    photos, _ = open_photo_source("samples")
+    data = open_batches(tiny, photos, "cuda", MEAN, STD)
     found = table({"fed": ours(tiny, data, photos.classes), "synthetic": ours(tiny, fixed(tiny, 18, "cuda"), photos.classes)},
                   rounds, steps)  # fmt: skip
     print(f"ViT-Ti fed / synthetic: {ratio(found['synthetic'], found['fed']):.3f}  (bar 0.90)")

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 import vitcore
 from app import texts
 from app.menu import PAGES
-from vitcore.figures.theme import INK, rgb
+from vitcore.figures.theme import INK_COLOURS, hex_to_rgb
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.uses_model]  # the others are in test_training.py
@@ -232,7 +232,7 @@ def test_light_and_dark(visit):
     ink = "getComputedStyle(document.querySelector('.stPlotlyChart .annotation-text')).fill"
     paper = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     title = "getComputedStyle(document.querySelector('[data-testid=stMain] strong')).color"
-    soft = f"rgb{rgb(INK['light']['soft'])}"
+    soft = f"rgb{hex_to_rgb(INK_COLOURS['light']['soft'])}"
 
     def contrast(page: Page, words: str) -> float:
         def luminance(colour: str) -> float:

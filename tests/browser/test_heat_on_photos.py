@@ -13,8 +13,8 @@ from scipy.stats import spearmanr
 
 import vitcore
 from vitcore.assets import asset
-from vitcore.figures.attention import fitted
-from vitcore.figures.heat_overlay import LUMA, fine_detail, on_photo, scale_top
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.heat_overlay import LUMA, fine_detail, heat_on_photo, scale_top
 from vitcore.images import sharp_crop
 
 
@@ -48,7 +48,9 @@ def test_the_browser_draws_heat_as_python_does(visit, rec, theme):
     page = at_rest(visit("rollout?photo=dahlia", theme=theme))
     drawn, mask = pixels(page, ".st-key-gathered canvas"), rec.rollout()
     assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
-    ours = on_photo(mask, fine_detail(fitted(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask))
+    ours = heat_on_photo(
+        mask, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask)
+    )
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
     off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
@@ -60,8 +62,10 @@ def test_the_explorer_draws_it_so_too(visit, rec):
     lit = rec.grid.to_map(rec.maps[4][:, 100].astype(np.float32).mean(0))
     drawn = pixels(page, "canvas.lit")
     assert spearmanr(lit.ravel(), brightness(drawn, lit.shape).ravel()).statistic >= 0.9
-    ours = on_photo(
-        lit, fine_detail(fitted(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(lit, 1 / rec.grid.tokens)
+    ours = heat_on_photo(
+        lit,
+        fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid),
+        scale_top(lit, 1 / rec.grid.tokens),
     )
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
@@ -71,7 +75,7 @@ def test_a_press_held_long_shows_the_photo_and_chooses_nothing(visit, rec):
     page = at_rest(visit("rollout?photo=dahlia"))
     where = ".st-key-gathered canvas"
     heat = pixels(page, where)
-    photo = fitted(sharp_crop(rec.photo, rec.model_input)).convert("RGB").resize(heat.shape[1::-1])
+    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input)).convert("RGB").resize(heat.shape[1::-1])
     photo = np.asarray(photo).astype(float)
     page.locator(where).hover(position={"x": 90, "y": 90})
     page.mouse.down()

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 import vitcore
 from app import texts
 from app.menu import PAGES
-from vitcore.architectures.model_summary import parts
-from vitcore.models.model_cards import CARDS
+from vitcore.architectures.model_summary import module_parts
+from vitcore.models.model_cards import MODEL_CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
 TITLES = {lang: texts.parse((texts.HOME / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
@@ -63,15 +63,17 @@ def labels() -> set[str]:
 def parts_of_the_model() -> set[str]:
     """What a model card's drawing calls them: names of the module's own, in whatever language it is drawn."""
     vit = vitcore.load()
-    drawn = parts(vit.module, vit.grid.image_px)
+    drawn = module_parts(vit.module, vit.grid.image_px)
     return {
-        name for part in [*drawn, *(one for part in drawn for one in part.inside)] for name in (part.name, part.kind)
+        name
+        for part in [*drawn, *(one for part in drawn for one in part.inner_parts)]
+        for name in (part.name, part.kind)
     }
 
 
 def english(page: Page) -> list[str]:
     """Words on the page that are neither translated, nor Streamlit's, nor a name."""
-    known = labels() | {card.title for card in CARDS} | ICONS | parts_of_the_model()
+    known = labels() | {card.title for card in MODEL_CARDS} | ICONS | parts_of_the_model()
     words = [word for word in page.evaluate(SEEN) if re.sub(r"\W+[\d.]+\s*%$", "", word).split(" · ")[0] not in known]
     return [word for word in words if not STREAMLIT.fullmatch(word) and not NAMES.fullmatch(word)]
 

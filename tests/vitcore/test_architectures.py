@@ -49,7 +49,7 @@ def opened(name, changes, alive=True):
     module = timm.create_model(name, pretrained=False, **{"num_classes": 10} | changes)
     if alive and "net" not in name:
         lively(module)
-    return load_model.wrap(module.eval(), name)
+    return load_model.wrap_module(module.eval(), name)
 
 
 def sentence(run, *given, **more):
@@ -87,7 +87,7 @@ def test_models_that_attend_over_one_grid(name, noise):
     spoken_for(vit, rec.model_input.pixels, METHODS)
     assert np.allclose(logit_lens(vit, rec.model_input.pixels)[-1], predict(vit, rec.model_input.pixels), atol=1e-4)
     assert load_model.first_kernel(vit).shape[1] == 3
-    table = load_model.positions(vit)
+    table = load_model.position_embeddings(vit)
     assert table is None or len(table) == vit.grid.patches
 
 
@@ -163,11 +163,11 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
 def test_models_in_which_no_grid_is_found(name):
     with meta_device():
         module = timm.create_model(name, pretrained=False)
-    assert name in sentence(load_model.wrap, module, name)
+    assert name in sentence(load_model.wrap_module, module, name)
 
 
 @pytest.mark.parametrize(
     "module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr
 )
 def test_modules_that_are_no_vision_models(module):
-    assert "thing" in sentence(load_model.wrap, module, "thing")
+    assert "thing" in sentence(load_model.wrap_module, module, "thing")

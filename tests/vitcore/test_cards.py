@@ -5,26 +5,28 @@ import re
 import pytest
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models.load_model import available, wrap
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
+from vitcore.models.load_model import available_cards, wrap_module
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 
-FROM_HUB = CARDS[1:]
+FROM_HUB = MODEL_CARDS[1:]
 
 
 def test_the_menu():
-    assert CARDS[0].name == DEFAULT and CARDS[0].download_mb == 0
-    assert len({card.name for card in CARDS}) == len({card.title for card in CARDS}) == len(CARDS) >= 15
-    assert available() == list(CARDS)
+    assert MODEL_CARDS[0].name == DEFAULT_MODEL and MODEL_CARDS[0].download_mb == 0
+    assert (
+        len({card.name for card in MODEL_CARDS}) == len({card.title for card in MODEL_CARDS}) == len(MODEL_CARDS) >= 15
+    )
+    assert available_cards() == list(MODEL_CARDS)
 
 
 def test_every_row_says_what_a_person_wants_to_know(subtests):
-    assert CARDS[0].line == "5.6 M parameters · ships with the app · Apache-2.0"
-    assert FROM_HUB[2].line == "86.6 M parameters · 346 MB download · Apache-2.0"
-    assert ModelCard("a", "A", 12.34, 0, "", note="trained here").line == "12.3 M parameters · trained here"
-    for card in CARDS:
+    assert MODEL_CARDS[0].summary == "5.6 M parameters · ships with the app · Apache-2.0"
+    assert FROM_HUB[2].summary == "86.6 M parameters · 346 MB download · Apache-2.0"
+    assert ModelCard("a", "A", 12.34, 0, "", note="trained here").summary == "12.3 M parameters · trained here"
+    for card in MODEL_CARDS:
         with subtests.test(card.name):
             assert card.title and card.good_for and not card.note
-            assert re.fullmatch(r"\d+\.\d M parameters · (ships with the app|\d+ MB download) · [\w.-]+", card.line)
+            assert re.fullmatch(r"\d+\.\d M parameters · (ships with the app|\d+ MB download) · [\w.-]+", card.summary)
 
 
 @pytest.mark.parametrize("card", FROM_HUB, ids=lambda card: card.name)
@@ -39,5 +41,5 @@ def test_rows_of_the_hub_are_true(card):
     config = timm.models.get_pretrained_cfg(card.name)
     assert config.hf_hub_id == f"timm/{card.name}" and config.hf_hub_filename is None
     assert config.license == card.licence.lower()
-    vit = wrap(module, card.name)
+    vit = wrap_module(module, card.name)
     assert vit.grid.prefix == module.num_prefix_tokens and vit.hybrid == ("hybrid" in card.title)

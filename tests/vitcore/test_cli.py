@@ -15,7 +15,7 @@ from tests.shells import shell
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.cli.commands import main
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
 CAT = SAMPLES / "cat.jpg"
 KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
@@ -40,7 +40,9 @@ def one_shipped_model(monkeypatch, shipped):
     """The shipped model is loaded once for all these tests; other names are loaded as always."""
     load = load_model.load
     monkeypatch.setattr(
-        load_model, "load", lambda name=DEFAULT, *a, **k: shipped if name == DEFAULT else load(name, *a, **k)
+        load_model,
+        "load",
+        lambda name=DEFAULT_MODEL, *a, **k: shipped if name == DEFAULT_MODEL else load(name, *a, **k),
     )
 
 
@@ -84,7 +86,7 @@ def test_a_verb_writes_its_picture_and_its_numbers(verb, tmp_path, capsys):
 def test_json_says_which_model_and_grid(verb, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = answer(capsys, verb, *KEPT[verb][0])
-    facts = {"model": DEFAULT, "grid": [16, 16], "patch_px": 8, "prefix_tokens": 1}
+    facts = {"model": DEFAULT_MODEL, "grid": [16, 16], "patch_px": 8, "prefix_tokens": 1}
     assert {key: found[key] for key in facts} == facts
     assert list(tmp_path.iterdir()) == [], "--json writes no file"
 
@@ -101,7 +103,7 @@ def test_json_of_filters(capsys, shipped):
 def test_json_of_positions(capsys, shipped):
     found = answer(capsys, "positions")
     cosine = np.array(found["similarity"])
-    assert np.allclose(cosine, position_similarity(load_model.positions(shipped)), atol=1e-6) and np.allclose(
+    assert np.allclose(cosine, position_similarity(load_model.position_embeddings(shipped)), atol=1e-6) and np.allclose(
         np.diag(cosine), 1
     )
     assert found["correlation_with_distance"] <= -0.4
@@ -128,15 +130,17 @@ def test_json_of_rollout(capsys):
 
 def test_json_of_models(capsys):
     found = answer(capsys, "models")["models"]
-    assert [row["name"] for row in found] == [card.name for card in CARDS]
+    assert [row["name"] for row in found] == [card.name for card in MODEL_CARDS]
     assert all(row["licence"] and row["params_m"] > 0 for row in found)
 
 
 def test_models_as_a_table(capsys):
     assert run("models") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(CARDS)
-    assert all(line.startswith(card.name) and card.line in line for line, card in zip(lines, CARDS, strict=True))
+    assert len(lines) == len(MODEL_CARDS)
+    assert all(
+        line.startswith(card.name) and card.summary in line for line, card in zip(lines, MODEL_CARDS, strict=True)
+    )
 
 
 # Settings
@@ -257,7 +261,7 @@ def test_models_that_attend_otherwise(capsys, monkeypatch):
     """What is not defined is said in a sentence; filters are there."""
     import timm
 
-    odd = load_model.wrap(timm.create_model("test_resnet", pretrained=False), "test_resnet")
+    odd = load_model.wrap_module(timm.create_model("test_resnet", pretrained=False), "test_resnet")
     monkeypatch.setattr(load_model, "load", lambda *_, **__: odd)
     for verb in ("distance", "rollout", "patches", "report"):
         assert "test_resnet" in complaint(capsys, verb, CAT)
@@ -306,4 +310,4 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
 def test_the_menu_is_read_without_torch():
     script = "import sys; from vitcore.cli.commands import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(CARDS), done.stderr
+    assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(MODEL_CARDS), done.stderr

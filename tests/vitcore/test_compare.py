@@ -25,7 +25,7 @@ from vitcore.forward.compare_models import (
 )
 from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
-from vitcore.report.comparison_handout import distances, of_distances
+from vitcore.report.comparison_handout import attention_distance_sentence, distance_figures
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,7 +97,7 @@ def test_what_each_sees_of_the_photo_counts(make_module, noise):
     whole, middle = make_module(), make_module()
     whole.pretrained_cfg, middle.pretrained_cfg = {"crop_pct": 1.0}, {"crop_pct": 0.5}
     picture = noise(0, (64, 64))
-    a, b = (record_tokens(load_model.wrap(module, "m"), picture) for module in (whole, middle))
+    a, b = (record_tokens(load_model.wrap_module(module, "m"), picture) for module in (whole, middle))
     found = compare(a, b)
     assert found.grid.box == b.rec.model_input.box == (16, 16, 48, 48) and found.grid.resampled
     assert (found.grid.rows, found.grid.cols) == (2, 2)
@@ -111,12 +111,12 @@ def outlying(make_module) -> vitcore.Vit:
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1, -1]] *= 200
-    return load_model.wrap(module, "outlying")
+    return load_model.wrap_module(module, "outlying")
 
 
 def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
     from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-    from vitcore.report.comparison_handout import of_outliers
+    from vitcore.report.comparison_handout import outlier_sentences
 
     looks = record_tokens(outlying, photo), record_tokens(outlying, photo)
     plain, masked = compare(*looks), compare(*looks, mask_outliers=True)
@@ -126,7 +126,7 @@ def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
     assert patches.tolist() == [0, 63]
     found = outliers_in_map(plain.rollouts[0], patches)
     assert outliers_in_common_map(plain, 0, plain.rollouts[0]) == (found.tolist(), found.tolist())
-    assert of_outliers(masked) == ["A: 2 outlier tokens are masked here.", "B: 2 outlier tokens are masked here."]
+    assert outlier_sentences(masked) == ["A: 2 outlier tokens are masked here.", "B: 2 outlier tokens are masked here."]
     assert compare(record_tokens(tiny, photo), record_tokens(tiny, photo), mask_outliers=True).rollouts[
         0
     ] == pytest.approx(compare(record_tokens(tiny, photo), record_tokens(tiny, photo)).rollouts[0]), "nothing to mask"
@@ -202,9 +202,9 @@ def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
 
 
 def test_figures_share_their_scales(tiny, other, photo):
-    from vitcore.report.comparison_handout import figures_of
+    from vitcore.report.comparison_handout import comparison_figures
 
-    drawn = figures_of(compare(record_tokens(tiny, photo), record_tokens(other, photo)), (tiny, other))
+    drawn = comparison_figures(compare(record_tokens(tiny, photo), record_tokens(other, photo)), (tiny, other))
     tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]
     assert tops[0] == tops[1] > 0
     shares = [
@@ -240,7 +240,7 @@ def test_which_of_two_models_reaches_farther_in_which_layers(one, two, said, mak
     """Worked out by hand; shares of the width, so that inputs of two sizes can be compared."""
     vits = tuple(make_vit(depth=len(px), img_size=side) for px, side in ((one, 32), (two, 64)))
     px = [np.array(one, float)[:, None] * [0.9, 1.1], np.array(two, float)[:, None] * [1.8, 2.2]]
-    told = of_distances(px, vits)
+    told = attention_distance_sentence(px, vits)
     assert told.endswith(said)
 
 
@@ -249,6 +249,6 @@ def test_heads_that_look_at_no_patches_are_hollow_in_both(make_vit):
     shares = [np.zeros((3, 3)), np.eye(3) * 0.6]
     hollow = [
         sum(np.isfinite(trace.y).sum() for trace in fig.data if "open" in str(trace.marker.symbol))
-        for fig in distances(px, vits, shares=shares)
+        for fig in distance_figures(px, vits, prefix_attention_shares=shares)
     ]
     assert hollow == [0, 3]

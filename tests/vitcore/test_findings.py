@@ -22,7 +22,7 @@ def strong_sink(make_module):
         _, key, _ = (attention.qkv.weight @ seen + attention.qkv.bias).view(3, 3, -1)
         attention.qkv.weight.view(3, 3, -1, width)[0, 1] *= 0.1  # whatever a patch shows
         attention.qkv.bias.view(3, 3, -1)[0, 1] = 60 * key[1] / key[1].square().sum()
-    return load_model.wrap(module.eval(), "strong sink")
+    return load_model.wrap_module(module.eval(), "strong sink")
 
 
 @pytest.fixture(scope="module", params=["shipped", "strong sink", "registers"])
@@ -93,7 +93,7 @@ def test_as_many_components_as_are_said_are_needed(looked, subtests):
 
 def test_the_most_similar_position_is_the_most_similar(looked):
     vit, rec, _ = looked
-    table = load_model.positions(vit).astype(np.float64)
+    table = load_model.position_embeddings(vit).astype(np.float64)
     cosine = position_embeddings.position_similarity(table)
     for place in (0, rec.grid.middle, rec.grid.patches - 1):
         most, alike = position_embeddings.most_similar_position(cosine, place)
@@ -119,7 +119,7 @@ def test_a_mirror_is_named_where_there_is_one():
 
 
 def test_the_mirror_of_the_model_that_ships(shipped):
-    cosine, grid = position_embeddings.position_similarity(load_model.positions(shipped)), shipped.grid
+    cosine, grid = position_embeddings.position_similarity(load_model.position_embeddings(shipped)), shipped.grid
     (sides,) = [one for one in position_embeddings.mirror_symmetries(cosine, grid) if one.way == "sides"]
     image = cosine.reshape(16, 16, 16, 16)
     alike = [image[r, c, r, 15 - c] for r in range(16) for c in range(16) if abs(15 - 2 * c) >= 8]

@@ -24,7 +24,7 @@ def vit(request, make_vit):
     if request.param == "distilled":
         import timm
 
-        return load_model.wrap(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), "distilled")
+        return load_model.wrap_module(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), "distilled")
     return request.getfixturevalue("hybrid") if request.param == "hybrid" else make_vit(**KINDS[request.param])
 
 

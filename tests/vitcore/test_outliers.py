@@ -18,7 +18,7 @@ def planted(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, 1 + 6] *= 200
-    return load_model.wrap(module, "planted")
+    return load_model.wrap_module(module, "planted")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 import timm
 
 from vitcore.models import hub, load_model
-from vitcore.models.model_size import of_module, plan
+from vitcore.models.model_size import size_of_module, size_of_timm_model
 
 
 @pytest.fixture
@@ -25,22 +25,29 @@ def downloads(monkeypatch, tmp_path) -> list[str]:
 def test_the_shape_is_that_of_the_model(tiny):
     name = "vit_tiny_patch16_224"
     module = timm.create_model(name)
-    assert plan(name) == of_module(module, load_model.wrap(module, name).structure) and plan(name).tokens == 197
-    assert (plan(name).blocks, plan(name).heads, plan(name).width) == (12, 3, 192)
-    assert plan(name).weights_bytes == sum(p.nbytes for p in module.parameters())
-    assert of_module(tiny.module, tiny.structure).tokens == 17
+    assert (
+        size_of_timm_model(name) == size_of_module(module, load_model.wrap_module(module, name).structure)
+        and size_of_timm_model(name).tokens == 197
+    )
+    assert (size_of_timm_model(name).blocks, size_of_timm_model(name).heads, size_of_timm_model(name).width) == (
+        12,
+        3,
+        192,
+    )
+    assert size_of_timm_model(name).weights_bytes == sum(p.nbytes for p in module.parameters())
+    assert size_of_module(tiny.module, tiny.structure).tokens == 17
 
 
 def test_what_has_no_grid_is_refused_before_it_is_downloaded(downloads):
     with pytest.raises(load_model.ModelError, match=r"tnt_s_patch16_224"):
-        hub.fetch("tnt_s_patch16_224")
+        hub.fetch_weights("tnt_s_patch16_224")
     assert downloads == []
 
 
 @pytest.mark.parametrize("name", ["vit_small_patch14_dinov2.lvd142m", "vit_small_r26_s32_224.augreg_in21k_ft_in1k",
                                   "deit_tiny_distilled_patch16_224.fb_in1k", "cait_xxs24_224.fb_dist_in1k"])  # fmt: skip
 def test_what_is_one_is_downloaded(downloads, name):
-    assert str(hub.fetch(name)) == "there"
+    assert str(hub.fetch_weights(name)) == "there"
     assert downloads[-1] == f"timm/{name}"
 
 
@@ -56,4 +63,4 @@ def test_a_full_disk_is_called_a_full_disk(downloads, monkeypatch, number):
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", full)
     with pytest.raises(load_model.ModelError, match=r"^vit_tiny\S* could not be downloaded: the disk is full\.$"):
-        hub.fetch("vit_tiny_patch16_224.augreg_in21k_ft_in1k")
+        hub.fetch_weights("vit_tiny_patch16_224.augreg_in21k_ft_in1k")

@@ -12,14 +12,14 @@ from tests.conftest import timm_vit
 from tests.shells import shell
 from vitcore.cli.commands import main
 from vitcore.models import local_files
-from vitcore.models.model_cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.profiling import largest_batch, memory_usage, profile_subprocess, throughput
 
 BRUTE_FORCE = """
 import json, sys
 from vitcore.profiling import largest_batch
-fits = largest_batch.trial({"path": sys.argv[1]}, 30 / 1024, 64, False, "fp32")
-print(json.dumps([[batch for batch in range(1, 60) if fits(batch)], largest_batch.largest(fits)]))
+fits = largest_batch.batch_fits_in_memory({"path": sys.argv[1]}, 30 / 1024, 64, False, "fp32")
+print(json.dumps([[batch for batch in range(1, 60) if fits(batch)], largest_batch.search_largest(fits)]))
 """
 HERE = throughput.Device("a device", "cpu", "fp32", 1, 1e11)
 
@@ -27,8 +27,8 @@ HERE = throughput.Device("a device", "cpu", "fp32", 1, 1e11)
 @pytest.mark.parametrize("training", [False, True])
 def test_operations_are_those_torch_counts(training):
     told = []
-    made = throughput.profile(
-        "ViT-Ti/16", HERE, px=64, batches=(2, 1, 2), training=training, seconds=0, told=told.append
+    made = throughput.profile_throughput(
+        "ViT-Ti/16", HERE, px=64, batches=(2, 1, 2), training=training, seconds=0, on_batch_size=told.append
     )
     import timm
 
@@ -50,9 +50,9 @@ def test_operations_are_those_torch_counts(training):
 
 
 def test_a_device_is_judged_by_its_matrix_products(monkeypatch):
-    monkeypatch.setattr(throughput, "SIDE", 64)
-    monkeypatch.setattr(throughput, "_times", lambda run, kind, seconds: (run(), [0.5, 0.25, 1.0])[1])
-    found = throughput.device("fp32")
+    monkeypatch.setattr(throughput, "MATRIX_SIDE", 64)
+    monkeypatch.setattr(throughput, "_seconds_per_call", lambda run, kind, seconds: (run(), [0.5, 0.25, 1.0])[1])
+    found = throughput.measure_device("fp32")
     assert found.flop_per_s == 2 * 64**3 / 0.25 and found.precision == "fp32" and found.name
 
 
@@ -61,22 +61,22 @@ def test_memory_that_ends_ends_the_row(monkeypatch):
         if batch > 2:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
 
-    monkeypatch.setattr(throughput, "a_pass", lambda *a: run)
-    made = throughput.profile(DEFAULT, HERE, batches=(1, 2, 4, 8), seconds=0)
+    monkeypatch.setattr(throughput, "make_model_pass", lambda *a: run)
+    made = throughput.profile_throughput(DEFAULT_MODEL, HERE, batches=(1, 2, 4, 8), seconds=0)
     assert [one.batch for one in made.speeds] == [1, 2] and made.too_large == 4
 
     def broken(batch):
         raise RuntimeError("shapes don't fit")
 
-    monkeypatch.setattr(throughput, "a_pass", lambda *a: broken)
+    monkeypatch.setattr(throughput, "make_model_pass", lambda *a: broken)
     with pytest.raises(RuntimeError, match="shapes"):
-        throughput.profile(DEFAULT, HERE, batches=(1,), seconds=0)
+        throughput.profile_throughput(DEFAULT_MODEL, HERE, batches=(1,), seconds=0)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 19, 64, 1000, 4097])
 def test_the_search_is_close_to_the_largest(most):
     tried = []
-    found = largest_batch.largest(lambda batch: (tried.append(batch), batch <= most)[1])
+    found = largest_batch.search_largest(lambda batch: (tried.append(batch), batch <= most)[1])
     assert found <= most <= found + max(1, 0.05 * found) and len(tried) <= 2 * max(most, 1).bit_length() + 6
 
 
@@ -101,8 +101,8 @@ def test_not_one_image_fits(monkeypatch):
     def none(*asked):
         raise MemoryError
 
-    monkeypatch.setattr(largest_batch, "trial", none)
-    assert largest_batch._look("x", 1, None, False, "fp32") == 0
+    monkeypatch.setattr(largest_batch, "batch_fits_in_memory", none)
+    assert largest_batch._search_for_batch("x", 1, None, False, "fp32") == 0
 
 
 def test_a_name_that_is_none_is_said_by_the_process_that_looks(monkeypatch):
@@ -110,14 +110,14 @@ def test_a_name_that_is_none_is_said_by_the_process_that_looks(monkeypatch):
         largest_batch.largest_batch("no-such", 1)
     monkeypatch.setattr(largest_batch.sys, "executable", "false")
     with pytest.raises(ModelError, match="ended before"):
-        largest_batch.largest_batch(DEFAULT, 1)
+        largest_batch.largest_batch(DEFAULT_MODEL, 1)
 
 
 def test_from_a_shell(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(throughput, "device", lambda precision: HERE)
-    monkeypatch.setattr(throughput, "SECONDS", 0)
+    monkeypatch.setattr(throughput, "measure_device", lambda precision: HERE)
+    monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)
     monkeypatch.setattr(largest_batch, "largest_batch", lambda *asked: 12)
-    asked = ["profile", DEFAULT, "ViT-Ti/16", "--px", "32", "--batches", "1,2"]
+    asked = ["profile", DEFAULT_MODEL, "ViT-Ti/16", "--px", "32", "--batches", "1,2"]
     assert main([*asked, "--memory-gb", "0.5", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert (
@@ -133,29 +133,36 @@ def test_from_a_shell(capsys, tmp_path, monkeypatch):
 
 def test_from_a_process_line_by_line(monkeypatch):
     """As it is told to a page; of a file of one's own with its owner's answers, too."""
-    monkeypatch.setattr(throughput, "device", lambda: HERE)
-    monkeypatch.setattr(throughput, "SECONDS", 0)
+    monkeypatch.setattr(throughput, "measure_device", lambda: HERE)
+    monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)
     asked = []
     monkeypatch.setattr(largest_batch, "largest_batch", lambda *what, **more: (asked.append((what, more)), 7)[1])
-    file = {"path": str(local_files.SHIPPED / f"{DEFAULT}.safetensors"), "called": "mine", "image_px": [64, 32]}
+    file = {
+        "path": str(local_files.SHIPPED_MODELS / f"{DEFAULT_MODEL}.safetensors"),
+        "called": "mine",
+        "image_px": [64, 32],
+    }
     lines = []
-    profile_subprocess.tell(profile_subprocess.Order(file, training=True, batches=[1], memory_gb=0.5), lines.append)
+    profile_subprocess.run_profile_order(
+        profile_subprocess.ProfileOrder(file, training=True, batches=[1], memory_gb=0.5), lines.append
+    )
     assert [sorted(json.loads(json.dumps(line))) for line in lines] == [
         ["device", "profile"], ["batch"], ["device", "profile"], ["looking"], ["device", "profile"]
     ]  # fmt: skip
-    on, whole = profile_subprocess.measured(json.loads(json.dumps(lines[-1])))
+    on, whole = profile_subprocess.parse_profile(json.loads(json.dumps(lines[-1])))
     assert on == HERE and whole.name == "mine" and whole.image_px == (64, 32) and whole.training
     assert [one.batch for one in whole.speeds] == [1] and (whole.largest_batch, whole.memory_gb) == (7, 0.5)
     assert asked == [((file, 0.5), {"training": True, "precision": "fp32"})]
-    profile_subprocess.tell(profile_subprocess.Order("no-such"), lines.append)
+    profile_subprocess.run_profile_order(profile_subprocess.ProfileOrder("no-such"), lines.append)
     assert "no-such is no model" in lines[-1]["problem"]["text"]
 
 
 @pytest.mark.parametrize("asked, said", [
-    (["no-such-model"], "no model of the paper"), ([DEFAULT, "--batches", "0"], "from 1"), ([DEFAULT, "--batches", "x"], "from 1"),
+    (["no-such-model"], "no model of the paper"), ([DEFAULT_MODEL, "--batches", "0"], "from 1"),
+    ([DEFAULT_MODEL, "--batches", "x"], "from 1"),
 ])  # fmt: skip
 def test_what_cannot_be_profiled_is_one_sentence(asked, said, capsys, monkeypatch):
-    monkeypatch.setattr(throughput, "device", lambda precision: HERE)
+    monkeypatch.setattr(throughput, "measure_device", lambda precision: HERE)
     try:
         status = main(["profile", *asked])
     except SystemExit as end:
@@ -167,11 +174,11 @@ def test_no_system_limits_no_largest_batch(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(largest_batch.sys, "platform", "darwin")
     with pytest.raises(ModelError, match="does not limit"):
-        largest_batch.largest_batch(DEFAULT, 1)
+        largest_batch.largest_batch(DEFAULT_MODEL, 1)
 
 
 def test_a_watch_sees_memory_rise():
-    watch = memory_usage.Watch()
+    watch = memory_usage.PeakMemoryWatch()
     if watch.before is None:
         pytest.skip("this system does not say")
     with watch:
@@ -182,7 +189,7 @@ def test_a_watch_sees_memory_rise():
 
 def test_a_pass_trains_only_where_asked():
     module = timm_vit()
-    throughput.a_pass(module, (32, 32), HERE, False)(2)
+    throughput.make_model_pass(module, (32, 32), HERE, False)(2)
     assert not module.training
-    throughput.a_pass(module, (32, 32), HERE, True)(2)
+    throughput.make_model_pass(module, (32, 32), HERE, True)(2)
     assert module.training and all(p.grad is None for p in module.parameters())

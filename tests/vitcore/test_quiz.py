@@ -31,8 +31,8 @@ from vitcore.quiz import (
     quiz_handout,
     weight_questions,
 )
-from vitcore.quiz.colour_difference import APART, apart
-from vitcore.quiz.question import UNLIKE, Choice, Picture, difference, judged
+from vitcore.quiz.colour_difference import MIN_COLOUR_DIFFERENCE, colour_difference
+from vitcore.quiz.question import MIN_PIXEL_DIFFERENCE, Choice, QuestionPicture, make_question, pixel_difference
 from vitcore.translation import percent, speaking
 
 PHOTO = SAMPLES / "cat.jpg"
@@ -70,7 +70,7 @@ class Truth:
     def reads(self, rec, block: int) -> np.ndarray:
         """(N,) of the class token, or of the mean of all patches."""
         mean = rec.maps[block].astype(float).mean(0)
-        row = mean[0] if self.vit.readout == "class token" else mean[self.grid.prefix :].mean(0)
+        row = mean[0] if self.vit.pooling == "class token" else mean[self.grid.prefix :].mean(0)
         return row[self.grid.prefix :]
 
     def rollout(self) -> np.ndarray:
@@ -78,11 +78,11 @@ class Truth:
         for block in self.maps.mean(1):
             both = (block + np.eye(len(block))) / 2
             product = both / both.sum(-1, keepdims=True) @ product
-        row = product[0] if self.vit.readout == "class token" else product[self.grid.prefix :].mean(0)
+        row = product[0] if self.vit.pooling == "class token" else product[self.grid.prefix :].mean(0)
         return row[self.grid.prefix :].reshape(self.grid.rows, self.grid.cols)
 
     def cosine(self, one: int, other: int) -> float:
-        table = load_model.positions(self.vit).astype(float)
+        table = load_model.position_embeddings(self.vit).astype(float)
         return float(table[one] @ table[other] / np.sqrt((table[one] ** 2).sum() * (table[other] ** 2).sum()))
 
     @torch.inference_mode()
@@ -98,19 +98,19 @@ class Truth:
 
 @pytest.fixture(scope="module")
 def asked(shipped):
-    return quiz_data.look(shipped, PHOTO, 7)
+    return quiz_data.make_quiz_material(shipped, PHOTO, 7)
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def truth(request, asked, make_vit) -> Truth:
     changes = MODELS[request.param]
-    m = asked if changes is None else quiz_data.look(make_vit(**changes), PHOTO, 7)
+    m = asked if changes is None else quiz_data.make_quiz_material(make_vit(**changes), PHOTO, 7)
     return Truth(m.vit, m)
 
 
 def test_a_seed_draws_the_quiz_that_it_has_always_drawn(asked):
     """A link with a seed is given to a class: to rename a module or a function changes nothing in it."""
-    drawn = [(one.kind, one.letter) for one in draw_quiz.draw(asked, 7).questions]
+    drawn = [(one.kind, one.correct_letter) for one in draw_quiz.draw_quiz(asked, 7).questions]
     assert drawn == [
         ("number", "C"), ("component", "B"), ("place_of_tile", "D"), ("farthest", "C"), ("whose", "B"), ("rollout", "B"),
         ("photo_of_map", "A"), ("lens_says", "B"), ("answer", "C"), ("photo_for_class", "A"),
@@ -122,18 +122,18 @@ def number_in(pattern: str, said: str) -> int:
 
 
 def patches_of(question) -> list[int]:
-    return [number_in(r"^patch (\d+)", choice.told) for choice in question.choices]
+    return [number_in(r"^patch (\d+)", choice.number_text) for choice in question.choices]
 
 
 def heads_of(question) -> list[tuple[int, int]]:
-    found = [re.search(r"layer (\d+), head (\d+)", f"{c.words} {c.told}") for c in question.choices]
+    found = [re.search(r"layer (\d+), head (\d+)", f"{c.words} {c.number_text}") for c in question.choices]
     return [(int(one[1]), int(one[2])) for one in found]
 
 
 def outlined(truth, question) -> int:
     """The patch around which the photo was drawn on."""
-    changed = np.argwhere((question.pictures[0].pixels != truth.m.own.picture).any(-1))
-    (top, left), (bottom, right), high, wide = changed.min(0), changed.max(0), *truth.m.own.picture.shape[:2]
+    changed = np.argwhere((question.pictures[0].pixels != truth.m.photo.picture).any(-1))
+    (top, left), (bottom, right), high, wide = changed.min(0), changed.max(0), *truth.m.photo.picture.shape[:2]
     grid = truth.vit.patches
     return grid.patch(int((top + bottom) / 2 / high * grid.rows), int((left + right) / 2 / wide * grid.cols))
 
@@ -148,9 +148,10 @@ def best(numbers, lowest: bool = False) -> int:
 def of_component(truth, question) -> int:
     kernel = load_model.first_kernel(truth.vit).astype(float)
     share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
-    places = [number_in(r"component (\d+)", choice.told) - 1 for choice in question.choices]
+    places = [number_in(r"component (\d+)", choice.number_text) - 1 for choice in question.choices]
     assert all(
-        percent(share[at] / share.sum()) in choice.told for at, choice in zip(places, question.choices, strict=True)
+        percent(share[at] / share.sum()) in choice.number_text
+        for at, choice in zip(places, question.choices, strict=True)
     )
     return best([share[at] for at in places])
 
@@ -160,7 +161,9 @@ def of_whose(truth, question) -> int:
     block, head = number_in(r"layer (\d+)", question.sentence), number_in(r"head (\d+)", question.sentence)
     grid, prefix = truth.grid, truth.grid.prefix
     rows = [truth.maps[block, head, prefix + patch, prefix:] for patch in patches_of(question)]
-    shown = [difference(question_pictures.cells(grid.to_map(row)), question.pictures[0].pixels) for row in rows]
+    shown = [
+        pixel_difference(question_pictures.map_picture(grid.to_map(row)), question.pictures[0].pixels) for row in rows
+    ]
     assert min(shown) < 0.01
     return best(shown, lowest=True)
 
@@ -183,18 +186,20 @@ def of_class(truth, question) -> int:
 def of_map(truth, question) -> int:
     """Of which photo is the map that is shown?"""
     last, grid = truth.vit.blocks - 1, truth.grid
-    drawn = [question_pictures.cells(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices]
-    return best([difference(one, question.pictures[0].pixels) for one in drawn], lowest=True)
+    drawn = [
+        question_pictures.map_picture(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices
+    ]
+    return best([pixel_difference(one, question.pictures[0].pixels) for one in drawn], lowest=True)
 
 
 def of_photo(truth, question) -> int:
-    own = question_pictures.cells(truth.grid.to_map(truth.reads(truth.rec, truth.vit.blocks - 1)))
-    return best([difference(choice.picture.pixels, own) for choice in question.choices], lowest=True)
+    own = question_pictures.map_picture(truth.grid.to_map(truth.reads(truth.rec, truth.vit.blocks - 1)))
+    return best([pixel_difference(choice.picture.pixels, own) for choice in question.choices], lowest=True)
 
 
 def of_rollout(truth, question) -> int:
-    own = question_pictures.heat(truth.m.own.picture, truth.rollout())
-    apart = [difference(choice.picture.pixels, own) for choice in question.choices]
+    own = question_pictures.photo_with_heat(truth.m.photo.picture, truth.rollout())
+    apart = [pixel_difference(choice.picture.pixels, own) for choice in question.choices]
     assert min(apart) < 0.5
     return best(apart, lowest=True)
 
@@ -210,46 +215,58 @@ def pinned(truth, question) -> int:
 
 
 AGAIN = {
-    patch_questions.crop: lambda t, q: patches_of(q).index(outlined(t, q)),
-    patch_questions.number: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
-    weight_questions.component: of_component,
-    weight_questions.place_of_tile: lambda t, q: patches_of(q).index(outlined(t, q)),
-    weight_questions.like_place: lambda t, q: best([t.cosine(int(q.address["patch"]), patch) for patch in patches_of(q)]),
-    head_questions.nearest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True),
-    head_questions.farthest: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)]),
-    head_questions.nearest_layer: lambda t, q: best(
-        [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True),
-    head_questions.whose: of_whose,
-    head_questions.sink: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
-    map_questions.attended: lambda t, q: best([t.reads(t.rec, t.vit.blocks - 1)[patch] for patch in patches_of(q)]),
-    map_questions.rollout: of_rollout,
-    map_questions.map_of_photo: of_photo,
-    map_questions.photo_of_map: of_map,
-    prediction_questions.settles: of_settles,
-    prediction_questions.lens_says: of_lens,
-    prediction_questions.answer: lambda t, q: [c.words for c in q.choices].index(
-        t.vit.labels[int(predict(t.vit, t.rec.model_input.pixels).argmax())]),
-    prediction_questions.photo_for_class: of_class,
-}  # fmt: skip
+    patch_questions.outlined_patch_question: lambda t, q: patches_of(q).index(outlined(t, q)),
+    patch_questions.patch_number_question: lambda t, q: patches_of(q).index(number_in(r"is patch (\d+)", q.sentence)),
+    weight_questions.first_component_question: of_component,
+    weight_questions.position_map_question: lambda t, q: patches_of(q).index(outlined(t, q)),
+    weight_questions.similar_position_question: lambda t, q: best(
+        [t.cosine(int(q.address["patch"]), patch) for patch in patches_of(q)]
+    ),
+    head_questions.nearest_head_question: lambda t, q: best(
+        [t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True
+    ),
+    head_questions.farthest_head_question: lambda t, q: best(
+        [t.far_from(*place, pinned(t, q)) for place in heads_of(q)]
+    ),
+    head_questions.nearest_layer_question: lambda t, q: best(
+        [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices],
+        lowest=True,
+    ),
+    head_questions.attending_patch_question: of_whose,
+    head_questions.attention_sink_question: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
+    map_questions.most_attended_patch_question: lambda t, q: best(
+        [t.reads(t.rec, t.vit.blocks - 1)[patch] for patch in patches_of(q)]
+    ),
+    map_questions.rollout_map_question: of_rollout,
+    map_questions.map_of_photo_question: of_photo,
+    map_questions.photo_of_map_question: of_map,
+    prediction_questions.deciding_layer_question: of_settles,
+    prediction_questions.logit_lens_question: of_lens,
+    prediction_questions.predicted_class_question: lambda t, q: [c.words for c in q.choices].index(
+        t.vit.labels[int(predict(t.vit, t.rec.model_input.pixels).argmax())]
+    ),
+    prediction_questions.photo_for_class_question: of_class,
+}
 
 
 def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subtests):
-    assert {ask for _, ask, _ in draw_quiz.KINDS} == AGAIN.keys()
+    assert {ask for _, ask, _ in draw_quiz.QUESTION_KINDS} == AGAIN.keys()
     asked = 0
-    for ask, again in AGAIN.items():
-        question = ask(truth.m, quiz_data.generator(0, ask.__name__))
+    for name, ask, _ in draw_quiz.QUESTION_KINDS:
+        question = ask(truth.m, quiz_data.seeded_generator(0, name.rpartition(".")[2]))
         if question is None:
             continue
         asked += 1
-        with subtests.test(ask.__name__):
-            assert again(truth, question) == question.right
+        with subtests.test(name):
+            assert AGAIN[ask](truth, question) == question.correct_choice
             shown = [choice.picture.pixels for choice in question.choices if choice.picture]
-            answer = question.choices[question.right]
+            answer = question.choices[question.correct_choice]
             others = [choice for choice in question.choices if choice is not answer]
             ahead = min(abs(answer.number - other.number) for other in others)
             assert question.margin == pytest.approx(ahead) and ahead > 0
             assert not shown or all(
-                difference(answer.picture.pixels, other.picture.pixels) >= UNLIKE for other in others
+                pixel_difference(answer.picture.pixels, other.picture.pixels) >= MIN_PIXEL_DIFFERENCE
+                for other in others
             )
     assert asked >= (16 if truth.vit.blocks == 12 else 11), "of a trained model nearly all can be asked"
 
@@ -257,53 +274,70 @@ def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subte
 def written(quiz) -> list:
     """All of a quiz that can be compared."""
     return [
-        (q.kind, q.sentence, q.right, q.why, dict(q.address), [(c.words, c.told, c.picture and c.picture.pixels.tobytes())
+        (q.kind, q.sentence, q.correct_choice, q.explanation, dict(q.address),
+         [(c.words, c.number_text, c.picture and c.picture.pixels.tobytes())
                                                               for c in q.choices], [p.pixels.tobytes() for p in q.pictures])
         for q in quiz.questions
     ]  # fmt: skip
 
 
 def test_a_seed_gives_the_same_quiz_and_another_seed_another(asked, shipped):
-    quiz = draw_quiz.draw(asked, 7)
-    assert written(draw_quiz.draw(quiz_data.look(shipped, PHOTO, 7), 7)) == written(quiz)
-    assert len(quiz.questions) == draw_quiz.QUESTIONS == len({q.kind for q in quiz.questions})
-    others = [draw_quiz.draw(asked, seed) for seed in (8, 9)]
-    assert len({"".join(q.letter for q in one.questions) for one in (quiz, *others)}) == 3
+    quiz = draw_quiz.draw_quiz(asked, 7)
+    assert written(draw_quiz.draw_quiz(quiz_data.make_quiz_material(shipped, PHOTO, 7), 7)) == written(quiz)
+    assert len(quiz.questions) == draw_quiz.QUESTION_COUNT == len({q.kind for q in quiz.questions})
+    others = [draw_quiz.draw_quiz(asked, seed) for seed in (8, 9)]
+    assert len({"".join(q.correct_letter for q in one.questions) for one in (quiz, *others)}) == 3
     with speaking(tomllib.loads((ROOT / "app/text/zh-CN/vitcore.toml").read_text(encoding="utf-8"))):
-        chinese = draw_quiz.draw(asked, 7)
-    assert [(q.kind, q.right, q.address) for q in chinese.questions] == [
-        (q.kind, q.right, q.address) for q in quiz.questions
+        chinese = draw_quiz.draw_quiz(asked, 7)
+    assert [(q.kind, q.correct_choice, q.address) for q in chinese.questions] == [
+        (q.kind, q.correct_choice, q.address) for q in quiz.questions
     ]
     assert not any(q.sentence == other.sentence for q, other in zip(quiz.questions, chinese.questions, strict=True))
 
 
 def test_what_has_no_clear_answer_is_not_asked(asked):
     def ask(numbers, least=0.1, pictures=(1, 2, 3), words=("", "", "")):
-        drawn = [Picture(np.full((4, 4, 3), 50 * p, np.uint8), "") if p else None for p in pictures]
+        drawn = [QuestionPicture(np.full((4, 4, 3), 50 * p, np.uint8), "") if p else None for p in pictures]
         choices = [Choice(w, n, "", p) for w, n, p in zip(words, numbers, drawn, strict=False)]
-        return judged("kind", "Which?", choices, "Because.", least=least, page="patches")
+        return make_question("kind", "Which?", choices, "Because.", min_margin=least, page="patches")
 
-    assert ask([1, 0.8, 0.5]).right == 0 and ask([1, 0.8, 0.5]).margin == pytest.approx(0.2)
+    assert ask([1, 0.8, 0.5]).correct_choice == 0 and ask([1, 0.8, 0.5]).margin == pytest.approx(0.2)
     assert ask([1, 1, 0.5], least=0).margin == 0, "zero is a margin where none is asked for"
     assert ask([1, 0.95, 0.5]) is None and ask([1, 1, 0.5]) is None and ask([1, float("nan"), 0.5]) is None
     assert ask([1, 0.5]) is None, "two choices are no quiz"
     assert ask([1, 0.8, 0.5], pictures=(1, 2, 2)) is None, "two look the same"
     assert ask([1, 0.8, 0.5], pictures=(0, 0, 0), words=("a", "b", "a")) is None, "two read the same"
-    alike = replace(asked, cosine=np.ones_like(asked.cosine))
-    rng = quiz_data.generator(0)
-    assert weight_questions.place_of_tile(alike, rng) is None and weight_questions.like_place(alike, rng) is None
+    alike = replace(asked, position_similarity=np.ones_like(asked.position_similarity))
+    rng = quiz_data.seeded_generator(0)
+    assert (
+        weight_questions.position_map_question(alike, rng) is None
+        and weight_questions.similar_position_question(alike, rng) is None
+    )
     flat = replace(asked.rec.model_input, pixels=np.full_like(asked.rec.model_input.pixels, 90))
-    assert patch_questions.crop(replace(asked, rec=replace(asked.rec, model_input=flat)), rng) is None
-    same = replace(asked, others=(replace(asked.own, title="Another"),) * 3)
-    assert map_questions.photo_of_map(same, rng) is None and map_questions.map_of_photo(same, rng) is None
-    assert prediction_questions.photo_for_class(same, rng) is None
-    sure = replace(asked, by_depth=np.tile(asked.by_depth[-1], (13, 1)))
-    assert prediction_questions.settles(sure, rng) is None and prediction_questions.lens_says(sure, rng) is None
+    assert (
+        patch_questions.outlined_patch_question(replace(asked, rec=replace(asked.rec, model_input=flat)), rng) is None
+    )
+    same = replace(asked, other_photos=(replace(asked.photo, title="Another"),) * 3)
+    assert (
+        map_questions.photo_of_map_question(same, rng) is None
+        and map_questions.map_of_photo_question(same, rng) is None
+    )
+    assert prediction_questions.photo_for_class_question(same, rng) is None
+    sure = replace(asked, logit_lens=np.tile(asked.logit_lens[-1], (13, 1)))
+    assert (
+        prediction_questions.deciding_layer_question(sure, rng) is None
+        and prediction_questions.logit_lens_question(sure, rng) is None
+    )
     alike = {block: np.full_like(one, 1 / asked.rec.grid.tokens) for block, one in asked.rec.maps.items()}
     even = replace(asked.rec, distance_renormalised_px=np.full_like(asked.rec.distance_px, 60), maps=alike)
     level = replace(asked, rec=even)
     assert [
-        ask(level, rng) for ask in (head_questions.nearest, head_questions.farthest, head_questions.nearest_layer)
+        ask(level, rng)
+        for ask in (
+            head_questions.nearest_head_question,
+            head_questions.farthest_head_question,
+            head_questions.nearest_layer_question,
+        )
     ] == [None] * 3
 
 
@@ -311,47 +345,59 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     def grey(level: int) -> np.ndarray:
         return np.full((8, 8, 3), level, np.uint8)
 
-    assert apart(grey(0), grey(255)) == pytest.approx(100, abs=0.1) and apart(grey(9), grey(9)) == 0
-    assert apart(grey(119), grey(120)) < 1, "no eye tells these apart"
+    assert (
+        colour_difference(grey(0), grey(255)) == pytest.approx(100, abs=0.1)
+        and colour_difference(grey(9), grey(9)) == 0
+    )
+    assert colour_difference(grey(119), grey(120)) < 1, "no eye tells these apart"
     red, blue = (np.broadcast_to(np.array(colour, np.uint8), (8, 8, 3)).copy() for colour in ((255, 0, 0), (0, 0, 255)))
-    assert apart(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
-    assert difference(grey(0), grey(20)) > 12 and apart(grey(0), grey(20)) < APART, "both are nearly black"
-    noise = quiz_data.generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
-    assert difference(*noise) > 80 and apart(*noise) < difference(*noise) / 2, "the texture is the same"
+    assert colour_difference(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
+    assert pixel_difference(grey(0), grey(20)) > 12 and colour_difference(grey(0), grey(20)) < MIN_COLOUR_DIFFERENCE, (
+        "both are nearly black"
+    )
+    noise = quiz_data.seeded_generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    assert pixel_difference(*noise) > 80 and colour_difference(*noise) < pixel_difference(*noise) / 2, (
+        "the texture is the same"
+    )
     parts = np.stack([grey(level) for level in (0, 8, 16, 90, 95, 160, 250, 255)])
     assert (
-        len(patch_questions.unlike(parts, quiz_data.generator(1))) == 4
-        and patch_questions.unlike(parts[:3], quiz_data.generator(1), 2) != []
+        len(patch_questions.different_patches(parts, quiz_data.seeded_generator(1))) == 4
+        and patch_questions.different_patches(parts[:3], quiz_data.seeded_generator(1), 2) != []
     )
-    assert len(patch_questions.unlike(parts[:3], quiz_data.generator(1))) == 1
+    assert len(patch_questions.different_patches(parts[:3], quiz_data.seeded_generator(1))) == 1
     for name in ("biplane", "rocket", "crab"):  # much sky, much dark, much sand
         rec = vitcore.record(shipped, SAMPLES / f"{name}.jpg")
         parts = shipped.patches.cut(rec.model_input.pixels)
         for seed in range(20):
-            question = patch_questions.crop(replace(asked, rec=rec), quiz_data.generator(seed))
+            question = patch_questions.outlined_patch_question(
+                replace(asked, rec=rec), quiz_data.seeded_generator(seed)
+            )
             places = patches_of(question)
-            differences = [apart(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
-            assert min(differences) >= APART, (name, seed, places)
+            differences = [
+                colour_difference(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)
+            ]
+            assert min(differences) >= MIN_COLOUR_DIFFERENCE, (name, seed, places)
 
 
 def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make_vit):
     import timm
 
-    network = load_model.wrap(timm.create_model("test_resnet", num_classes=10).eval(), "network")
-    m = quiz_data.look(network, PHOTO, 1)
-    quiz = draw_quiz.draw(m, 1)
+    network = load_model.wrap_module(timm.create_model("test_resnet", num_classes=10).eval(), "network")
+    m = quiz_data.make_quiz_material(network, PHOTO, 1)
+    quiz = draw_quiz.draw_quiz(m, 1)
     assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10
     assert (
-        "Fewer than 10" in quiz_handout.few(quiz) and quiz_handout.few(quiz) in quiz_handout.handout(m, quiz).decode()
+        "Fewer than 10" in quiz_handout.fewer_questions_sentence(quiz)
+        and quiz_handout.fewer_questions_sentence(quiz) in quiz_handout.handout(m, quiz).decode()
     )
     nowhere = make_vit(pos_embed="none")
-    quiz = draw_quiz.draw(quiz_data.look(nowhere, PHOTO, 1), 1)
+    quiz = draw_quiz.draw_quiz(quiz_data.make_quiz_material(nowhere, PHOTO, 1), 1)
     assert len(quiz.questions) == 10 and not any(q.page == "positions" for q in quiz.questions)
-    assert quiz_handout.few(quiz) == ""
+    assert quiz_handout.fewer_questions_sentence(quiz) == ""
 
 
 def test_the_handout_tells_no_answer_before_its_last_page(asked):
-    quiz = draw_quiz.draw(asked, 7)
+    quiz = draw_quiz.draw_quiz(asked, 7)
     page = quiz_handout.handout(asked, quiz).decode()
     assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), (
         "it needs nothing else"
@@ -361,7 +407,7 @@ def test_the_handout_tells_no_answer_before_its_last_page(asked):
     assert ".answers { margin-top: 3rem; break-before: page; }" in page
     shown = re.split('<section class="question">', questions)[1:]
     for question, html in zip(quiz.questions, shown, strict=True):
-        telling = [question.why, *(choice.told for choice in question.choices if choice.told)]
+        telling = [question.explanation, *(choice.number_text for choice in question.choices if choice.number_text)]
         assert not any(said in html for said in telling)
         rows = re.findall("<li>.*?</li>", html, re.S)
         assert len(rows) == len(question.choices)
@@ -369,7 +415,8 @@ def test_the_handout_tells_no_answer_before_its_last_page(asked):
         assert len(bare) == 1, "no choice is marked up as another is not"
     words = re.sub("<[^>]+>", " ", last)
     assert all(
-        f"{q.letter}  {q.why}"[:20] in re.sub(r"\s{2,}", "  ", words).replace("&#39;", "'") for q in quiz.questions
+        f"{q.correct_letter}  {q.explanation}"[:20] in re.sub(r"\s{2,}", "  ", words).replace("&#39;", "'")
+        for q in quiz.questions
     )
     assert "--seed 7" in words
 
@@ -390,46 +437,51 @@ def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
 def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(shipped, capsys, tmp_path):
     from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 
-    m = quiz_data.look(shipped, PHOTO, 3, mask_outliers=True)
+    m = quiz_data.make_quiz_material(shipped, PHOTO, 3, mask_outliers=True)
     whole = mask_outlier_tokens(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
-    assert m.masked and m.own.outliers == tuple(outliers_in_recording(whole).patches)
+    assert m.masked and m.photo.outliers == tuple(outliers_in_recording(whole).patches)
     assert m.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px)
-    assert m.rec.rollout() == pytest.approx(whole.rollout()) and not m.own.read.flat[list(m.own.outliers)].any()
-    for other in m.others:
-        assert other.outliers and not other.read.flat[list(other.outliers)].any()
-    page = quiz_handout.handout(m, draw_quiz.draw(m, 3)).decode()
+    assert (
+        m.rec.rollout() == pytest.approx(whole.rollout())
+        and not m.photo.pooled_attention.flat[list(m.photo.outliers)].any()
+    )
+    for other in m.other_photos:
+        assert other.outliers and not other.pooled_attention.flat[list(other.outliers)].any()
+    page = quiz_handout.handout(m, draw_quiz.draw_quiz(m, 3)).decode()
     assert "--mask-outliers --seed 3" in page
     commands.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told["mask_outliers"] and [one["question"] for one in told["questions"]] == [
-        one.sentence for one in draw_quiz.draw(m, 3).questions
+        one.sentence for one in draw_quiz.draw_quiz(m, 3).questions
     ]
 
 
 def test_distances_of_blocks_that_were_not_kept_are_not_asked_about(shipped):
-    lean = quiz_data.masked(vitcore.record(shipped, PHOTO, maps=[4]))
+    lean = quiz_data.mask_outliers_in_recording(vitcore.record(shipped, PHOTO, maps=[4]))
     known = np.isfinite(lean.distance_renormalised_px).all(1)
     assert np.flatnonzero(known).tolist() == [4]
-    m = replace(quiz_data.look(shipped, PHOTO, 3), rec=lean)
-    assert head_questions.nearest_layer(m, np.random.default_rng(0)) is None
+    m = replace(quiz_data.make_quiz_material(shipped, PHOTO, 3), rec=lean)
+    assert head_questions.nearest_layer_question(m, np.random.default_rng(0)) is None
 
 
 def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shipped):
     """Exactly those letters whose maps they stand out of, by the rule."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
 
-    m = quiz_data.look(shipped, PHOTO, 0)
+    m = quiz_data.make_quiz_material(shipped, PHOTO, 0)
     seen = set()
     for seed in range(12):
-        question = map_questions.map_of_photo(m, np.random.default_rng(seed))
+        question = map_questions.map_of_photo_question(m, np.random.default_rng(seed))
         if question is None:
             continue
-        by_title = {one.title: one for one in (m.own, *m.others)}
-        photos = [by_title[choice.told] for choice in question.choices]
+        by_title = {one.title: one for one in (m.photo, *m.other_photos)}
+        photos = [by_title[choice.number_text] for choice in question.choices]
         letters = [
-            letter for letter, one in zip("ABCD", photos, strict=True) if len(outliers_in_map(one.read, one.outliers))
+            letter
+            for letter, one in zip("ABCD", photos, strict=True)
+            if len(outliers_in_map(one.pooled_attention, one.outliers))
         ]
-        said = re.search(r"In maps? ([A-D, ]+) the brightest patches are outlier tokens", question.why)
+        said = re.search(r"In maps? ([A-D, ]+) the brightest patches are outlier tokens", question.explanation)
         assert (said.group(1).split(", ") if said else []) == letters
         seen.add(tuple(letters))
     assert any(seen), "some are named"

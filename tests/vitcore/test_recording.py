@@ -45,7 +45,7 @@ def distilled():
     from timm.models.deit import VisionTransformerDistilled
 
     torch.manual_seed(0)
-    return load_model.wrap(
+    return load_model.wrap_module(
         VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=24, depth=3, num_heads=3, num_classes=10)
     )
 
@@ -385,7 +385,7 @@ def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
     """A model that adds a bias to its scores: another forward pass is needed."""
     import timm
 
-    vit = load_model.wrap(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
+    vit = load_model.wrap_module(timm.create_model("vit_relpos_small_patch16_224").eval(), "relative")
     lean = record(vit, noise(1, (224, 224)), store="query_key")
     assert lean.query_key == () and "mean" in lean.fused
     with pytest.raises(KeyError):

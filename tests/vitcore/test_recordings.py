@@ -8,7 +8,7 @@ import pytest
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.analysis.training_film import emerged_structure
 from vitcore.models import load_model
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import film_files
 from vitcore.train.learning.masked_patches import MASKED, REPLACED, UNTOUCHED
 from vitcore.train.presets import preset
@@ -18,7 +18,7 @@ RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 
 @pytest.fixture(scope="module")
 def film() -> film_files.Film:
-    return film_files.open_film(RECORDINGS / f"{DEFAULT}.safetensors")
+    return film_files.open_film(RECORDINGS / f"{DEFAULT_MODEL}.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def test_they_are_small():
 
 
 def test_the_film_ends_at_the_model_that_ships(film, shipped):
-    np.testing.assert_allclose(film.at("kernel", -1), load_model.patch_kernel(shipped), atol=2e-3)
-    np.testing.assert_allclose(film.at("positions", -1), load_model.positions(shipped), atol=2e-3)
+    np.testing.assert_allclose(film.array_at("kernel", -1), load_model.patch_kernel(shipped), atol=2e-3)
+    np.testing.assert_allclose(film.array_at("positions", -1), load_model.position_embeddings(shipped), atol=2e-3)
 
 
 def test_steps_rise_from_nothing(film, masked, alone):
@@ -59,7 +59,7 @@ def test_they_say_how_many_photos_they_were_measured_on(film, alone):
 
 
 def test_positions_come_to_know_the_grid(film):
-    near = [correlation_with_distance(position_similarity(film.at("positions", i)), film.grid) for i in (0, -1)]
+    near = [correlation_with_distance(position_similarity(film.array_at("positions", i)), film.grid) for i in (0, -1)]
     assert abs(near[0]) < 0.1 and near[1] <= -0.5
 
 
@@ -78,7 +78,7 @@ def test_it_comes_to_name_what_it_sees(film):
 
 def test_masked_colours_come_nearer_the_truth(masked):
     """Mean absolute error over patches that were hidden, in bytes: half of what it was, and better than the photo's mean."""
-    fate, truth = masked.still["fate"], masked.still["truth"].astype(float)
+    fate, truth = masked.shared_arrays["fate"], masked.shared_arrays["truth"].astype(float)
     hidden = (fate == MASKED) | (fate == REPLACED)
     error = [np.abs(frame.astype(float) - truth)[hidden].mean() for frame in masked.arrays["predicted"]]
     seen = (truth * (fate == UNTOUCHED)[..., None]).sum(1, keepdims=True) / (fate == UNTOUCHED).sum(1)[:, None, None]

@@ -198,7 +198,7 @@ def big_kinds():
         for name, p in model.named_parameters():
             if "head" in name and p.ndim == 2:
                 torch.nn.init.normal_(p, std=0.1)
-    return [load_model.wrap(model, name) for model, name in zip(models, names, strict=True)]
+    return [load_model.wrap_module(model, name) for model, name in zip(models, names, strict=True)]
 
 
 @each_method

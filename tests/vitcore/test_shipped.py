@@ -13,7 +13,7 @@ import vitcore
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.cli import commands
 from vitcore.models import load_model
-from vitcore.models.model_cards import CARDS, DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -23,16 +23,16 @@ CREDITS = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def card() -> dict:
-    return json.loads((ROOT / "assets" / "models" / f"{DEFAULT}.json").read_text(encoding="utf-8"))
+    return json.loads((ROOT / "assets" / "models" / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))
 
 
 def test_near_positions_are_alike(shipped):
-    assert correlation_with_distance(position_similarity(load_model.positions(shipped)), shipped.grid) <= -0.5
+    assert correlation_with_distance(position_similarity(load_model.position_embeddings(shipped)), shipped.grid) <= -0.5
 
 
 @pytest.fixture(scope="module")
 def looked(shipped) -> dict:
-    return measure.gallery(shipped)
+    return measure.gallery_accuracy(shipped)
 
 
 def test_it_names_the_gallery(looked):
@@ -70,15 +70,15 @@ def test_every_photo_that_ships_has_its_classes(shipped):
 
 
 def test_the_card_says_who_taught_it(card, shipped):
-    assert shipped.card.teacher == CARDS[0].teacher == card["card"]["teacher"] != ""
-    assert shipped.card.looker == CARDS[0].looker == card["card"]["looker"]
+    assert shipped.card.teacher == MODEL_CARDS[0].teacher == card["card"]["teacher"] != ""
+    assert shipped.card.looker == MODEL_CARDS[0].looker == card["card"]["looker"]
     measured = card["trained"]["measured"]
     assert measured["hidden_states"]["mean"] <= 0.1
     assert card["recipe"]["task"] == "layers"
 
 
 def test_it_is_small():
-    assert (ROOT / "assets" / "models" / f"{DEFAULT}.safetensors").stat().st_size <= 12e6
+    assert (ROOT / "assets" / "models" / f"{DEFAULT_MODEL}.safetensors").stat().st_size <= 12e6
 
 
 class Understood(Exception):
@@ -125,10 +125,10 @@ def photos(found: dict) -> dict | int:
 def test_the_card_tells_what_was_measured_and_how(card, shipped):
     measured = card["trained"]["measured"]
     assert measured["position_correlation"] == pytest.approx(
-        correlation_with_distance(position_similarity(load_model.positions(shipped)), shipped.grid), abs=2e-3
+        correlation_with_distance(position_similarity(load_model.position_embeddings(shipped)), shipped.grid), abs=2e-3
     )
     commands = [one["command"] for one in card["trained"]["commands"]]
     assert "python -m vitcore train layer_by_layer" in commands[0]
     assert all("python -m vitcore.train.shipping.measure" in command for command in commands[-2:])
-    assert card["card"]["licence"] == CARDS[0].licence == "Apache-2.0"
-    assert card["card"]["params_m"] == CARDS[0].params_m
+    assert card["card"]["licence"] == MODEL_CARDS[0].licence == "Apache-2.0"
+    assert card["card"]["params_m"] == MODEL_CARDS[0].params_m

@@ -77,7 +77,7 @@ def test_attention_equals_theirs(pair):
 @torch.inference_mode()
 def test_recordings_equal_theirs(pair, noise):
     module, twin = pair
-    vit = load_model.wrap(module)
+    vit = load_model.wrap_module(module)
     rec = record(vit, noise(), maps=range(vit.blocks), fusions=("mean", "max", "min"))
     theirs = torch.cat(twin(to_model_input(vit, rec.model_input.pixels), output_attentions=True).attentions).numpy()
     assert np.allclose(rec.fused["mean"], theirs.mean(1), rtol=0, atol=1e-5)

@@ -14,8 +14,8 @@ from tests.hub import a_hub, point_at
 from tests.models import model_file, run_folder
 from vitcore.forward.recording import record
 from vitcore.models import load_model
-from vitcore.models.load_model import fetch, load
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelError
+from vitcore.models.load_model import fetch_weights, load
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelError
 
 SMALL = "test_vit.r160_in1k"  # timm's own test model: 0.4 M parameters, 160 px
 
@@ -32,18 +32,18 @@ def refusal(run, *given, **options) -> str:
 
 
 def test_the_shipped_model(shipped):
-    assert shipped.name == DEFAULT and load(DEFAULT).name == DEFAULT
-    assert (shipped.blocks, shipped.heads, shipped.readout, shipped.hybrid) == (12, 3, "class token", False)
+    assert shipped.name == DEFAULT_MODEL and load(DEFAULT_MODEL).name == DEFAULT_MODEL
+    assert (shipped.blocks, shipped.heads, shipped.pooling, shipped.hybrid) == (12, 3, "class token", False)
     grid = shipped.grid
     assert (grid.rows, grid.cols, grid.patch_px, grid.prefix, grid.image_px) == (16, 16, 8, 1, (128, 128))
     assert len(shipped.labels) == 1000 and shipped.labels[:2] == ("tench", "goldfish")
 
 
 def test_it_is_small_and_its_card_is_true(shipped):
-    file = load_model.SHIPPED / f"{DEFAULT}.safetensors"
+    file = load_model.SHIPPED / f"{DEFAULT_MODEL}.safetensors"
     assert file.stat().st_size <= 12 * 10**6
     count = sum(p.numel() for p in shipped.module.parameters()) / 1e6
-    assert shipped.card.params_m == pytest.approx(count, abs=0.1) == CARDS[0].params_m
+    assert shipped.card.params_m == pytest.approx(count, abs=0.1) == MODEL_CARDS[0].params_m
     assert shipped.card.download_mb == 0 and shipped.card.licence == "Apache-2.0"
 
 
@@ -55,7 +55,7 @@ def test_a_loaded_model_is_frozen(shipped):
 
 def test_loading_needs_no_network(monkeypatch):
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was used"))
-    assert load().name == DEFAULT
+    assert load().name == DEFAULT_MODEL
 
 
 # A file with its card
@@ -98,7 +98,9 @@ def test_another_input_size(own, noise, image_px, rows, cols):
     vit = load(own.file, image_px=image_px)
     assert (vit.grid.rows, vit.grid.cols, vit.grid.patch_px) == (rows, cols, 8)
     assert np.allclose(
-        load_model.positions(vit), load_model.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6
+        load_model.position_embeddings(vit),
+        load_model.resample_positions(load(own.file), rows, cols, "timm"),
+        atol=1e-6,
     )
     assert record(vit, noise()).rollout().shape == (rows, cols)
 
@@ -253,7 +255,7 @@ def test_names_that_mean_nothing(name, monkeypatch):
 
 
 @pytest.mark.parametrize(("slip", "meant"), [
-    ("vit-tiny-patch8-182", load_model.DEFAULT), ("vit_base_patch16_24", "vit_base_patch16_224"),
+    ("vit-tiny-patch8-182", load_model.DEFAULT_MODEL), ("vit_base_patch16_24", "vit_base_patch16_224"),
     ("vit_base_patch16_224.augreg_in21k_ft_in1", "vit_base_patch16_224.augreg_in21k_ft_in1k"),
 ])  # fmt: skip
 def test_a_slip_of_the_hand_is_told_the_nearest_name(slip, meant):
@@ -320,9 +322,9 @@ def test_a_model_is_downloaded_once_with_progress(hub, small, capsys):
 
 def test_what_was_downloaded_is_there_without_the_hub(hub, small, tmp_path, monkeypatch):
     hub.files[f"timm/{SMALL}"] = small[1]
-    file = fetch(SMALL)
+    file = fetch_weights(SMALL)
     point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
-    assert fetch(SMALL) == file and load(SMALL).name == SMALL
+    assert fetch_weights(SMALL) == file and load(SMALL).name == SMALL
 
 
 def test_a_hub_that_does_not_have_it(hub):
@@ -428,7 +430,7 @@ def test_a_hybrids_grid_is_read_from_its_model_not_its_name(hybrid):
     ({"class_token": False, "global_pool": "map"}, "attention pool"),
 ])  # fmt: skip
 def test_where_the_answer_is_read(make_vit, kind, said):
-    assert make_vit(**kind).readout == said
+    assert make_vit(**kind).pooling == said
 
 
 @pytest.mark.parametrize("size", [0, -8, 100_000, "128", (128,), (64, -8), 12.5, True])

@@ -52,7 +52,7 @@ class AxialBlock(nn.Module):
         return x.view(batch, cols, rows, width).transpose(1, 2).reshape(batch, rows * cols, width)
 
 
-def spread(weights: Tensor, axis: str, rows: int, cols: int) -> Tensor:
+def spread_axis_attention(weights: Tensor, axis: str, rows: int, cols: int) -> Tensor:
     """Maps along an axis as maps over all patches, zero off the line: the Kronecker-like (H, N, N).
 
     `weights` are those of one image: of rows (rows, H, cols, cols), of columns (cols, H, rows, rows).
@@ -65,8 +65,8 @@ def spread(weights: Tensor, axis: str, rows: int, cols: int) -> Tensor:
     return torch.einsum("chrs,cd->hrcsd", weights, same).reshape(heads, size, size)
 
 
-def reach(of_rows: Tensor, of_columns: Tensor) -> Tensor:
+def combine_axis_attention(row_weights: Tensor, column_weights: Tensor) -> Tensor:
     """What each patch is made of after both, (H, N, N): row maps are (rows, H, cols, cols), column maps (cols, H, rows, rows)."""
-    rows, cols = len(of_rows), len(of_columns)
-    product = torch.einsum("chrs,shcd->hrcsd", of_columns, of_rows)  # C_c[r, s] · R_s[c, d]
-    return product.reshape(of_rows.shape[1], rows * cols, rows * cols)
+    rows, cols = len(row_weights), len(column_weights)
+    product = torch.einsum("chrs,shcd->hrcsd", column_weights, row_weights)  # C_c[r, s] · R_s[c, d]
+    return product.reshape(row_weights.shape[1], rows * cols, rows * cols)

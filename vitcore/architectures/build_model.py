@@ -14,16 +14,16 @@ from typing import Any
 
 from torch import nn
 
-from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find
+from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_paper_model
 
-OURS = (
+OWN_FIELDS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
     "reads_class_and_mean", "timm",
 )  # fmt: skip
 Size = int | tuple[int, int]
 
 
-def describe(fields: Mapping[str, Any], image_px: Size, classes: int) -> dict[str, Any]:
+def describe_architecture(fields: Mapping[str, Any], image_px: Size, classes: int) -> dict[str, Any]:
     """The description of a recipe's fields, or of a family's; what is as the paper's default is left out."""
     family, resnet = fields.get("family", "vit"), fields.get("resnet", "")
     about: dict[str, Any] = {"img_size": image_px, "patch_size": fields["patch_px"], "embed_dim": fields["width"]}
@@ -45,9 +45,9 @@ def describe(fields: Mapping[str, Any], image_px: Size, classes: int) -> dict[st
     return about | ({"mlp_head": True} if fields.get("mlp_head") and classes else {})
 
 
-def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any:
+def build_from_description(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any:
     """The module for images of `size` px (height, width); `more` are further arguments of timm's (dropout, say)."""
-    shape = {name: value for name, value in description.items() if name not in OURS} | {"img_size": size} | more
+    shape = {name: value for name, value in description.items() if name not in OWN_FIELDS} | {"img_size": size} | more
     family, resnet = description.get("family", "vit"), description.get("resnet", "")
     if "timm" in description:
         import timm
@@ -58,7 +58,7 @@ def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any
     if family == "axial":
         from vitcore.architectures.axial_vit import AxialViT
 
-        return _headed(AxialViT(**shape), description)
+        return _with_head_layer(AxialViT(**shape), description)
     if family == "axial resnet":
         from vitcore.architectures.axial_resnet import AxialResNet
 
@@ -80,10 +80,10 @@ def build(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any
         module = AblatedViT(description["positions"], description.get("positions_at", "stem"), **shape)
     else:
         module = _class(description)(**shape)
-    return _headed(module, description)
+    return _with_head_layer(module, description)
 
 
-def _headed(module: Any, description: Mapping[str, Any]) -> Any:
+def _with_head_layer(module: Any, description: Mapping[str, Any]) -> Any:
     """The module with the hidden layer in its head that a description may ask for."""
     if description.get("mlp_head"):
         module.head = mlp_head(module.embed_dim, module.num_classes)
@@ -122,12 +122,12 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def create(name: str, classes: int = 1000, image_px: Size = 224) -> Any:
+def create_paper_model(name: str, classes: int = 1000, image_px: Size = 224) -> Any:
     """A model of the paper by its name, with random weights. Raises: ValueError, for a name that isn't there."""
-    family = find(name)
+    family = find_paper_model(name)
     if family is None:
         raise ValueError(f"{name} is no model of the paper")
-    return build(describe(family.fields, image_px, classes), image_px)
+    return build_from_description(describe_architecture(family.fields, image_px, classes), image_px)
 
 
 def _resnet(depth: str, times: float, classes: int, size: Size) -> Any:

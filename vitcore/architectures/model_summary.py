@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-BLOCK = re.compile(
+BLOCK_NAMES = re.compile(
     r"(?:^|\.)(?:blocks|layer\d)\.\d+$"
 )  # timm's names of what is repeated: blocks.3, stages.1.blocks.3, layer2.3
 
 
 @dataclass(frozen=True)
-class Table1:
+class Table1Row:
     """The columns of Table 1 and what goes with them; several values where stages differ, none where there is no such thing."""
 
     blocks: int
@@ -36,36 +36,36 @@ class Table1:
 
 
 @dataclass(frozen=True)
-class Part:
+class ModulePart:
     """A part as it is called in the module, what it is, the shapes of one image going in and out, and how often it follows."""
 
     name: str
     kind: str
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
     params: int
-    times: int = 1
-    inside: tuple["Part", ...] = ()
+    repeats: int = 1
+    inner_parts: tuple["ModulePart", ...] = ()
 
 
-def without_memory(module: nn.Module) -> Any:
+def to_meta_device(module: nn.Module) -> Any:
     """A copy whose tensors are shapes only, on the meta device; the module itself stays as it is."""
     empty: dict[int, Any] = {id(p): nn.Parameter(p.to("meta"), requires_grad=False) for p in module.parameters()}
     empty |= {id(b): b.to("meta") for b in module.buffers()}
     return copy.deepcopy(module, empty).eval()
 
 
-def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
+def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     """The row of Table 1 of a module that takes images of `image_px` (height, width)."""
     inputs: list[Tensor] = []
-    model = without_memory(module)
+    model = to_meta_device(module)
     blocks = _blocks(model)
     first = next(iter(blocks), None)
     if first is not None:
         first.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta"))
-    return Table1(
+    return Table1Row(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
         _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
         counter.get_total_flops() / 2e9, _tokens(first, inputs), image_px,
@@ -74,7 +74,7 @@ def table1(module: nn.Module, image_px: tuple[int, int]) -> Table1:
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
     """What is repeated: the blocks that attend, where there are some, else the residual blocks."""
-    blocks = [m for name, m in model.named_modules() if BLOCK.search(name)]
+    blocks = [m for name, m in model.named_modules() if BLOCK_NAMES.search(name)]
     return [block for block in blocks if _heads(block)] or blocks
 
 
@@ -131,9 +131,9 @@ def _tokens(first: Any, inputs: list[Tensor]) -> int:
     return (math.prod(x.shape[1:3]) if last else math.prod(x.shape[2:])) if x.ndim == 4 and _heads(first) else 0
 
 
-def parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[Part, ...]:
+def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePart, ...]:
     """The module's parts in the order they run, blocks that follow each other alike as one; inside a block, its own."""
-    model = without_memory(module)
+    model = to_meta_device(module)
     calls: list[tuple[str, nn.Module, Any, Any]] = []
     for name, part in model.named_modules():
         if name:
@@ -141,24 +141,26 @@ def parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[Part, ...]:
     with torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta"))
     ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
-    drawn: list[Part] = []
+    drawn: list[ModulePart] = []
     for name, (part, before, after) in _top(ran, model):
         if _silent(part) or not after:
             continue
-        inside = _inside(name, ran) if BLOCK.search(name) else ()
-        drawn.append(Part(name, type(part).__name__, before, after, _count(part), 1, inside))
+        inside = _inside(name, ran) if BLOCK_NAMES.search(name) else ()
+        drawn.append(ModulePart(name, type(part).__name__, before, after, _count(part), 1, inside))
     own = dict(model.named_parameters(recurse=False))
     if own:
         where = next((i for i, part in enumerate(drawn) if part.name.startswith("blocks.")), len(drawn))
-        before, after = (drawn[where - 1].after, drawn[where].before) if 0 < where < len(drawn) else ((), ())
-        mine = Part(", ".join(own), "Parameter", before, after, sum(p.numel() for p in own.values()))
+        before, after = (
+            (drawn[where - 1].output_shape, drawn[where].input_shape) if 0 < where < len(drawn) else ((), ())
+        )
+        mine = ModulePart(", ".join(own), "Parameter", before, after, sum(p.numel() for p in own.values()))
         drawn.insert(where, mine)
     return tuple(_merged(drawn))
 
 
 def _top(ran: dict[str, Any], model: nn.Module) -> Iterator[tuple[str, Any]]:
     """Names to be drawn, each with what was seen: containers of blocks are opened, everything else stays whole."""
-    holders = {name.rpartition(".")[0] for name, _ in model.named_modules() if BLOCK.search(name)}
+    holders = {name.rpartition(".")[0] for name, _ in model.named_modules() if BLOCK_NAMES.search(name)}
     holders |= {name[: m.start()] for name in holders for m in re.finditer(r"\.", name)}
     chosen = [name for name in ran if name not in holders and _parent_open(name, holders)]
     order = {name: i for i, name in enumerate(ran)}
@@ -169,11 +171,11 @@ def _parent_open(name: str, holders: set[str]) -> bool:
     return "." not in name or name.rpartition(".")[0] in holders
 
 
-def _inside(block: str, ran: dict[str, Any]) -> tuple[Part, ...]:
+def _inside(block: str, ran: dict[str, Any]) -> tuple[ModulePart, ...]:
     """The block's own parts, as they ran."""
     children = [name for name in ran if name.rpartition(".")[0] == block]
     return tuple(
-        Part(name.rpartition(".")[2], type(part).__name__, before, after, _count(part))
+        ModulePart(name.rpartition(".")[2], type(part).__name__, before, after, _count(part))
         for name in children
         for part, before, after in (ran[name],)
         if not _silent(part) and after
@@ -185,14 +187,23 @@ def _silent(part: nn.Module) -> bool:
     return isinstance(part, nn.Identity | nn.Dropout) or type(part).__name__ == "DropPath"
 
 
-def _merged(drawn: list[Part]) -> Iterator[Part]:
+def _merged(drawn: list[ModulePart]) -> Iterator[ModulePart]:
     """Blocks that follow one another and are alike, as one that follows itself `times` times."""
-    kept: Part | None = None
+    kept: ModulePart | None = None
     for part in drawn:
-        alike = kept and BLOCK.search(part.name) and (part.kind, part.params, part.before, part.after, part.inside) == (
-            kept.kind, kept.params, kept.before, kept.after, kept.inside)  # fmt: skip
+        alike = kept and BLOCK_NAMES.search(part.name) and (part.kind, part.params, part.input_shape, part.output_shape,
+            part.inner_parts) == (
+            kept.kind, kept.params, kept.input_shape, kept.output_shape, kept.inner_parts)  # fmt: skip
         if kept and alike:
-            kept = Part(kept.name, kept.kind, kept.before, kept.after, kept.params, kept.times + 1, kept.inside)
+            kept = ModulePart(
+                kept.name,
+                kept.kind,
+                kept.input_shape,
+                kept.output_shape,
+                kept.params,
+                kept.repeats + 1,
+                kept.inner_parts,
+            )
             continue
         if kept:
             yield kept

@@ -23,7 +23,7 @@ RESNETS = {  # R14 and R26 are no sizes of the paper: for experiments on small p
     "R14": (1, 1, 1, 1), "R26": (2, 2, 2, 2), "R50": (3, 4, 6, 3), "R101": (3, 4, 23, 3), "R152": (3, 8, 36, 3),
 }  # fmt: skip
 FT, IN21K = "augreg_in21k_ft_in1k", "orig_in21k_ft_in1k"
-TRAINED = {  # names on the hub of weights for a name of the paper
+TRAINED_WEIGHTS = {  # names on the hub of weights for a name of the paper
     "ViT-Ti/16": f"vit_tiny_patch16_224.{FT}", "ViT-S/8": "vit_small_patch8_224.dino", "ViT-S/16": f"vit_small_patch16_224.{FT}",
     "ViT-S/32": f"vit_small_patch32_224.{FT}", "ViT-B/8": f"vit_base_patch8_224.{FT}", "ViT-B/16": f"vit_base_patch16_224.{FT}",
     "ViT-B/32": f"vit_base_patch32_224.{FT}", "ViT-L/16": f"vit_large_patch16_224.{FT}",
@@ -35,15 +35,15 @@ TRAINED = {  # names on the hub of weights for a name of the paper
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class PaperModel:
     """A model of the paper: its name, the fields of a training recipe that make it, and trained weights ("": none)."""
 
     name: str
     fields: dict[str, Any]
-    trained: str = ""
+    trained_weights: str = ""
 
 
-def _all() -> dict[str, Family]:
+def _all() -> dict[str, PaperModel]:
     families: dict[str, dict[str, Any]] = {}
     for size in SIZES:
         for patch in (8, 14, 16, 32):
@@ -64,7 +64,7 @@ def _all() -> dict[str, Family]:
     for px in (16, 32):
         families[f"Axial-ViT-B/{px}"] = _fields("B", px) | {"family": "axial", "readout": "mean"}
     families["AxialResNet-50"] = {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32}
-    return {name: Family(name, fields, TRAINED.get(name, "")) for name, fields in families.items()}
+    return {name: PaperModel(name, fields, TRAINED_WEIGHTS.get(name, "")) for name, fields in families.items()}
 
 
 def _fields(size: str, patch_px: int) -> dict[str, Any]:
@@ -72,15 +72,15 @@ def _fields(size: str, patch_px: int) -> dict[str, Any]:
     return {"patch_px": patch_px, "width": width, "blocks": blocks, "heads": heads}
 
 
-FAMILIES = _all()
-_BY_SPELLING = {name.casefold().replace(" ", ""): name for name in FAMILIES}
+PAPER_MODELS = _all()
+_BY_SPELLING = {name.casefold().replace(" ", ""): name for name in PAPER_MODELS}
 
 
-def find(name: str) -> Family | None:
+def find_paper_model(name: str) -> PaperModel | None:
     """The model that is called so in the paper; None for any other name.
 
     Case and spaces do not matter, nor the "ViT-" of a hybrid's transformer ("R50+ViT-B/16"), nor the "BiT" of a ResNet.
     """
     said = name.casefold().replace(" ", "").replace("+vit-", "+").replace("bit-", "bit")
     known = next((_BY_SPELLING[s] for s in (said, f"vit-{said}", f"bit{said}") if s in _BY_SPELLING), None)
-    return FAMILIES[known] if known else None
+    return PAPER_MODELS[known] if known else None

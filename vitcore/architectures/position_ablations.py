@@ -19,15 +19,17 @@ from timm.layers import Attention
 from timm.models.vision_transformer import Block, VisionTransformer
 from torch import Tensor, nn
 
-KINDS, WHERE = ("1d", "2d", "relative"), ("stem", "blocks", "shared")
+POSITION_KINDS, POSITION_PLACES = ("1d", "2d", "relative"), ("stem", "blocks", "shared")
 
 
 class AblatedViT(VisionTransformer):
     """A VisionTransformer whose positions are `positions` ("1d", "2d", "relative"), used at `positions_at`."""
 
     def __init__(self, positions: str, positions_at: str = "stem", **shape: Any) -> None:
-        if positions not in KINDS or positions_at not in WHERE:
-            raise ValueError(f"positions are {KINDS} at {WHERE}, not {positions!r} at {positions_at!r}")
+        if positions not in POSITION_KINDS or positions_at not in POSITION_PLACES:
+            raise ValueError(
+                f"positions are {POSITION_KINDS} at {POSITION_PLACES}, not {positions!r} at {positions_at!r}"
+            )
         relative = {"attn_layer": RelativeAttention} if positions == "relative" else {}
         super().__init__(**{**shape, "pos_embed": "none", "block_fn": PlacedBlock} | relative)
         self.positions_at, self.relative = positions_at, positions == "relative"
@@ -68,7 +70,7 @@ class AblatedViT(VisionTransformer):
             tokens = tokens + self.places[0]()
         return self.pos_drop(tokens)
 
-    def with_positions_moved(self, order: NDArray[np.int64]) -> "AblatedViT":
+    def with_permuted_positions(self, order: NDArray[np.int64]) -> "AblatedViT":
         """A copy in which slot i has the position of patch order[i], everywhere; weights are shared with the original."""
         own: dict[int, Any] = {id(t): t for t in (*self.parameters(), *self.buffers())}
         clone = copy.deepcopy(self, own)

@@ -21,7 +21,7 @@ from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
 from vitcore.cli import train as training
 from vitcore.errors import first_line, print_tracebacks
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
-MOST_GUTTER_PX = 64
-MOST_WORDS = 2000  # characters of an error: paths may be long
+MAX_GUTTER_PX = 64
+MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
 
 
 class UsageError(ValueError):
@@ -54,8 +54,11 @@ def main(argv: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:  # all refusals are ValueErrors
         if debug:
             raise
-        words = [f"vitcore: {first_line(error, MOST_WORDS)}", *getattr(error, "__notes__", [])]
-        print(*words, file=sys.stderr)
+        words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
+        print(
+            *words,
+            file=sys.stderr,
+        )
         return 2
     return 0
 
@@ -91,15 +94,15 @@ def _parser() -> argparse.ArgumentParser:
         "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
     )
     one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
-    rolling.flags(one).add_argument(
+    rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
     all_of_it = _verb(
         verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
     )
-    taking_away.add(rolling.flags(all_of_it), _load, _folder)
-    comparing.add(verbs, _load_named)
-    quizzing.add(verbs, _load)
+    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
+    comparing.add_compare_verb(verbs, _load_named)
+    quizzing.add_quiz_verb(verbs, _load)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument(
         "name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file"
@@ -107,11 +110,11 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
     listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    listing.set_defaults(run=models.models)
-    inspecting.add(verbs)
-    profiling.add(verbs)
-    training.add(verbs)
-    experimenting.add(verbs)
+    listing.set_defaults(run=models.list_models)
+    inspecting.add_inspect_verb(verbs)
+    profiling.add_profile_verb(verbs)
+    training.add_training_verbs(verbs)
+    experimenting.add_experiment_verb(verbs)
     return parser
 
 
@@ -121,36 +124,36 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
         verb.add_argument("photo", nargs="*" if photo == "*" else None, type=Path)
     verb.add_argument(
         "--model",
-        default=DEFAULT,
-        help=f"a name of `models`, any ViT of timm's, an hf-hub: id, a file or a directory (default {DEFAULT})",
+        default=DEFAULT_MODEL,
+        help=f"a name of `models`, any ViT of timm's, an hf-hub: id, a file or a directory (default {DEFAULT_MODEL})",
     )
     verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
-    inspecting.flags(verb)
+    inspecting.add_answer_flags(verb)
     verb.set_defaults(run=run)
     return verb
 
 
 def _load(args: argparse.Namespace) -> Vit:
-    return _load_named(args.model, inspecting.given(args))
+    return _load_named(args.model, inspecting.answers_from_flags(args))
 
 
 def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
     from vitcore.models.load_model import load
 
-    inspecting.tell_what_is_assumed(name, answers or {})
-    with _bar("Downloading") as progress:
+    inspecting.print_assumed_answers(name, answers or {})
+    with _DownloadBar("Downloading") as progress:
         return load(name, progress=progress, answers=answers)
 
 
-def _attending(vit: Vit, what: str) -> Vit:
+def _require_global_attention(vit: Vit, what: str) -> Vit:
     """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
     if not vit.is_global:
-        raise UsageError(vit.why_not(what))
+        raise UsageError(vit.why_undefined(what))
     return vit
 
 
-class _bar:
+class _DownloadBar:
     """A download bar on standard error that appears only when something is downloaded."""
 
     def __init__(self, title: str) -> None:
@@ -180,7 +183,7 @@ def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     return rec
 
 
-def _give(
+def _write_result(
     args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any
 ) -> None:
     """Print the JSON object, or write NAME.png and NAME.npz."""
@@ -214,11 +217,11 @@ def patches(args: argparse.Namespace) -> None:
     if vit.patches is None:
         raise UsageError(f"{vit.name} does not cut the picture into patches: its first filters overlap.")
     rec = _record(vit, args.photo, fusions=())
-    if not 0 <= args.gutter <= MOST_GUTTER_PX:
-        raise UsageError(f"--gutter is from 0 to {MOST_GUTTER_PX}.")
+    if not 0 <= args.gutter <= MAX_GUTTER_PX:
+        raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
     fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
-    _give(
+    _write_result(
         args, vit, "patches", fig, {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)},
         patches=len(blocks),
     )  # fmt: skip
@@ -247,7 +250,7 @@ def filters(args: argparse.Namespace) -> None:
     subject = "Root convolution" if rooted else "RGB embedding filters"
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
-    _give(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
+    _write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
 def positions(args: argparse.Namespace) -> None:
@@ -257,13 +260,13 @@ def positions(args: argparse.Namespace) -> None:
     from vitcore.models import load_model
 
     vit = _load(args)
-    table = load_model.positions(vit)
+    table = load_model.position_embeddings(vit)
     if table is None:
         raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
     cosine = position_similarity(table)
-    fig = lambda: figures.positions(cosine, vit.grid)  # noqa: E731
+    fig = lambda: figures.position_similarity(cosine, vit.grid)  # noqa: E731
     near = correlation_with_distance(cosine, vit.grid)
-    _give(
+    _write_result(
         args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near
     )
 
@@ -273,13 +276,13 @@ def distance(args: argparse.Namespace) -> None:
     from vitcore import distributed, figures
     from vitcore.analysis.attention_distance import uniform_distance_px
 
-    files = list(args.photo) + list(_folder(args.images))
+    files = list(args.photo) + list(_photos_in_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
-    vit = _attending(_load(args), "mean attention distance")
+    vit = _require_global_attention(_load(args), "mean attention distance")
     reaches = [
         px
-        for px in distributed.distributed_map(files, lambda file: _reach(vit, file, args.cls, alone=len(files) == 1))
+        for px in distributed.distributed_map(files, lambda file: _distance(vit, file, args.cls, alone=len(files) == 1))
         if px is not None
     ]
     if not reaches:
@@ -287,17 +290,17 @@ def distance(args: argparse.Namespace) -> None:
     if not distributed.is_main_process():
         return
     px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
-    fig = lambda: figures.distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
+    fig = lambda: figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {
         "distance_px": px.tolist(),
         "images": images,
         "cls": args.cls,
         "uniform_px": uniform_distance_px(vit.grid),
     }
-    _give(args, vit, "distance", fig, {"distance_px": px}, **answer)
+    _write_result(args, vit, "distance", fig, {"distance_px": px}, **answer)
 
 
-def _folder(folder: Path | None) -> list[Path]:
+def _photos_in_folder(folder: Path | None) -> list[Path]:
     from vitcore.images import SUFFIXES
 
     if folder is None:
@@ -310,7 +313,7 @@ def _folder(folder: Path | None) -> list[Path]:
     return photos
 
 
-def _reach(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
+def _distance(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
     """Distances (L, H) of one photo; None, saying so, for a damaged one among others."""
     from vitcore.images import PhotoError
 
@@ -329,21 +332,21 @@ def rollout(args: argparse.Namespace) -> None:
     from vitcore import figures
     from vitcore.images import sharp_crop
 
-    vit = _attending(_load(args), "rollout")
+    vit = _require_global_attention(_load(args), "rollout")
     grid = vit.grid
     if args.patch is not None and not 0 <= args.patch < grid.patches:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
-    rec, left_out = rolling.masked(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
+    rec, left_out = rolling.mask_outliers(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
     start = None if args.patch is None else grid.prefix + args.patch
     mask = rec.rollout(
         start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
     )
-    who = f"the {vit.readout}" if start is None else f"patch {args.patch}"
-    marks, said = rolling.standing_out(rec, mask)
+    who = f"the {vit.pooling}" if start is None else f"patch {args.patch}"
+    marks, said = rolling.outliers_in_rollout(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
     photo = sharp_crop(rec.photo, rec.model_input)
-    drawn = lambda: figures.rollout(mask, photo, grid, args.style, about=about, start=args.patch)  # noqa: E731
-    fig = lambda: figures.outlined(drawn(), marks, grid, told=said)  # noqa: E731
+    drawn = lambda: figures.rollout(mask, photo, grid, args.style, subtitle=about, query_patch=args.patch)  # noqa: E731
+    fig = lambda: figures.frame_outliers(drawn(), marks, grid, sentence=said)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
-    _give(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
+    _write_result(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
           masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison
     from vitcore.models.load_model import Vit
 
-TOP = 5
+TOP_CLASSES = 5
 
 
-def add(verbs: Any, load: Callable[[str], Vit]) -> None:
+def add_compare_verb(verbs: Any, load: Callable[[str], Vit]) -> None:
     """Add the verb to the shell's; `load` is the command line's way to a model."""
     about = "two models on one photo: rollouts, tokens and answers beside each other"
     verb = verbs.add_parser("compare", help=about, description=about)
@@ -27,7 +27,7 @@ def add(verbs: Any, load: Callable[[str], Vit]) -> None:
     verb.add_argument(
         "--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ"
     )
-    rolling.mask_flag(verb)
+    rolling.add_mask_flag(verb)
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     verb.set_defaults(run=lambda args: compare(args, load))
 
@@ -36,7 +36,7 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
     from vitcore.forward.recording import to_photo
-    from vitcore.report.comparison_handout import facts
+    from vitcore.report.comparison_handout import comparison_facts
 
     photo = to_photo(args.photo)
     vits = load(args.first), load(args.second)
@@ -44,16 +44,16 @@ def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
         beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
     )
     if args.json:
-        print(json.dumps(facts(comparison), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(comparison_facts(comparison), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join(table(comparison)))
+        print("\n".join(comparison_table(comparison)))
     if args.out:
-        write(comparison, vits, args.out, quiet=args.json)
+        write_comparison(comparison, vits, args.out, quiet=args.json)
 
 
-def table(comparison: Comparison) -> list[str]:
+def comparison_table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
-    from vitcore.report.comparison_handout import of_outliers
+    from vitcore.report.comparison_handout import outlier_sentences
 
     a, b = (side.rec for side in comparison.recordings)
     wide = max(len(a.model), 34)
@@ -63,7 +63,7 @@ def table(comparison: Comparison) -> list[str]:
         for r, s in zip((a, b), comparison.recordings, strict=True)
     ]
     lines = [row("model", a.model, b.model), row("shape", *sizes)]
-    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top_classes(TOP)] for r in (a, b)]
+    tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top_classes(TOP_CLASSES)] for r in (a, b)]
     for i in range(max(map(len, tops))):
         lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
     lines += [
@@ -71,7 +71,7 @@ def table(comparison: Comparison) -> list[str]:
         f"rollouts       {_on(comparison.grid)}",
         f"               rank correlation {comparison.rank_correlation:.3f}",
     ]
-    lines += [f"               {one}" for one in of_outliers(comparison) if one]
+    lines += [f"               {one}" for one in outlier_sentences(comparison) if one]
     if apart := _farthest(comparison):
         lines.append(f"               {apart}")
     lines += ["", f"tokens         {_on(comparison.cka_grid)}", "               linear CKA, block by block"]
@@ -104,15 +104,15 @@ def _answers(comparison: Comparison) -> list[str]:
     ]  # fmt: skip
 
 
-def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
+def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
     """Figures as PNG, what is compared on one scale, the handout, and the numbers as compare.npz."""
     import numpy as np
 
     from vitcore.figures import print_figure
-    from vitcore.report.comparison_handout import command_of, figures_of, handout
+    from vitcore.report.comparison_handout import comparison_command, comparison_figures, handout
 
     out.mkdir(parents=True, exist_ok=True)
-    for name, fig in figures_of(comparison, vits).items():
+    for name, fig in comparison_figures(comparison, vits).items():
         (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
         if not quiet:
             print(out / f"{name}.png")
@@ -123,7 +123,7 @@ def write(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool 
     )  # fmt: skip
     photo = comparison.recordings[0].rec.photo.name
     (out / "compare.html").write_bytes(
-        handout(comparison, vits, command=command_of(vits[0].name, vits[1].name, photo, comparison.masked))
+        handout(comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked))
     )
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcore.experiments.results_csv import OUT
+from vitcore.experiments.results_csv import RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
 
 
-def add(verbs: Any) -> None:
+def add_experiment_verb(verbs: Any) -> None:
     """Add the verb to the shell's."""
     about = "run one of the paper's experiments over several seeds, or list them"
     verb = verbs.add_parser(
@@ -25,7 +25,10 @@ def add(verbs: Any) -> None:
     verb.add_argument("--quick", action="store_true", help="the small form: drawn pictures, minutes on two CPU cores")
     verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
     verb.add_argument(
-        "--out", type=Path, default=OUT, help=f"folder for the CSV (default ./{OUT}); the trainings go to ./runs"
+        "--out",
+        type=Path,
+        default=RESULTS_FOLDER,
+        help=f"folder for the CSV (default ./{RESULTS_FOLDER}); the trainings go to ./runs",
     )
     verb.add_argument(
         "--on",
@@ -38,9 +41,9 @@ def add(verbs: Any) -> None:
 def experiment(args: argparse.Namespace) -> None:
     """Run an experiment, or list all."""
     from vitcore.experiments import run_experiment
-    from vitcore.experiments.catalogue import EXPERIMENTS, find
+    from vitcore.experiments.catalogue import EXPERIMENTS, find_experiment
     from vitcore.experiments.experiment import ExperimentError
-    from vitcore.experiments.results_csv import read
+    from vitcore.experiments.results_csv import read_results
 
     if not args.name:
         for one in EXPERIMENTS.values():
@@ -48,37 +51,37 @@ def experiment(args: argparse.Namespace) -> None:
         return
     if args.quick and args.data:
         raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
-    chosen = find(args.name)
+    chosen = find_experiment(args.name)
     tell = partial(print, file=sys.stderr, flush=True)
-    file = run_experiment.run(chosen, args.quick, args.out, args.data, tell, **_placed(args.on))
-    tell_verdict(chosen, read(file))
+    file = run_experiment.run_experiment(chosen, args.quick, args.out, args.data, tell, **_task_runner(args.on))
+    print_verdict(chosen, read_results(file))
     print(file)
 
 
-def _placed(on: str | None) -> dict[str, Any]:
-    """Where cells run: what `run_experiment.run` is told of it."""
+def _task_runner(on: str | None) -> dict[str, Any]:
+    """Where cells run: what `run_experiment.run_experiment` is told of it."""
     if on is None:
         return {}
-    from vitcore.experiments.ray_cluster import OnRay
+    from vitcore.experiments.ray_cluster import RayTaskRunner
 
-    on_ray = OnRay()
+    on_ray = RayTaskRunner()
     return {"finish": on_ray, "hardware": on_ray.hardware}
 
 
-def tell_verdict(chosen: Experiment, results: Results) -> None:
+def print_verdict(chosen: Experiment, results: Results) -> None:
     """Each sentence that was tested, its verdict and effect, then the paper's finding and what was not tested."""
     from vitcore.experiments import verdict_sentences
-    from vitcore.experiments.catalogue import judged
+    from vitcore.experiments.catalogue import judge_claims
 
-    for claim, told in judged(chosen, results):
-        print(f"{claim.words} {verdict_sentences.verdict(told).upper()}.")
+    for claim, told in judge_claims(chosen, results):
+        print(f"{claim.sentence} {verdict_sentences.verdict_name(told).upper()}.")
         for line in (
-            verdict_sentences.effect(claim, told),
-            verdict_sentences.size(claim),
-            verdict_sentences.reason(claim, told, results),
+            verdict_sentences.effect_text(claim, told),
+            verdict_sentences.paper_effect_text(claim),
+            verdict_sentences.open_reason_sentence(claim, told, results),
         ):
             if line:
                 print(f"  {line}")
-    print(verdict_sentences.protocol(chosen, results))
+    print(verdict_sentences.protocol_sentence(chosen, results))
     print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
     print(f"Not tested: {chosen.untested}")

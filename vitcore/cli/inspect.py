@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FLAGS = {  # of `Question.key`
+ANSWER_FLAGS = {  # of `Question.key`
     "heads": ("--heads", "attention heads of a block"),
     "normalise": ("--normalise", "colours: imagenet, half, clip, none, or r,g,b/r,g,b (mean/standard deviation)"),
     "activation": ("--activation", "function of the MLPs: gelu, gelu_tanh, quick_gelu, relu, silu"),
@@ -21,7 +21,7 @@ FLAGS = {  # of `Question.key`
 }
 
 
-def add(verbs: Any) -> None:
+def add_inspect_verb(verbs: Any) -> None:
     """The verb."""
     about = "what a model's file holds: architecture, questions, what does not fit, and the card it would get"
     verb = verbs.add_parser("inspect", help=about, description=about)
@@ -32,60 +32,60 @@ def add(verbs: Any) -> None:
     verb.add_argument("--labels", type=Path, help="names of the classes: a text file, one a line, or JSON")
     verb.add_argument("--write-card", action="store_true", help="write the card beside the file, as NAME.json")
     verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    flags(verb)
+    add_answer_flags(verb)
     verb.set_defaults(run=run)
 
 
-def flags(verb: argparse.ArgumentParser) -> None:
+def add_answer_flags(verb: argparse.ArgumentParser) -> None:
     """One flag a question, for files without a card."""
     group = verb.add_argument_group("what a file without a card does not say (see `vitcore inspect`)")
-    for key, (flag, about) in FLAGS.items():
+    for key, (flag, about) in ANSWER_FLAGS.items():
         group.add_argument(flag, dest=f"answer_{key}", metavar=key.upper(), help=about)
 
 
-def given(args: argparse.Namespace) -> dict[str, str]:
+def answers_from_flags(args: argparse.Namespace) -> dict[str, str]:
     """The answers among the flags."""
-    told = {key: getattr(args, f"answer_{key}", None) for key in FLAGS}
+    told = {key: getattr(args, f"answer_{key}", None) for key in ANSWER_FLAGS}
     return {key: value for key, value in told.items() if value is not None}
 
 
-def tell_what_is_assumed(model: str, answers: dict[str, str]) -> None:
+def print_assumed_answers(model: str, answers: dict[str, str]) -> None:
     """On standard error: the likely answers that are taken for a file without a card."""
     from vitcore.models import local_files
-    from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect, likely_answers
+    from vitcore.models.checkpoint_inspection.inspect_checkpoint import assumed_answers, inspect
 
-    file = local_files.find(model)
+    file = local_files.find_weights(model)
     if file is None or local_files.has_card(file):
         return
-    if assumed := likely_answers(inspect(file), answers):
+    if assumed := assumed_answers(inspect(file), answers):
         print(f"{file.name} does not say: {assumed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
-    from vitcore.models.checkpoint_inspection.class_names_file import class_names
+    from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
     from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
-    from vitcore.models.hub import HUB_ID
-    from vitcore.models.hub_ids import fetch_id
+    from vitcore.models.hub import HUB_PREFIX
+    from vitcore.models.hub_ids import fetch_hub_folder
 
-    inspection = inspect(fetch_id(args.model) if args.model.startswith(HUB_ID) else args.model, args.part)
-    labels = class_names(args.labels) if args.labels else None
-    card = inspection.card(given(args), labels)
+    inspection = inspect(fetch_hub_folder(args.model) if args.model.startswith(HUB_PREFIX) else args.model, args.part)
+    labels = read_class_names(args.labels) if args.labels else None
+    card = inspection.card(answers_from_flags(args), labels)
     if args.json:
-        asked = [{"key": q.key, "asks": q.asks, "likely": q.likely, "choices": q.choices, "consequence": q.consequence}
+        asked = [{"key": q.key, "asks": q.sentence, "likely": q.likely, "choices": q.choices, "consequence": q.consequence}
                  for q in inspection.questions]  # fmt: skip
         told = {"facts": dict(inspection.facts), "params": inspection.params, "questions": asked,
                 "problems": inspection.problems, "notes": inspection.notes, "parts": inspection.parts,
                 "left_out": inspection.part.left_out, "card": card}  # fmt: skip
         print(json.dumps(told, ensure_ascii=False))
     else:
-        print("\n".join(_table(inspection, card, given(args))))
+        print("\n".join(_table(inspection, card, answers_from_flags(args))))
     if args.write_card:
         inspection.write_card(card)
 
 
 def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> list[str]:
-    from vitcore.models.checkpoint_inspection.open_questions import written
+    from vitcore.models.checkpoint_inspection.open_questions import answer_text
 
     rows = [("file", str(inspection.file)), *inspection.facts, ("parameters", f"{inspection.params:,}")]
     wide = max(len(term) for term, _ in rows)
@@ -94,7 +94,7 @@ def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> li
         told = answers.get(q.key)
         lines += [
             "",
-            f"{q.asks}  {FLAGS[q.key][0]} {told or written(q.likely)}{'' if told else ' (likely)'}",
+            f"{q.sentence}  {ANSWER_FLAGS[q.key][0]} {told or answer_text(q.likely)}{'' if told else ' (likely)'}",
             f"  {q.consequence}",
         ]
     lines += [""] * bool(inspection.notes) + [*inspection.notes]

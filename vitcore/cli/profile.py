@@ -7,17 +7,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 PRECISIONS = ("auto", "fp32", "bf16")
 
 
-def add(verbs: Any) -> None:
+def add_profile_verb(verbs: Any) -> None:
     """The verb."""
     about = "images a second over batch sizes on this machine, and the largest batch that fits (Figure 12)"
     verb = verbs.add_parser("profile", help=about, description=about)
     verb.add_argument(
-        "models", nargs="*", default=[DEFAULT], metavar="MODEL", help="names of the paper or of timm, runs or files"
+        "models",
+        nargs="*",
+        default=[DEFAULT_MODEL],
+        metavar="MODEL",
+        help="names of the paper or of timm, runs or files",
     )
     verb.add_argument("--training", action="store_true", help="forward and backward, not the forward pass alone")
     verb.add_argument("--batches", type=_sizes, default=None, help="batch sizes, such as 1,8,64 (default 1 to 64)")
@@ -34,9 +38,9 @@ def add(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """Measure, print, draw."""
     from vitcore.profiling.largest_batch import largest_batch
-    from vitcore.profiling.throughput import BATCHES, device, profile
+    from vitcore.profiling.throughput import BATCH_SIZES, measure_device, profile_throughput
 
-    on = device(args.precision)
+    on = measure_device(args.precision)
 
     def told(batch: int) -> None:
         if sys.stderr.isatty():
@@ -44,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
 
     profiles = []
     for name in args.models:
-        one = profile(name, on, args.px, args.batches or BATCHES, args.training, told=told)
+        one = profile_throughput(name, on, args.px, args.batches or BATCH_SIZES, args.training, on_batch_size=told)
         if args.memory_gb:
             largest = largest_batch(name, args.memory_gb, args.px, args.training, on.precision)
             one = dataclasses.replace(one, largest_batch=largest, memory_gb=args.memory_gb)
@@ -54,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps({"device": dataclasses.asdict(on), "models": [dataclasses.asdict(one) for one in profiles]}))
         return
-    print(f"{on.line}; a limit is that rate over the model's operations")
+    print(f"{on.description}; a limit is that rate over the model's operations")
     for one in profiles:
         _print(one)
 
@@ -78,10 +82,10 @@ def _draw(on: Any, profiles: list[Any], args: argparse.Namespace) -> None:
     from vitcore import figures
 
     lines = [
-        figures.SpeedLine(p.name, [s.batch for s in p.speeds], [s.images_per_s for s in p.speeds], p.limit_images_per_s)
+        figures.ThroughputCurve(p.name, [s.batch for s in p.speeds], [s.images_per_s for s in p.speeds], p.limit_images_per_s)
         for p in profiles if p.speeds
     ]  # fmt: skip
-    drawn = figures.speed(lines, on.line, args.training)
+    drawn = figures.throughput(lines, on.description, args.training)
     args.out.mkdir(parents=True, exist_ok=True)
     for kind in ("svg", "png"):
         (args.out / f"speed.{kind}").write_bytes(figures.print_figure(drawn, kind))

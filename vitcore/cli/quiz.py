@@ -10,46 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import rollout as rolling
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
-def add(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None:
+def add_quiz_verb(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None:
     """Add the verb to the shell's; `load` is the command line's way to a model."""
     about = "ten questions on the pictures of a photo and a model, to print; the answers, computed, on the last page"
     verb = verbs.add_parser("quiz", help=about, description=about)
     verb.add_argument("photo", type=Path)
     verb.add_argument(
-        "--model", default=DEFAULT, help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT})"
+        "--model",
+        default=DEFAULT_MODEL,
+        help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})",
     )
     verb.add_argument(
         "--seed", type=int, default=0, help="which quiz, from 0 (default 0): the same for all who ask for it"
     )
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
-    rolling.mask_flag(verb)
-    inspecting.flags(verb)
+    rolling.add_mask_flag(verb)
+    inspecting.add_answer_flags(verb)
     verb.set_defaults(run=lambda args: quiz(args, load))
 
 
 def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) -> None:
     """Draw a quiz and write it, or print it."""
-    from vitcore.cli.report import credit_of
-    from vitcore.quiz.draw_quiz import draw
-    from vitcore.quiz.quiz_data import look
-    from vitcore.quiz.quiz_handout import few, handout
-    from vitcore.report.report_settings import Origin
+    from vitcore.cli.report import read_credit
+    from vitcore.quiz.draw_quiz import draw_quiz
+    from vitcore.quiz.quiz_data import make_quiz_material
+    from vitcore.quiz.quiz_handout import fewer_questions_sentence, handout
+    from vitcore.report.report_settings import ReportOrigin
 
     if args.seed < 0:
         raise ValueError("--seed is from 0.")
-    material = look(load(args), args.photo, args.seed, args.mask_outliers)
-    drawn = draw(material, args.seed)
+    material = make_quiz_material(load(args), args.photo, args.seed, args.mask_outliers)
+    drawn = draw_quiz(material, args.seed)
     if args.json:
         questions = [
-            {"kind": one.kind, "question": one.sentence, "choices": [choice.words or choice.told for choice in one.choices],
-             "right": one.letter, "margin": one.margin, "why": one.why}
+            {"kind": one.kind, "question": one.sentence, "choices": [choice.words or choice.number_text for choice in one.choices],
+             "right": one.correct_letter, "margin": one.margin, "why": one.explanation}
             for one in drawn.questions
         ]  # fmt: skip
         print(
@@ -64,8 +66,8 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
             )
         )
         return
-    if few(drawn):
-        print(few(drawn))
+    if fewer_questions_sentence(drawn):
+        print(fewer_questions_sentence(drawn))
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_bytes(handout(material, drawn, Origin(credit=credit_of(args.photo), file=str(args.photo))))
+    args.out.write_bytes(handout(material, drawn, ReportOrigin(credit=read_credit(args.photo), file=str(args.photo))))
     print(args.out)

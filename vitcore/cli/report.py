@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.report.bundle import Bundle
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.report_settings import ReportSettings
 
-Load = Callable[[argparse.Namespace], "Vit"]
-Files = Callable[[Path | None], Iterable[Path]]
+LoadModel = Callable[[argparse.Namespace], "Vit"]
+ListPhotos = Callable[[Path | None], Iterable[Path]]
 
 
-def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
+def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel, folder: ListPhotos) -> None:
     """Give the parser of the verb its flags; `load` and `folder` are the command line's ways to a model and to photos."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
     verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the last layer")
@@ -26,11 +26,11 @@ def add(verb: argparse.ArgumentParser, load: Load, folder: Files) -> None:
     verb.set_defaults(run=lambda args: report(args, load, folder))
 
 
-def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
+def report(args: argparse.Namespace, load: LoadModel, folder: ListPhotos) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
-    from vitcore.report.bundle import Bundle
-    from vitcore.report.output_folder import Folder, Zip
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.output_folder import PlainFolder, ZipFolder
+    from vitcore.report.report_settings import ReportSettings
 
     files = [*args.photo, *folder(args.images)]
     if not files:
@@ -39,43 +39,43 @@ def report(args: argparse.Namespace, load: Load, folder: Files) -> None:
         name: getattr(args, name)
         for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
     }
-    settings = Settings(**asked)
+    settings = ReportSettings(**asked)
     vit = load(args)
     if not vit.is_global:
-        raise ValueError(vit.why_not("the handout"))
-    settings.check(vit.grid, vit.blocks)
+        raise ValueError(vit.why_undefined("the handout"))
+    settings.check_against_grid(vit.grid, vit.blocks)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
         return
     if not args.zip:
-        _fill(Bundle(vit, Folder(args.out), settings), files)
+        _fill(ReportBundle(vit, PlainFolder(args.out), settings), files)
         print(args.out / "index.html")
         return
     args.out.mkdir(parents=True, exist_ok=True)
     target, growing = args.out / "report.zip", args.out / "report.zip.part"
     try:
         with growing.open("w+b") as file:
-            _fill(Bundle(vit, Zip(file), settings), files)
+            _fill(ReportBundle(vit, ZipFolder(file), settings), files)
         growing.replace(target)
     finally:
         growing.unlink(missing_ok=True)
     print(target)
 
 
-def _numbers(vit: Vit, files: list[Path], settings: Settings) -> list[dict[str, Any]]:
+def _numbers(vit: Vit, files: list[Path], settings: ReportSettings) -> list[dict[str, Any]]:
     from vitcore.forward.recording import record
-    from vitcore.report.model_facts import look_at
-    from vitcore.report.report_numbers import numbers
+    from vitcore.report.model_facts import collect_model_facts
+    from vitcore.report.report_numbers import report_numbers
 
-    side = look_at(vit)
-    return [numbers(vit, record(vit, file, fusions=(settings.fusion,)), settings, side) for file in files]
+    side = collect_model_facts(vit)
+    return [report_numbers(vit, record(vit, file, fusions=(settings.fusion,)), settings, side) for file in files]
 
 
-def _fill(bundle: Bundle, files: list[Path]) -> None:
+def _fill(bundle: ReportBundle, files: list[Path]) -> None:
     from tqdm import tqdm
 
     from vitcore.images import PhotoError, open_photo
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
     for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
         try:
@@ -83,18 +83,18 @@ def _fill(bundle: Bundle, files: list[Path]) -> None:
         except PhotoError as error:
             if len(files) == 1:
                 raise
-            bundle.fail(str(error))
+            bundle.add_problem(str(error))
             print(error, file=sys.stderr)
             continue
         for note in photo.notes:
             print(f"{photo.name}: {note}", file=sys.stderr)
-        bundle.add(bundle.make(photo, Origin(credit=credit_of(file), file=str(file))))
+        bundle.add_photo(bundle.render_photo(photo, ReportOrigin(credit=read_credit(file), file=str(file))))
     if not bundle.photos:
         raise ValueError("none of the photos could be read.")
     bundle.close()
 
 
-def credit_of(file: Path) -> dict[str, str]:
+def read_credit(file: Path) -> dict[str, str]:
     """What a `credits.json` beside a photo says of it: a list of rows with an `id`, the photo's name; else nothing."""
     try:
         rows: Any = json.loads(file.with_name("credits.json").read_text(encoding="utf-8"))

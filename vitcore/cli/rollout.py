@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
 
 
-def flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the settings of a rollout."""
     verb.add_argument("--fusion", choices=("mean", "max", "min"), default="mean", help="how heads are fused")
     verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
     verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
     verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
-    return mask_flag(verb)
+    return add_mask_flag(verb)
 
 
-def mask_flag(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def add_mask_flag(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the setting that the pages call "mask outlier tokens"."""
     verb.add_argument(
         "--mask-outliers", action="store_true", help="take outlier tokens (arXiv 2309.16588) out of attention"
@@ -30,9 +30,9 @@ def mask_flag(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return verb
 
 
-def masked(rec: Recording, asked: bool) -> tuple[Recording, list[int]]:
+def mask_outliers(rec: Recording, requested: bool) -> tuple[Recording, list[int]]:
     """The recording with its outlier tokens masked, if that was asked, and which patches they are; says so where there are none."""
-    if not asked:
+    if not requested:
         return rec, []
     from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 
@@ -42,7 +42,7 @@ def masked(rec: Recording, asked: bool) -> tuple[Recording, list[int]]:
     return mask_outlier_tokens(rec), patches
 
 
-def standing_out(rec: Recording, mask: NDArray) -> tuple[list[int], str]:
+def outliers_in_rollout(rec: Recording, mask: NDArray) -> tuple[list[int], str]:
     """The outlier tokens (patches) that hold much of a rollout, and what is said of them; none where they are masked."""
     from vitcore.analysis.outlier_tokens import outliers_in_map as of_map
     from vitcore.forward.mask_outliers import outliers_in_recording

@@ -5,22 +5,22 @@ import dataclasses
 import json
 
 from vitcore import figures
-from vitcore.architectures.model_summary import Table1, parts, table1
-from vitcore.models.meta_models import shape_of
+from vitcore.architectures.model_summary import Table1Row, module_parts, table_1_row
+from vitcore.models.meta_models import build_without_weights
 
 
-def table_1(args: argparse.Namespace) -> None:
+def print_table_1(args: argparse.Namespace) -> None:
     """A line, or one JSON object; with `--out` also architecture.svg."""
-    name, module, image_px = shape_of(args.name, args.px)
-    table = table1(module, image_px)
+    name, module, image_px = build_without_weights(args.name, args.px)
+    table = table_1_row(module, image_px)
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        drawing = figures.architecture(parts(module, image_px), name, subtitle=line(table, short=True))
+        drawing = figures.architecture(module_parts(module, image_px), name, subtitle=table_1_line(table, short=True))
         (args.out / "architecture.svg").write_bytes(figures.print_figure(drawing, "svg"))
-    print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {line(table)}")
+    print(json.dumps({"name": name} | dataclasses.asdict(table)) if args.json else f"{name}: {table_1_line(table)}")
 
 
-def line(table: Table1, short: bool = False) -> str:
+def table_1_line(table: Table1Row, short: bool = False) -> str:
     """Table 1's columns; a range where stages differ. A `short` one has no image and fewer words."""
     spans = {"width": table.width, "MLP": table.mlp, "heads": table.heads}
     said = [f"{table.blocks} blocks"]

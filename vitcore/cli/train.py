@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.architectures import paper_models
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
 from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed, knobs
+from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, with_changes
 
 
-def add(verbs: Any) -> None:
+def add_training_verbs(verbs: Any) -> None:
     """Add the verbs to the shell's."""
     _add_train(verbs)
     judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
@@ -29,8 +29,8 @@ def add(verbs: Any) -> None:
     )
     shots.set_defaults(run=few_shot)
     for verb in (judge, shots):
-        verb.add_argument("--model", default=DEFAULT, help=f"a name, a file or a run (default {DEFAULT})")
-        verb.add_argument("--data", required=True, help=DATA)
+        verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
+        verb.add_argument("--data", required=True, help=DATA_HELP)
         verb.add_argument("--json", action="store_true", help="one JSON object")
     share = verbs.add_parser("export", help="write a model as a timm hub directory, which timm.create_model opens")
     share.add_argument("model", help="a run, a shipped model's name or a .safetensors file")
@@ -41,7 +41,7 @@ def add(verbs: Any) -> None:
     listing.set_defaults(run=list_runs)
 
 
-DATA = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
+DATA_HELP = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
 
 
 def _add_train(verbs: Any) -> None:
@@ -51,14 +51,14 @@ def _add_train(verbs: Any) -> None:
         description=f"Train a model. Presets:\n\n{about}",
     )  # fmt: skip
     verb.add_argument("preset", nargs="?", choices=sorted(PRESETS), help="a recipe to start from")
-    verb.add_argument("--data", help=DATA)
+    verb.add_argument("--data", help=DATA_HELP)
     verb.add_argument("--model", metavar="NAME", help="a model of the paper, which sets the fields of its shape: ViT-S/16, "
                       "R50+B/16, BiT R50x1, Axial-ViT-B/16, …")  # fmt: skip
     verb.add_argument("--id", help="the run's name (default: preset and time)")
     verb.add_argument("--resume", metavar="ID", help="go on with this run; preset, data and recipe are its own")
     verb.add_argument("--log-with", default="", help="also log to a tracker accelerate knows, such as tensorboard")
     groups: dict[str, Any] = {}
-    for field in knobs():
+    for field in recipe_fields():
         about, unit = field.metadata["help"], field.metadata["unit"]
         group = groups.setdefault(field.metadata["group"], verb.add_argument_group(field.metadata["group"]))
         _flag(group, field, f"{about}{f' ({unit})' if unit else ''}")
@@ -79,15 +79,17 @@ def train(args: argparse.Namespace) -> None:
     """Start a run or go on with one, a line a record on standard error."""
     from accelerate import PartialState
 
-    from vitcore.train.learning.training_loop import several_on_cpu
-    from vitcore.train.trainer.run_training import conduct
+    from vitcore.train.learning.training_loop import has_several_cpu_processes
+    from vitcore.train.trainer.run_training import run_training
 
-    state = PartialState(cpu=several_on_cpu())
+    state = PartialState(cpu=has_several_cpu_processes())
     with state.main_process_first():  # under torchrun the first process makes the folder, the others find it
         folder = (
-            run_folder.find(args.resume) if args.resume else _new_run(args, state.is_main_process, state.num_processes)
+            run_folder.find_run(args.resume)
+            if args.resume
+            else _new_run(args, state.is_main_process, state.num_processes)
         )
-    ending = conduct(folder, _show, args.log_with)
+    ending = run_training(folder, _print_record, args.log_with)
     if state.is_main_process:
         print(f"{folder.path}: {ending}", flush=True)
 
@@ -95,27 +97,29 @@ def train(args: argparse.Namespace) -> None:
 def _new_run(args: argparse.Namespace, main: bool, processes: int) -> run_folder.RunFolder:
     recipe = _recipe(args)
     if not args.data:
-        raise RecipeError(f"--data is missing: {DATA}.")
+        raise RecipeError(f"--data is missing: {DATA_HELP}.")
     if processes > 1 and not args.id:
         raise RecipeError("name the run with --id: several processes must agree on it.")
     run_id = args.id or f"{args.preset}-{datetime.now():%Y%m%d-%H%M%S}"
-    return run_folder.create(run_id, recipe, args.data) if main else run_folder.find(run_id)
+    return run_folder.create_run(run_id, recipe, args.data) if main else run_folder.find_run(run_id)
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
     if not args.preset:
         raise RecipeError(f"name a preset ({', '.join(PRESETS)}), or --resume a run.")
-    given = {field.name: getattr(args, f"recipe_{field.name}") for field in knobs()}
+    given = {field.name: getattr(args, f"recipe_{field.name}") for field in recipe_fields()}
     of_model: dict[str, Any] = {}
     if args.model:
-        family = paper_models.find(args.model)
+        family = paper_models.find_paper_model(args.model)
         if family is None:
-            raise RecipeError(f"{args.model} is no model of the paper: {', '.join(paper_models.FAMILIES)}.")
+            raise RecipeError(f"{args.model} is no model of the paper: {', '.join(paper_models.PAPER_MODELS)}.")
         of_model = family.fields
-    return changed(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
+    return with_changes(
+        preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None}
+    )
 
 
-def _show(record: dict[str, Any]) -> None:
+def _print_record(record: dict[str, Any]) -> None:
     said = " ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items())
     print(said, file=sys.stderr, flush=True)
 
@@ -131,12 +135,16 @@ def evaluate(args: argparse.Namespace) -> None:
 
 def few_shot(args: argparse.Namespace) -> None:
     """Closed-form linear accuracy from a few training photos a class."""
-    from vitcore.train.evaluation.accuracy import features
-    from vitcore.train.evaluation.few_shot import few_shot as measure
+    from vitcore.train.evaluation.accuracy import extract_features
+    from vitcore.train.evaluation.few_shot import few_shot_accuracy as measure
 
     vit, train_photos, held_out = _model_and_photos(args)
     accuracies = measure(
-        features(vit, train_photos), train_photos.labels, features(vit, held_out), held_out.labels, tuple(args.shots)
+        extract_features(vit, train_photos),
+        train_photos.labels,
+        extract_features(vit, held_out),
+        held_out.labels,
+        tuple(args.shots),
     )
     _print(
         args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()}
@@ -145,9 +153,9 @@ def few_shot(args: argparse.Namespace) -> None:
 
 def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     from vitcore.models.load_model import load
-    from vitcore.train.data.photo_sources import open_photos, require_classes
+    from vitcore.train.data.photo_sources import open_photo_source, require_classes
 
-    train_photos, held_out = open_photos(args.data)
+    train_photos, held_out = open_photo_source(args.data)
     require_classes(train_photos)
     return load(args.model), train_photos, held_out
 
@@ -171,8 +179,8 @@ def list_runs(args: argparse.Namespace) -> None:
     """Every run with its state and last record."""
     rows = []
     for folder in run_folder.all_runs():
-        log = run_folder.records(folder)
-        rows.append({"id": folder.id, **run_folder.status(folder), "last": log[-1] if log else {}})
+        log = run_folder.read_log(folder)
+        rows.append({"id": folder.id, **run_folder.read_status(folder), "last": log[-1] if log else {}})
     if args.json:
         print(json.dumps({"runs": rows}, ensure_ascii=False))
         return

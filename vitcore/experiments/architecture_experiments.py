@@ -6,19 +6,19 @@ import math
 from statistics import mean
 from typing import Any
 
-from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, twice
-from vitcore.train.recipe import Recipe, changed
+from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, with_twice_the_steps
+from vitcore.train.recipe import Recipe, with_changes
 
-QUICK = Recipe(  # 16 patches; a mirror keeps the class of a drawn picture, a crop would not
+QUICK_RECIPE = Recipe(  # 16 patches; a mirror keeps the class of a drawn picture, a crop would not
     image_px=16, patch_px=4, width=48, blocks=2, heads=3, steps=600, batch=32, optimiser="muon", lr_peak=0.02, momentum=0.95,
     warmup_steps=40, crop_area=1.0, flip=False, patch_init_std=0.15, precision="fp32", evaluate_every_steps=0,
     save_every_steps=400, snapshots=0, test_share=0.6,
 )  # fmt: skip
-FULL = Recipe(  # CIFAR-10, or any folder of small photographs
+FULL_RECIPE = Recipe(  # CIFAR-10, or any folder of small photographs
     image_px=32, patch_px=4, width=192, blocks=6, heads=3, steps=10_000, batch=256, lr_peak=1e-3, warmup_steps=500,
     label_smoothing=0.1, crop_area=0.4, evaluate_every_steps=0, save_every_steps=500, snapshots=0, test_share=0.5,
 )  # fmt: skip
-RATES = {
+LEARNING_RATES = {
     True: (0.01, 0.03),
     False: (3e-4, 1e-3, 3e-3),
 }  # Muon's in the quick form, AdamW's in the full one; for all models
@@ -34,31 +34,31 @@ RESNET = {
 FULL_RESNET = {"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32}
 
 
-def base(quick: bool) -> Recipe:
+def base_recipe(quick: bool) -> Recipe:
     """What the cells of most experiments share."""
-    return QUICK if quick else FULL
+    return QUICK_RECIPE if quick else FULL_RECIPE
 
 
 # Position embeddings
 
-KINDS = {"1-D": "1d", "2-D": "2d", "relative": "relative"}
+POSITION_KINDS = {"1-D": "1d", "2-D": "2d", "relative": "relative"}
 LIKE = 0.5  # share of the gain by which two kinds may differ
 
 
 def _positions(quick: bool) -> list[Cell]:
-    cells = [Cell(kind, (("stem", name),), {"positions": kind}, rates=RATES[quick])
-             for name, kind in {"none": "none", **KINDS}.items()]  # fmt: skip
-    return [*cells, twice(cells[0], base(quick))]
+    cells = [Cell(kind, (("stem", name),), {"positions": kind}, learning_rates=LEARNING_RATES[quick])
+             for name, kind in {"none": "none", **POSITION_KINDS}.items()]  # fmt: skip
+    return [*cells, with_twice_the_steps(cells[0], base_recipe(quick))]
 
 
 def _gain(values: Values, shuffled: Values) -> float:
     """Three kinds on average above none, or above 1-D shuffled, whichever is better: so what is gained is of places."""
-    return mean(values["stem", kind] for kind in KINDS) - max(values["stem", "none"], shuffled["stem", "1-D"])
+    return mean(values["stem", kind] for kind in POSITION_KINDS) - max(values["stem", "none"], shuffled["stem", "1-D"])
 
 
 def _alike(values: Values) -> float:
     """Half of what positions gain, less how far the best kind is from the worst."""
-    each = [values["stem", kind] for kind in KINDS]
+    each = [values["stem", kind] for kind in POSITION_KINDS]
     return LIKE * (mean(each) - values["stem", "none"]) - (max(each) - min(each))
 
 
@@ -68,7 +68,7 @@ POSITIONS = Experiment(
     measured="Accuracy on test pictures after training from scratch, with each kind of position embedding.",
     untested="16 patches stand for 196, and accuracy after training for 5-shot accuracy after pre-training. Positions in every "
              "layer are left out. The paper's relative positions are 1-D offsets, as ours.",
-    x_title="position embedding", others=("top1", "shuffled_top1"), base=base, cells=_positions,
+    x_title="position embedding", others=("top1", "shuffled_top1"), base=base_recipe, cells=_positions,
     claims=(
         Claim("Position embeddings gain accuracy over none, and over their own when shuffled.", _gain, paper=(2.62, 2.82),
               source="Table 8", along="shuffled_top1"),
@@ -80,7 +80,7 @@ POSITIONS = Experiment(
 
 # Data size against architecture
 
-PARTS = {True: (40, 1500), False: (500, 5000, 50_000)}
+DATA_SIZES = {True: (40, 1500), False: (500, 5000, 50_000)}
 SHAPES: dict[bool, dict[str, dict[str, Any]]] = {
     True: {"ViT": {}, "ResNet": RESNET},
     False: {"ViT": {}, "ResNet": FULL_RESNET, "hybrid": {"resnet": "R14/16", "patch_px": 16}},
@@ -88,17 +88,21 @@ SHAPES: dict[bool, dict[str, dict[str, Any]]] = {
 
 
 def _data_base(quick: bool) -> Recipe:
-    return QUICK if quick else changed(FULL, {"image_px": 64, "patch_px": 8})
+    return QUICK_RECIPE if quick else with_changes(FULL_RECIPE, {"image_px": 64, "patch_px": 8})
 
 
 def _data(quick: bool) -> list[Cell]:
     cells = [
-        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, rates=RATES[quick])
-        for most in PARTS[quick] for name, fields in SHAPES[quick].items()
+        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, learning_rates=LEARNING_RATES[quick])
+        for most in DATA_SIZES[quick] for name, fields in SHAPES[quick].items()
     ]  # fmt: skip
     return [
         *cells,
-        *(twice(cell, _data_base(quick)) for cell in cells if cell.fields["learn_most"] == PARTS[quick][-1]),
+        *(
+            with_twice_the_steps(cell, _data_base(quick))
+            for cell in cells
+            if cell.fields["learn_most"] == DATA_SIZES[quick][-1]
+        ),
     ]
 
 
@@ -137,7 +141,7 @@ def _readout(quick: bool) -> list[Cell]:
         Cell(f"{kind}-{rate:g}", ((name, f"{rate:g}"),), {"readout": kind, "lr_peak": rate})
         for name, kind in READOUTS.items() for rate in READ_RATES[quick]
     ]  # fmt: skip
-    return [*cells, twice(cells[len(READ_RATES[quick]) // 2], base(quick))]
+    return [*cells, with_twice_the_steps(cells[len(READ_RATES[quick]) // 2], base_recipe(quick))]
 
 
 def _at_best(values: Values, validation: Values) -> float:
@@ -167,7 +171,7 @@ READOUT = Experiment(
              "The best rate is where a parabola through the best of all and its two neighbours peaks.",
     untested="A short training with Muon stands for long pre-training with Adam, so the rates are Muon's; and accuracy after "
              "training stands for 5-shot accuracy.",
-    x_title="peak learning rate", numbers=True, base=base, cells=_readout,
+    x_title="peak learning rate", numbers=True, base=base_recipe, cells=_readout,
     claims=(
         Claim("At their best rates the two are less than 2 points apart.", _at_best, unit="points, class token less average",
               kind="near", margin=2.0, along="top1"),
@@ -188,7 +192,7 @@ START = {
 
 
 def _shape_base(quick: bool) -> Recipe:
-    return changed(base(quick), START[quick])
+    return with_changes(base_recipe(quick), START[quick])
 
 
 def _shape(quick: bool) -> list[Cell]:
@@ -197,11 +201,12 @@ def _shape(quick: bool) -> list[Cell]:
         "layers": {"blocks": start.blocks * TIMES}, "width": {"width": start.width * TIMES},
         "smaller patches": {"patch_px": start.patch_px // 2},  # half as wide: four times as many
     }  # fmt: skip
-    first = Cell("start", tuple((curve, "1") for curve in grown), rates=RATES[quick])
+    first = Cell("start", tuple((curve, "1") for curve in grown), learning_rates=LEARNING_RATES[quick])
     cells = [
-        Cell(curve.replace(" ", "-"), ((curve, "4"),), fields, rates=RATES[quick]) for curve, fields in grown.items()
+        Cell(curve.replace(" ", "-"), ((curve, "4"),), fields, learning_rates=LEARNING_RATES[quick])
+        for curve, fields in grown.items()
     ]
-    return [first, *cells, twice(first, start)]
+    return [first, *cells, with_twice_the_steps(first, start)]
 
 
 SHAPE = Experiment(

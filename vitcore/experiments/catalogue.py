@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import mean
 
 from vitcore.experiments import architecture_experiments, representation_experiments, training_experiments
-from vitcore.experiments.experiment import At, Claim, Experiment, ExperimentError
+from vitcore.experiments.experiment import ChartPlace, Claim, Experiment, ExperimentError
 from vitcore.experiments.results_csv import Results
 from vitcore.experiments.verdicts import Judgement, at_plateau, judge_effects
 
@@ -20,14 +20,14 @@ EXPERIMENTS: dict[str, Experiment] = {
 }  # fmt: skip
 
 
-def find(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment:
     """The experiment of that name. Raises: ExperimentError, naming those there are."""
     if name not in EXPERIMENTS:
         raise ExperimentError("there is no experiment {name!r}: {names}.", name=name[:64], names=", ".join(EXPERIMENTS))
     return EXPERIMENTS[name]
 
 
-def judged(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgement]]:
+def judge_claims(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgement]]:
     """The verdict on each claim, once every seed that was fixed beforehand has every cell; effects in the claim's unit."""
     return [(claim, _judged(experiment, claim, results)) for claim in experiment.claims]
 
@@ -36,32 +36,36 @@ def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement
     if claim.quick and results.facts.get("quick"):
         return Judgement("untestable")
     paper = claim.paper
-    if paper and claim.times:
+    if paper and claim.is_ratio:
         paper = math.log10(paper[0]), math.log10(paper[1])
     measured = [results.values(measure) for measure in (experiment.measure, claim.along) if measure]
-    if len(finished(experiment, results)) < results.facts["seeds"]:
-        return Judgement("open", why="seeds")
-    effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished(experiment, results)]
+    if len(finished_seeds(experiment, results)) < results.facts["seeds"]:
+        return Judgement("open", open_reason="seeds")
+    effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished_seeds(experiment, results)]
     told = judge_effects(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
-    if told.why != "seeds" and not at_plateau(list(plateau(experiment, results).values())):
-        told = replace(told, verdict="open", why="plateau")
-    if claim.times:
+    if told.open_reason != "seeds" and not at_plateau(list(plateau_gains(experiment, results).values())):
+        told = replace(told, verdict="open", open_reason="plateau")
+    if claim.is_ratio:
         told = replace(told, **{end: 10 ** getattr(told, end) for end in ("mean", "low", "high")})
     return told
 
 
-def finished(experiment: Experiment, results: Results) -> list[int]:
+def finished_seeds(experiment: Experiment, results: Results) -> list[int]:
     """The seeds of which every cell is there."""
-    cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.at}
+    cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.chart_places}
     values = results.values(experiment.measure)
     return [seed for seed in results.seeds() if cells <= values[seed].keys()]
 
 
-def plateau(experiment: Experiment, results: Results) -> dict[At, float]:
+def plateau_gains(experiment: Experiment, results: Results) -> dict[ChartPlace, float]:
     """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
     cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
-    values, seeds = results.values("test_top1"), finished(experiment, results)
-    pairs = {cells[cell.rate_of].at[0]: cell.at[0] for cell in cells.values() if cell.checks}
+    values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
+    pairs = {
+        cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0]
+        for cell in cells.values()
+        if cell.checks_plateau
+    }
     return {
         at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds
     }

@@ -16,12 +16,12 @@ from vitcore.train.recipe import Recipe
 if TYPE_CHECKING:
     from vitcore.experiments.verdicts import ClaimKind
 
-At = tuple[str, str]  # a curve and a place on it
-Values = Mapping[At, float]  # what one seed measured
-LONGER = ", twice as long"  # ends the name of a curve of checks
-DRAWN = "drawn:classes=3,px=16,difficulty=0.25,photos=1500,validation=1000"  # a ViT learns them in seconds
+ChartPlace = tuple[str, str]  # a curve and a place on it
+Values = Mapping[ChartPlace, float]  # what one seed measured
+TWICE_AS_LONG_SUFFIX = ", twice as long"  # ends the name of a curve of checks
+SYNTHETIC_DATA = "drawn:classes=3,px=16,difficulty=0.25,photos=1500,validation=1000"  # a ViT learns them in seconds
 FIRST_SEED = 20  # of those reported: steps were tried out on others
-CHOICE_SEED = 100  # of the trainings that choose learning rates: their pictures are never reported
+LEARNING_RATE_SEED = 100  # of the trainings that choose learning rates: their pictures are never reported
 MEASURES = {  # what they are, and their unit
     "test_top1": "accuracy on test pictures (%)", "top1": "accuracy on validation pictures (%)",
     "training_gflop": "operations of the training (10⁹)", "nearness": "correlation of similarity with nearness",
@@ -39,18 +39,19 @@ class ExperimentError(RefusalError):
 class Cell:
     """One training of each seed: its name among the others, where it is drawn, the fields of its recipe, and what it goes on from.
 
-    A cell that is drawn nowhere only prepares others, which name it in `after` and start from its model. Of `rates` the best on
-    validation pictures of `CHOICE_SEED` is taken; `rate_of` names the cell whose choice this one takes over. `checks` marks
-    the training of `rate_of` made twice as long, which shows whether that had come to its plateau.
+    A cell that is drawn nowhere only prepares others, which name it in `continues_cell` and start from its model. Of
+    `learning_rates` the best on validation pictures of `LEARNING_RATE_SEED` is taken; `learning_rate_of` names the cell whose
+    choice this one takes over. `checks_plateau` marks the training of `learning_rate_of` made twice as long, which shows whether
+    that had come to its plateau.
     """
 
     name: str
-    at: tuple[At, ...]
+    chart_places: tuple[ChartPlace, ...]
     fields: Mapping[str, Any] = field(default_factory=dict)
-    after: str = ""
-    rates: tuple[float, ...] = ()
-    rate_of: str = ""
-    checks: bool = False
+    continues_cell: str = ""
+    learning_rates: tuple[float, ...] = ()
+    learning_rate_of: str = ""
+    checks_plateau: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,10 @@ class Claim:
     """The sentence that is tested: `effect`, a number of what one seed measured, is above 0, or near it (`judge`).
 
     `paper` is the least and the largest effect that the paper prints, in `unit`, as `source` says; None where it prints none. An
-    effect in `times` is computed as the logarithm to base 10. `quick` is why the quick form can't test it; "": it can.
+    effect in `is_ratio` is computed as the logarithm to base 10. `quick` is why the quick form can't test it; "": it can.
     """
 
-    words: str
+    sentence: str
     effect: Callable[..., float]
     unit: str = "points"
     kind: ClaimKind = "above"
@@ -72,7 +73,7 @@ class Claim:
     quick: str = ""
 
     @property
-    def times(self) -> bool:
+    def is_ratio(self) -> bool:
         """Whether the effect is a ratio."""
         return self.unit.startswith("times")
 
@@ -96,7 +97,7 @@ class Experiment:
     )
     seeds: int = 5  # fixed before the first training
     first: int = FIRST_SEED  # of the seeds; raised when steps had to be, since those before have been seen
-    drawn: str = DRAWN  # what the quick form learns from
+    drawn: str = SYNTHETIC_DATA  # what the quick form learns from
     base: Callable[[bool], Recipe]
     cells: Callable[[bool], Sequence[Cell]]
     claims: tuple[Claim, ...]
@@ -108,11 +109,12 @@ class Experiment:
         return (self.measure, *self.others)
 
 
-def twice(cell: Cell, base: Recipe) -> Cell:
+def with_twice_the_steps(cell: Cell, base: Recipe) -> Cell:
     """The cell trained for twice the steps, at the same rate: the check of its plateau."""
-    (curve, place), *_ = cell.at
+    (curve, place), *_ = cell.chart_places
     steps, warmup = (2 * cell.fields.get(name, getattr(base, name)) for name in ("steps", "warmup_steps"))
     return replace(
-        cell, name=f"{cell.name}-twice", at=((curve + LONGER, place),), rates=(), rate_of=cell.name,
-        checks=True, fields={**cell.fields, "steps": steps, "warmup_steps": warmup},
+        cell, name=f"{cell.name}-twice", chart_places=((curve + TWICE_AS_LONG_SUFFIX, place),), learning_rates=(),
+        learning_rate_of=cell.name,
+        checks_plateau=True, fields={**cell.fields, "steps": steps, "warmup_steps": warmup},
     )  # fmt: skip

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vitcore.experiments.experiment import LONGER, MEASURES, Experiment
+from vitcore.experiments.experiment import MEASURES, TWICE_AS_LONG_SUFFIX, Experiment
 from vitcore.experiments.results_csv import Results, Row
-from vitcore.experiments.verdicts import SHOWN, confidence_interval
-from vitcore.figures.charts.experiment import Curve, Dot, experiment
+from vitcore.experiments.verdicts import CHART_INTERVAL_PERCENT, confidence_interval
+from vitcore.figures.charts.experiment import ExperimentCurve, RunDot, experiment_chart
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from vitcore.figures.theme import Mode
 
 
-def called(curve: str) -> str:
+def curve_label(curve: str) -> str:
     """A curve's name; of what checks another, that one's."""
-    plain = curve.removesuffix(LONGER)
+    plain = curve.removesuffix(TWICE_AS_LONG_SUFFIX)
     return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
 
 
-def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> go.Figure:
+def chart_from_results(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> go.Figure:
     """A measure of an experiment (default: its own) over its places, a curve each."""
     measure = measure or of.measure
     rows = [row for row in results.rows if row.measure == measure]
@@ -41,17 +41,17 @@ def chart(of: Experiment, results: Results, measure: str = "", mode: Mode = "lig
         mine = [row for row in rows if row.curve == name]
         by_place = {x: [row for row in mine if row.x == x] for x in dict.fromkeys(row.x for row in mine)}
         ends = {
-            x: confidence_interval([row.value for row in some], SHOWN, results.facts["overlap"])
+            x: confidence_interval([row.value for row in some], CHART_INTERVAL_PERCENT, results.facts["overlap"])
             for x, some in by_place.items()
         }
         at = {x: where(some[0]) for x, some in by_place.items()}
         order = sorted(by_place, key=at.__getitem__)
-        curves.append(Curve(
-            called(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
+        curves.append(ExperimentCurve(
+            curve_label(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
             [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
-            [Dot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
+            [RunDot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
         ))  # fmt: skip
-    return experiment(
-        curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), SHOWN,
+    return experiment_chart(
+        curves, say(of.title), say(of.x_title), say(MEASURES[measure]), len(results.seeds()), CHART_INTERVAL_PERCENT,
         [say(place) for place in places], of.numbers or bool(of.x_measure), mode,
     )  # fmt: skip

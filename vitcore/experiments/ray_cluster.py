@@ -17,21 +17,24 @@ from vitcore.errors import first_line
 from vitcore.experiments import results_csv
 from vitcore.experiments.experiment import ExperimentError
 from vitcore.experiments.results_csv import Row
-from vitcore.experiments.run_experiment import Task, train
+from vitcore.experiments.run_experiment import TrainingTask, train_task
 from vitcore.translation import say
 
-TRIES = 5  # of a cell whose worker dies
-HOME = str(Path(vitcore.__file__).resolve().parents[1])  # where workers of this machine find vitcore
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0"}  # Ray would tell its makers
-ANSWERS_S = 5  # at the address of a cluster; Ray itself asks for more than a minute, and then ends the process
-OURS = ("VITCORE_DATA", "VITCORE_MODELS", "VITCORE_PRECISION")  # what a worker must know of this process
+MAX_TRIES = 5  # of a cell whose worker dies
+PACKAGE_ROOT = str(Path(vitcore.__file__).resolve().parents[1])  # where workers of this machine find vitcore
+RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}  # Ray would tell its makers
+TIMEOUT_S = 5  # at the address of a cluster; Ray itself asks for more than a minute, and then ends the process
+FORWARDED_VARIABLES = ("VITCORE_DATA", "VITCORE_MODELS", "VITCORE_PRECISION")  # what a worker must know of this process
 
 
-class OnRay:
-    """`run_experiment.run(…, finish=on_ray, hardware=on_ray.hardware)` with `on_ray = OnRay()`. Raises: ExperimentError: no Ray."""
+class RayTaskRunner:
+    """Runs tasks on Ray: `run_experiment(…, run_tasks=on_ray, hardware=on_ray.hardware)`, `on_ray = RayTaskRunner()`.
+
+    Raises: ExperimentError, without Ray.
+    """
 
     def __init__(self) -> None:
-        os.environ.update(QUIET)
+        os.environ.update(RAY_ENVIRONMENT)
         try:
             import ray
         except ImportError:
@@ -41,21 +44,21 @@ class OnRay:
 
     def hardware(self) -> dict[str, Any]:
         """Of the machines that cells ran on; as here, where none did."""
-        return together(self.machines) or results_csv.hardware()
+        return describe_machines(self.machines) or results_csv.describe_hardware()
 
-    def __call__(self, every: Sequence[Task]) -> Iterator[tuple[Task, list[Row]]]:
+    def __call__(self, tasks: Sequence[TrainingTask]) -> Iterator[tuple[TrainingTask, list[Row]]]:
         """Each task with its rows as it is finished, in any order.
 
         Raises: ExperimentError; KeyboardInterrupt, when a run was stopped.
         """
-        if not every:
+        if not tasks:
             return
         ray, mine = self.ray, not self.ray.is_initialized()
         if mine:
             self._join()
         left: list[Any] = []
         try:
-            refs = self._sent(every)
+            refs = self._sent(tasks)
             left = list(refs)
             while left:
                 (ready,), left = ray.wait(left)
@@ -74,30 +77,30 @@ class OnRay:
                 ray.shutdown()
 
     def _join(self) -> None:
-        check_address(os.environ.get("RAY_ADDRESS", ""))
-        known = {name: os.environ[name] for name in OURS if name in os.environ}
-        known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", HOME))  # Ray fills in the worker's own
+        address_answers(os.environ.get("RAY_ADDRESS", ""))
+        known = {name: os.environ[name] for name in FORWARDED_VARIABLES if name in os.environ}
+        known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", PACKAGE_ROOT))  # Ray fills in the worker's own
         try:
             self.ray.init(
                 log_to_driver=False,
                 include_dashboard=False,
                 logging_level=logging.WARNING,
-                runtime_env={"env_vars": known | QUIET},
+                runtime_env={"env_vars": known | RAY_ENVIRONMENT},
             )
         except (OSError, RuntimeError, ValueError, SystemExit) as error:
             raise ExperimentError("Ray did not start: {reason}", reason=first_line(error)) from None
 
-    def _sent(self, every: Sequence[Task]) -> dict[Any, Task]:
+    def _sent(self, every: Sequence[TrainingTask]) -> dict[Any, TrainingTask]:
         """Each task by what Ray knows it by; those that others go on from come first in `every`."""
-        cores, gpus = needs([n["Resources"] for n in self.ray.nodes() if n["Alive"]], every[0].one_thread)
-        work: Any = self.ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=TRIES)(_train)
+        cores, gpus = resources_of_cell([n["Resources"] for n in self.ray.nodes() if n["Alive"]], every[0].one_thread)
+        work: Any = self.ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=MAX_TRIES)(_train)
         by_key: dict[tuple[str, int], Any] = {}
         for task in every:
-            by_key[task.done_by] = work.remote(task, by_key.get((task.cell.after, task.seed)))
-        return {by_key[task.done_by]: task for task in every}
+            by_key[task.row_key] = work.remote(task, by_key.get((task.cell.continues_cell, task.seed)))
+        return {by_key[task.row_key]: task for task in every}
 
 
-def check_address(address: str) -> None:
+def address_answers(address: str) -> None:
     """Whether anything answers at `host:port` or `ray://host:port`; what is no such address is Ray's to judge.
 
     Raises: ExperimentError, where nothing does.
@@ -106,7 +109,7 @@ def check_address(address: str) -> None:
     if not host or not port.isdecimal():
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
         told = say(
             "No Ray cluster answers at {address}, the address in RAY_ADDRESS ({reason}): start one there, or unset RAY_ADDRESS.",
@@ -115,7 +118,7 @@ def check_address(address: str) -> None:
         raise ExperimentError(told) from None
 
 
-def needs(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[int, int]:
+def resources_of_cell(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[int, int]:
     """(cores, GPUs) of a cell: a GPU with its share of the cores, where there are any; else a machine, or a core if one counts."""
     with_gpu = [one for one in machines if one.get("GPU", 0) >= 1]
     gpus = 1 if with_gpu else 0
@@ -123,12 +126,12 @@ def needs(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[in
     return 1 if one_thread else max(1, min((share for share in shares if share), default=1)), gpus
 
 
-def together(machines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def describe_machines(machines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the machines have in common, and where they differ each that there is, named once."""
     different = {name: list(dict.fromkeys(one[name] for one in machines)) for one in machines for name in one}
     return {name: each[0] if len(each) == 1 else ", ".join(map(str, each)) for name, each in different.items()}
 
 
-def _train(task: Task, before: Any) -> tuple[dict[str, Any], list[Row]]:
+def _train(task: TrainingTask, before: Any) -> tuple[dict[str, Any], list[Row]]:
     """On a worker; `before` is only waited for."""
-    return results_csv.hardware(), train(task)
+    return results_csv.describe_hardware(), train_task(task)

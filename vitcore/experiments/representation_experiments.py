@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from vitcore.experiments.architecture_experiments import FULL, QUICK, RATES
-from vitcore.experiments.experiment import Cell, Claim, Experiment, twice
-from vitcore.train.recipe import Recipe, changed
+from vitcore.experiments.architecture_experiments import FULL_RECIPE, LEARNING_RATES, QUICK_RECIPE
+from vitcore.experiments.experiment import Cell, Claim, Experiment, with_twice_the_steps
+from vitcore.train.recipe import Recipe, with_changes
 
 # Similarity of positions
 
 
 def _fine(quick: bool) -> Recipe:
     """25 patches of the pictures, enlarged, or 64: enough for near and far, rows and columns."""
-    return changed(QUICK, {"image_px": 20, "steps": 1200}) if quick else FULL
+    return with_changes(QUICK_RECIPE, {"image_px": 20, "steps": 1200}) if quick else FULL_RECIPE
 
 
 def _similarity(quick: bool) -> list[Cell]:
     vit = Cell("vit", (("positions", "ViT"),))
-    return [vit, twice(vit, _fine(quick))]
+    return [vit, with_twice_the_steps(vit, _fine(quick))]
 
 
 SIMILARITY = Experiment(
@@ -39,13 +39,13 @@ SIMILARITY = Experiment(
 
 
 def _distance_base(quick: bool) -> Recipe:
-    return changed(_fine(quick), {"readout": "mean"} | ({} if quick else {"image_px": 128, "patch_px": 16}))
+    return with_changes(_fine(quick), {"readout": "mean"} | ({} if quick else {"image_px": 128, "patch_px": 16}))
 
 
 def _distance(quick: bool) -> list[Cell]:
-    vit = Cell("vit", (("layer 0", "ViT"),), rates=() if quick else RATES[quick])
-    hybrid = Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, rates=RATES[quick])
-    return [vit, *([] if quick else [hybrid]), twice(vit, _distance_base(quick))]
+    vit = Cell("vit", (("layer 0", "ViT"),), learning_rates=() if quick else LEARNING_RATES[quick])
+    hybrid = Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, learning_rates=LEARNING_RATES[quick])
+    return [vit, *([] if quick else [hybrid]), with_twice_the_steps(vit, _distance_base(quick))]
 
 
 DISTANCE = Experiment(

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from vitcore.assets import asset
 from vitcore.errors import first_line
-from vitcore.experiments.experiment import CHOICE_SEED, ExperimentError, Values
+from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
 
-OUT = Path("experiments")  # where results are written, unless named otherwise
+RESULTS_FOLDER = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2
-SAME = (
+COMPARED_FACTS = (
     "experiment",
     "quick",
     "data",
@@ -65,7 +65,7 @@ class Results:
         }
 
 
-def text_of(facts: Mapping[str, Any], rows: Iterable[Row]) -> str:
+def results_to_csv(facts: Mapping[str, Any], rows: Iterable[Row]) -> str:
     """The file: the line of facts, the names of the columns, the rows."""
     out = io.StringIO()
     out.write(f"# {json.dumps({'version': VERSION, **facts}, ensure_ascii=False)}\n")
@@ -75,11 +75,11 @@ def text_of(facts: Mapping[str, Any], rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def write(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
+def write_results(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
     """Write the file in one step. Raises: ExperimentError, when that fails; the file is then what it was before."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write(file, text_of(facts, rows))
+        run_folder.write_atomically(file, results_to_csv(facts, rows))
     except OSError as error:
         raise ExperimentError(
             "{file} could not be written ({reason}); what was measured before is whole, and the same command goes on.",
@@ -88,7 +88,7 @@ def write(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
         ) from error
 
 
-def read(file: Path) -> Results:
+def read_results(file: Path) -> Results:
     """The file's facts and rows. Raises: ExperimentError, for another version, or what is no such file."""
     try:
         first, _, rest = file.read_text(encoding="utf-8").partition("\n")
@@ -115,29 +115,29 @@ def read(file: Path) -> Results:
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         reason = first_line(error, 120)
         raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
-    reported = tuple(row for row in parsed if row.seed < CHOICE_SEED)
-    return Results(facts, reported, tuple(row for row in parsed if row.seed >= CHOICE_SEED))
+    reported = tuple(row for row in parsed if row.seed < LEARNING_RATE_SEED)
+    return Results(facts, reported, tuple(row for row in parsed if row.seed >= LEARNING_RATE_SEED))
 
 
-def results(name: str) -> dict[str, Results | str]:
+def available_results(name: str) -> dict[str, Results | str]:
     """Results of the experiment by where they come from, "own" or "shipped", or the sentence why they can't be read."""
     by_kind: dict[str, Results | str] = {}
-    for kind, home in (("own", OUT), ("shipped", asset("experiments"))):
+    for kind, home in (("own", RESULTS_FOLDER), ("shipped", asset("experiments"))):
         file = home / f"{name}.csv"
         if file.is_file():
             try:
-                by_kind[kind] = read(file)
+                by_kind[kind] = read_results(file)
             except ExperimentError as error:
                 by_kind[kind] = str(error)
     return by_kind
 
 
-def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
+def existing_rows(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
     """The rows there are already. Raises: ExperimentError, when they were made by something else than `facts` say."""
     if not file.exists():
         return ()
-    before = read(file)
-    differ = [name for name in SAME if before.facts.get(name) != facts[name]]
+    before = read_results(file)
+    differ = [name for name in COMPARED_FACTS if before.facts.get(name) != facts[name]]
     if differ:
         raise ExperimentError(
             "{file} was made with other {what}: move it away, or name another --out.", file=file, what=", ".join(differ)
@@ -145,7 +145,7 @@ def known(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
     return before.rows + before.trials
 
 
-def hardware() -> dict[str, Any]:
+def describe_hardware() -> dict[str, Any]:
     """The processor, its cores and the device that trains."""
     import torch
 

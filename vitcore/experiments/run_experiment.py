@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.experiments import results_csv
-from vitcore.experiments.experiment import CHOICE_SEED, Cell, Experiment, ExperimentError
+from vitcore.experiments.experiment import LEARNING_RATE_SEED, Cell, Experiment, ExperimentError
 from vitcore.experiments.results_csv import Row
 from vitcore.train import run_folder
-from vitcore.train.data.synthetic_dataset import NAME, mark
-from vitcore.train.recipe import Recipe, changed, to_json
+from vitcore.train.data.synthetic_dataset import SOURCE_NAME, drawing_version
+from vitcore.train.recipe import Recipe, to_json, with_changes
 
 FULL_DATA = "cifar10"
-Finish = Callable[[list["Task"]], Iterable[tuple["Task", list[Row]]]]
+TaskRunner = Callable[[list["TrainingTask"]], Iterable[tuple["TrainingTask", list[Row]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TrainingTask:
     """One training of an experiment: a cell with a seed, in a run folder of its own. It can travel to another process."""
 
     cell: Cell
@@ -39,30 +39,31 @@ class Task:
     one_thread: bool
 
     @property
-    def done_by(self) -> tuple[str, int]:
+    def row_key(self) -> tuple[str, int]:
         """By what its rows are known."""
         return self.cell.name, self.seed
 
 
-def tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None,
-          rates: Mapping[str, float] | None = None) -> list[Task]:  # fmt: skip
+def training_tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None,
+          rates: Mapping[str, float] | None = None) -> list[TrainingTask]:  # fmt: skip
     """Every training that is reported, seed by seed, each after the one it goes on from; `rates` as chosen, by cell."""
     cells = experiment.cells(quick)
-    at_rate = [_at_rate(cell, (rates or {}).get(cell.rate_of or cell.name)) for cell in cells]
+    at_rate = [_at_rate(cell, (rates or {}).get(cell.learning_rate_of or cell.name)) for cell in cells]
     make = _maker(experiment, quick, data, root)
     return [
         make(cell, seed) for seed in range(experiment.first, experiment.first + experiment.seeds) for cell in at_rate
     ]
 
 
-def trials(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[Task]:
+def learning_rate_tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[TrainingTask]:
     """The trainings that choose learning rates: each cell with a choice at each of its rates, after what prepares it."""
     cells = experiment.cells(quick)
-    prepare = {cell.after for cell in cells if cell.rates}
+    prepare = {cell.continues_cell for cell in cells if cell.learning_rates}
     make = _maker(experiment, quick, data, root)
-    return [make(replace(cell, at=()), CHOICE_SEED) for cell in cells if cell.name in prepare] + [
-        make(replace(_at_rate(cell, rate), name=f"{cell.name}-at-{rate:g}", at=((cell.name, f"{rate:g}"),)), CHOICE_SEED)
-        for cell in cells for rate in cell.rates
+    return [make(replace(cell, chart_places=()), LEARNING_RATE_SEED) for cell in cells if cell.name in prepare] + [
+        make(replace(_at_rate(cell, rate), name=f"{cell.name}-at-{rate:g}", chart_places=((cell.name, f"{rate:g}"),)),
+        LEARNING_RATE_SEED)
+        for cell in cells for rate in cell.learning_rates
     ]  # fmt: skip
 
 
@@ -70,90 +71,97 @@ def _at_rate(cell: Cell, rate: float | None) -> Cell:
     return cell if rate is None else replace(cell, fields={**cell.fields, "lr_peak": rate})
 
 
-def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) -> Callable[[Cell, int], Task]:
-    home = (root or run_folder.RUNS).resolve()
+def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) -> Callable[[Cell, int], TrainingTask]:
+    home = (root or run_folder.RUNS_FOLDER).resolve()
     name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
 
-    def make(cell: Cell, seed: int) -> Task:
+    def make(cell: Cell, seed: int) -> TrainingTask:
         given = {**cell.fields, "seed": seed} | (
-            {"start_from": str(home / name(cell.after, seed))} if cell.after else {}
+            {"start_from": str(home / name(cell.continues_cell, seed))} if cell.continues_cell else {}
         )
-        recipe = changed(experiment.base(quick), given)
-        return Task(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
+        recipe = with_changes(experiment.base(quick), given)
+        return TrainingTask(
+            cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick
+        )
 
     return make
 
 
-def facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
+def csv_facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
     """The first line of the CSV: all that decides its rows, and the command that makes them."""
-    every = [*trials(experiment, quick, data), *tasks(replace(experiment, seeds=1), quick, data)]
-    recipes: list[Any] = [[t.cell.name, t.cell.after, to_json(changed(t.recipe, {"start_from": ""}))] for t in every]
-    if data.partition(":")[0] == NAME:
-        recipes.append(mark(data))
+    every = [*learning_rate_tasks(experiment, quick, data), *training_tasks(replace(experiment, seeds=1), quick, data)]
+    recipes: list[Any] = [
+        [t.cell.name, t.cell.continues_cell, to_json(with_changes(t.recipe, {"start_from": ""}))] for t in every
+    ]
+    if data.partition(":")[0] == SOURCE_NAME:
+        recipes.append(drawing_version(data))
     return {
         "experiment": experiment.name, "quick": quick, "data": data, "seeds": experiment.seeds,
         "command": f"vitcore experiment {experiment.name}" + (" --quick" if quick else f" --data {data}"),
         "recipes": hashlib.sha256(json.dumps(recipes).encode()).hexdigest()[:16],
-        "versions": run_folder.environment()["versions"], "hardware": results_csv.hardware() | ({"threads": 1} if quick else {}),
+        "versions": run_folder.environment()["versions"],
+        "hardware": results_csv.describe_hardware() | ({"threads": 1} if quick else {}),
     }  # fmt: skip
 
 
-def overlap(experiment: Experiment, quick: bool, data: str) -> float:
+def test_pictures_per_training_picture(experiment: Experiment, quick: bool, data: str) -> float:
     """Test pictures a picture to learn from, where every seed draws on the same; 0 where each has pictures of its own."""
-    from vitcore.train.data.photo_sources import open_photos
+    from vitcore.train.data.photo_sources import open_photo_source
 
-    if data.partition(":")[0] == NAME:
+    if data.partition(":")[0] == SOURCE_NAME:
         return 0.0
-    train, held_out = open_photos(data)
+    train, held_out = open_photo_source(data)
     return round(experiment.base(quick).test_share * len(held_out)) / len(train)
 
 
-def run(experiment: Experiment, quick: bool, out: Path, data: str = "", show: Callable[[str], None] = print,
-        finish: Finish | None = None, hardware: Callable[[], dict[str, Any]] = results_csv.hardware) -> Path:  # fmt: skip
+def run_experiment(experiment: Experiment, quick: bool, out: Path, data: str = "", on_progress: Callable[[str], None] = print,
+        run_tasks: TaskRunner | None = None, hardware: Callable[[], dict[str,
+        Any]] = results_csv.describe_hardware) -> Path:  # fmt: skip
     """Run what is not in `out/NAME.csv` yet: first what chooses learning rates, then every seed; the file, complete.
 
-    `finish` runs tasks and yields each with its rows, in any order, on what `hardware` then says; default: one after another, here.
+    `run_tasks` runs tasks and yields each with its rows, in any order, on what `hardware` then says; default: one after another,
+    here.
     Raises: ExperimentError, DataError, RunError, RecipeError, each with one sentence; KeyboardInterrupt, when asked to stop.
     """
     from accelerate import PartialState
 
-    from vitcore.train.data.photo_sources import open_photos, require_classes
-    from vitcore.train.learning.training_loop import several_on_cpu
+    from vitcore.train.data.photo_sources import open_photo_source, require_classes
+    from vitcore.train.learning.training_loop import has_several_cpu_processes
 
     data = data or (experiment.drawn if quick else FULL_DATA)
     data = str(Path(data).resolve()) if Path(data).exists() else data
-    file, said = out / f"{experiment.name}.csv", facts(experiment, quick, data)
+    file, said = out / f"{experiment.name}.csv", csv_facts(experiment, quick, data)
     by_cell: dict[tuple[str, int], list[Row]] = {}
-    for row in results_csv.known(file, said):
+    for row in results_csv.existing_rows(file, said):
         by_cell.setdefault((row.cell, row.seed), []).append(row)
-    require_classes(open_photos(data)[0])
-    said["overlap"] = overlap(experiment, quick, data)
-    main = PartialState(cpu=several_on_cpu()).is_main_process
-    choosing, reported = trials(experiment, quick, data), tasks(experiment, quick, data)
-    order = {task.done_by: i for i, task in enumerate([*choosing, *reported])}
+    require_classes(open_photo_source(data)[0])
+    said["overlap"] = test_pictures_per_training_picture(experiment, quick, data)
+    main = PartialState(cpu=has_several_cpu_processes()).is_main_process
+    choosing, reported = learning_rate_tasks(experiment, quick, data), training_tasks(experiment, quick, data)
+    order = {task.row_key: i for i, task in enumerate([*choosing, *reported])}
 
-    def complete(every: list[Task]) -> None:
-        left = undone(every, set(by_cell))
-        for count, (task, new) in enumerate((finish or one_by_one)(left), 1):
+    def complete(every: list[TrainingTask]) -> None:
+        left = unfinished_tasks(every, set(by_cell))
+        for count, (task, new) in enumerate((run_tasks or run_tasks_in_process)(left), 1):
             told = ", ".join(f"{row.measure} {row.value:.4g}" for row in new)
             if main:
-                show(f"[{count}/{len(left)}] {task.run}: {told or 'ready'}")
+                on_progress(f"[{count}/{len(left)}] {task.run}: {told or 'ready'}")
             if not new:
                 continue
-            by_cell[task.done_by] = new
+            by_cell[task.row_key] = new
             if main:
                 said["hardware"] |= hardware()
-                results_csv.write(
+                results_csv.write_results(
                     file, said, [row for key in sorted(by_cell, key=order.__getitem__) for row in by_cell[key]]
                 )
 
     complete(choosing)
-    rates = chosen([row for task in choosing for row in by_cell.get(task.done_by, [])])
-    complete(tasks(experiment, quick, data, rates=rates))
+    rates = best_learning_rates([row for task in choosing for row in by_cell.get(task.row_key, [])])
+    complete(training_tasks(experiment, quick, data, rates=rates))
     return file
 
 
-def chosen(found: Iterable[Row]) -> dict[str, float]:
+def best_learning_rates(found: Iterable[Row]) -> dict[str, float]:
     """The learning rate of each cell that had a choice: the best on validation pictures, of two alike the lower."""
     best: dict[str, tuple[float, float]] = {}
     for row in found:
@@ -162,65 +170,68 @@ def chosen(found: Iterable[Row]) -> dict[str, float]:
     return {cell: -rate for cell, (_, rate) in best.items()}
 
 
-def undone(every: list[Task], done: set[tuple[str, int]]) -> list[Task]:
+def unfinished_tasks(tasks: list[TrainingTask], done: set[tuple[str, int]]) -> list[TrainingTask]:
     """The tasks whose rows are missing, and those that these go on from."""
     needed: set[tuple[str, int]] = set()
-    for task in reversed(every):
-        wanted = bool(task.cell.at) and task.done_by not in done
-        if wanted or task.done_by in needed:
-            needed.add(task.done_by)
-            if task.cell.after:
-                needed.add((task.cell.after, task.seed))
-    return [task for task in every if task.done_by in needed]
+    for task in reversed(tasks):
+        wanted = bool(task.cell.chart_places) and task.row_key not in done
+        if wanted or task.row_key in needed:
+            needed.add(task.row_key)
+            if task.cell.continues_cell:
+                needed.add((task.cell.continues_cell, task.seed))
+    return [task for task in tasks if task.row_key in needed]
 
 
-def one_by_one(every: list[Task]) -> Iterator[tuple[Task, list[Row]]]:
+def run_tasks_in_process(tasks: list[TrainingTask]) -> Iterator[tuple[TrainingTask, list[Row]]]:
     """Here, in this process (and, under torchrun, those beside it)."""
-    for task in every:
-        yield task, train(task)
+    for task in tasks:
+        yield task, train_task(task)
 
 
-def train(task: Task) -> list[Row]:
-    """Train a task to its end, or go on, and measure it; no rows of one that only prepares. Raises as `run`."""
+def train_task(task: TrainingTask) -> list[Row]:
+    """Train a task to its end, or go on, and measure it; no rows of one that only prepares. Raises as `run_experiment`."""
     from accelerate import PartialState
 
-    from vitcore.experiments.measures import measure
-    from vitcore.train.trainer.run_training import conduct
+    from vitcore.experiments.measures import measure_run
+    from vitcore.train.trainer.run_training import run_training
 
     state = PartialState()
     with state.main_process_first():
         folder = _folder(task)
-    with threads(1 if task.one_thread else 0):
-        if run_folder.status(folder)["state"] != "finished" and conduct(folder, lambda record: None) != "finished":
+    with torch_threads(1 if task.one_thread else 0):
+        if (
+            run_folder.read_status(folder)["state"] != "finished"
+            and run_training(folder, lambda record: None) != "finished"
+        ):
             raise KeyboardInterrupt
-        if not task.cell.at:
+        if not task.cell.chart_places:
             return []
-        measured = measure(folder, task.measures)
+        measured = measure_run(folder, task.measures)
     cell, step = task.cell, task.recipe.steps
     return [
         Row(cell.name, curve, x, task.seed, step, what, value, task.run)
-        for curve, x in cell.at
+        for curve, x in cell.chart_places
         for what, value in measured.items()
     ]
 
 
-def _folder(task: Task) -> run_folder.RunFolder:
+def _folder(task: TrainingTask) -> run_folder.RunFolder:
     """The task's run: the one that is there, if it is of this recipe; one that never came to a checkpoint is begun anew."""
     path = task.root / task.run
     if (path / "frames").is_dir():  # made last
-        folder = run_folder.find(task.run, task.root)
-        if run_folder.recipe_of(folder) == task.recipe and run_folder.source_of(folder) == task.source:
+        folder = run_folder.find_run(task.run, task.root)
+        if run_folder.read_recipe(folder) == task.recipe and run_folder.read_source(folder) == task.source:
             return folder
         if folder.has_checkpoint:
             raise ExperimentError(
                 "run {id} is of another recipe or other photos: delete it, or rename its folder.", id=task.run
             )
     shutil.rmtree(path, ignore_errors=True)
-    return run_folder.create(task.run, task.recipe, task.source, task.root)
+    return run_folder.create_run(task.run, task.recipe, task.source, task.root)
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
+def torch_threads(count: int) -> Iterator[None]:
     """Inside, torch uses so many threads (0: as many as before): sums are the same on every machine with as many."""
     import torch
 

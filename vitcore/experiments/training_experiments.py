@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.experiments.architecture_experiments import FULL, FULL_RESNET, QUICK, RATES, RESNET, base
-from vitcore.experiments.experiment import DRAWN, Cell, Claim, Experiment, Values, twice
-from vitcore.train.recipe import Recipe, changed
+from vitcore.experiments.architecture_experiments import (
+    FULL_RECIPE,
+    FULL_RESNET,
+    LEARNING_RATES,
+    QUICK_RECIPE,
+    RESNET,
+    base_recipe,
+)
+from vitcore.experiments.experiment import SYNTHETIC_DATA, Cell, Claim, Experiment, Values, with_twice_the_steps
+from vitcore.train.recipe import Recipe, with_changes
 
 # Masked patch prediction
 
@@ -19,7 +26,7 @@ BEFORE = {True: 300, False: 20_000}  # steps without labels
 
 
 def _masked_base(quick: bool) -> Recipe:
-    return changed(QUICK, {"steps": 300}) if quick else changed(FULL, {"steps": 2000})
+    return with_changes(QUICK_RECIPE, {"steps": 300}) if quick else with_changes(FULL_RECIPE, {"steps": 2000})
 
 
 def _masked(quick: bool) -> list[Cell]:
@@ -29,9 +36,20 @@ def _masked(quick: bool) -> list[Cell]:
     for most in LABELS[quick]:
         learn = {"learn_most": most}
         cells += [
-            scratch := Cell(f"from-scratch-{most}", (("from scratch", str(most)),), learn | longer, rates=RATES[quick]),
-            Cell(f"masked-first-{most}", (("masked first", str(most)),), learn, "masked", rates=RATES[quick]),
-            twice(scratch, start),
+            scratch := Cell(
+                f"from-scratch-{most}",
+                (("from scratch", str(most)),),
+                learn | longer,
+                learning_rates=LEARNING_RATES[quick],
+            ),
+            Cell(
+                f"masked-first-{most}",
+                (("masked first", str(most)),),
+                learn,
+                "masked",
+                learning_rates=LEARNING_RATES[quick],
+            ),
+            with_twice_the_steps(scratch, start),
         ]
     return cells
 
@@ -63,14 +81,19 @@ OPTIMISERS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {  # each with
 
 
 def _optimiser_base(quick: bool) -> Recipe:
-    return changed(QUICK, RESNET | {"momentum": 0.9, "steps": 90}) if quick else changed(FULL, FULL_RESNET)
+    return (
+        with_changes(QUICK_RECIPE, RESNET | {"momentum": 0.9, "steps": 90})
+        if quick
+        else with_changes(FULL_RECIPE, FULL_RESNET)
+    )
 
 
 def _optimiser(quick: bool) -> list[Cell]:
     cells = [
-        Cell(name.lower(), (("ResNet", name),), fields, rates=rates) for name, (fields, rates) in OPTIMISERS.items()
+        Cell(name.lower(), (("ResNet", name),), fields, learning_rates=rates)
+        for name, (fields, rates) in OPTIMISERS.items()
     ]
-    return [*cells, *(twice(cell, _optimiser_base(quick)) for cell in cells)]
+    return [*cells, *(with_twice_the_steps(cell, _optimiser_base(quick)) for cell in cells)]
 
 
 OPTIMISER = Experiment(
@@ -93,20 +116,20 @@ OPTIMISER = Experiment(
 
 def _resolution_base(quick: bool) -> Recipe:
     if quick:
-        return changed(QUICK, {"steps": 100, "warmup_steps": 10})
-    return changed(FULL, {"image_px": 32, "patch_px": 4, "steps": 2000, "warmup_steps": 100})
+        return with_changes(QUICK_RECIPE, {"steps": 100, "warmup_steps": 10})
+    return with_changes(FULL_RECIPE, {"image_px": 32, "patch_px": 4, "steps": 2000, "warmup_steps": 100})
 
 
 def _resolution(quick: bool) -> list[Cell]:
-    start, whole = _resolution_base(quick), base(quick)
+    start, whole = _resolution_base(quick), base_recipe(quick)
     first = Cell(
         "first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps}
     )
-    same = Cell("same", (("fine-tuned", "same resolution"),), {}, "first", rates=RATES[quick])
+    same = Cell("same", (("fine-tuned", "same resolution"),), {}, "first", learning_rates=LEARNING_RATES[quick])
     double = {"image_px": 2 * start.image_px}
     return [
-        first, same, twice(same, start),
-        Cell("double", (("fine-tuned", "double resolution"),), double, "first", rates=RATES[quick]),
+        first, same, with_twice_the_steps(same, start),
+        Cell("double", (("fine-tuned", "double resolution"),), double, "first", learning_rates=LEARNING_RATES[quick]),
     ]  # fmt: skip
 
 
@@ -117,7 +140,7 @@ RESOLUTION = Experiment(
     measured="Accuracy on test pictures after as many more steps at half of their resolution, that of pre-training, or at all of "
              "it, with four times the patches; each at the best of as many rates.",
     untested="Another task after pre-training, and SGD. The paper prints no number of its own for this.",
-    x_title="resolution", drawn=DRAWN.replace("px=16", "px=32"), base=_resolution_base, cells=_resolution,
+    x_title="resolution", drawn=SYNTHETIC_DATA.replace("px=16", "px=32"), base=_resolution_base, cells=_resolution,
     claims=(
         Claim("Fine-tuning at double resolution is better than as many steps at the same.",
               lambda s: s["fine-tuned", "double resolution"] - s["fine-tuned", "same resolution"]),
@@ -136,7 +159,7 @@ DEPTHS = {True: ("R14",), False: ("R14", "R26")}
 
 
 def _compute_base(quick: bool) -> Recipe:
-    return changed(QUICK, {"warmup_steps": 4}) if quick else changed(FULL, {"image_px": 64})
+    return with_changes(QUICK_RECIPE, {"warmup_steps": 4}) if quick else with_changes(FULL_RECIPE, {"image_px": 64})
 
 
 def _compute(quick: bool) -> list[Cell]:
@@ -151,7 +174,8 @@ def _compute(quick: bool) -> list[Cell]:
         every = LENGTHS[quick][family]
         cells += [
             Cell(f"{name}-{steps}", ((family, f"{size}, {steps}"),), fields | {"steps": steps},
-                 rates=RATES[quick] if steps == every[-1] else (), rate_of="" if steps == every[-1] else f"{name}-{every[-1]}")
+                 learning_rates=LEARNING_RATES[quick] if steps == every[-1] else (),
+                 learning_rate_of="" if steps == every[-1] else f"{name}-{every[-1]}")
             for steps in every
         ]  # fmt: skip
     return cells

@@ -4,41 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vitcore.experiments.experiment import CHOICE_SEED, Claim, Experiment
-from vitcore.experiments.verdicts import FACTOR, PLATEAU, SURE, Judgement, at_plateau
+from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
+from vitcore.experiments.verdicts import (
+    PLATEAU_POINTS,
+    SAME_SIZE_FACTOR,
+    VERDICT_INTERVAL_PERCENT,
+    Judgement,
+    at_plateau,
+)
 from vitcore.translation import decimal, say
 
 if TYPE_CHECKING:
     from vitcore.experiments.results_csv import Results
 
-VERDICTS = {
+VERDICT_NAMES = {
     "as large": "same direction, and as large", "other size": "same direction, other size", "same": "same direction",
     "opposite": "opposite", "open": "can't tell", "untestable": "not testable here",
 }  # fmt: skip
 
 
-def verdict(told: Judgement) -> str:
+def verdict_name(judgement: Judgement) -> str:
     """The name of a verdict."""
-    return say(VERDICTS[told.verdict])
+    return say(VERDICT_NAMES[judgement.verdict])
 
 
-def effect(claim: Claim, told: Judgement) -> str:
+def effect_text(claim: Claim, judgement: Judgement) -> str:
     """The mean effect with its interval and unit; "" where there is none."""
-    if not told.low < told.high < float("inf"):
+    if not judgement.low < judgement.high < float("inf"):
         return ""
-    digits = 2 if max(abs(told.low), abs(told.high)) >= 1 else 3  # so that what is not 0 does not look so
-    mean, low, high = (decimal(number, digits, plus=not claim.times) for number in (told.mean, told.low, told.high))
+    digits = 2 if max(abs(judgement.low), abs(judgement.high)) >= 1 else 3  # so that what is not 0 does not look so
+    mean, low, high = (
+        decimal(number, digits, plus=not claim.is_ratio) for number in (judgement.mean, judgement.low, judgement.high)
+    )
     return say(
         "{mean} {unit}; {sure} % interval {low} to {high}.",
         mean=mean,
         unit=say(claim.unit),
-        sure=SURE,
+        sure=VERDICT_INTERVAL_PERCENT,
         low=low,
         high=high,
     )
 
 
-def size(claim: Claim) -> str:
+def paper_effect_text(claim: Claim) -> str:
     """How large the paper prints the effect."""
     if claim.kind == "near":
         return ""
@@ -47,26 +55,26 @@ def size(claim: Claim) -> str:
     least, most = (f"{number:.3g}" for number in claim.paper)
     range_ = least if least == most else say("{least} to {most}", least=least, most=most)
     return say("The paper: {range} {unit} ({source}). As large: the interval lies within {factor} times of that.",
-               range=range_, unit=say(claim.unit), source=say(claim.source), factor=FACTOR)  # fmt: skip
+               range=range_, unit=say(claim.unit), source=say(claim.source), factor=SAME_SIZE_FACTOR)  # fmt: skip
 
 
-def reason(claim: Claim, told: Judgement, results: Results) -> str:
+def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -> str:
     """Why there is no verdict, or none on the size; "" where nothing is to be said."""
-    if told.verdict == "untestable":
+    if judgement.verdict == "untestable":
         return say(claim.quick)
-    if told.verdict == "same" and claim.paper:
+    if judgement.verdict == "same" and claim.paper:
         return say("Whether it is as large can't be told: the interval is too wide.")
     return {
         "seeds": say("Not all of the {count} {count:seed|seeds} are finished: no verdict before.", count=results.facts["seeds"]),
-        "plateau": say("Not trained to its plateau: twice the steps change it by more than {most:g} points.", most=PLATEAU),
+        "plateau": say("Not trained to its plateau: twice the steps change it by more than {most:g} points.", most=PLATEAU_POINTS),
         "noise": say("The seeds differ too much for the size of the effect."),
         "undefined": say("No accuracy is reached by both: there is nothing to compare."), "": "",
-    }[told.why]  # fmt: skip
+    }[judgement.open_reason]  # fmt: skip
 
 
-def protocol(experiment: Experiment, results: Results) -> str:
+def protocol_sentence(experiment: Experiment, results: Results) -> str:
     """How many seeds, which interval, how rates were chosen, and what the check of the plateau found."""
-    from vitcore.experiments.catalogue import plateau
+    from vitcore.experiments.catalogue import plateau_gains
 
     overlap, seeds = results.facts["overlap"], results.facts["seeds"]
     said = [say("{count} {count:seed|seeds}, fixed beforehand.", count=seeds)]
@@ -77,8 +85,8 @@ def protocol(experiment: Experiment, results: Results) -> str:
         said += [say("Each seed has pictures of its own: the interval is Student's.")]
     if results.trials:
         said += [say("Learning rates were chosen on the validation pictures of seed {seed}, the rest reported on test pictures.",
-                     seed=CHOICE_SEED)]  # fmt: skip
-    gains = plateau(experiment, results)
+                     seed=LEARNING_RATE_SEED)]  # fmt: skip
+    gains = plateau_gains(experiment, results)
     for (curve, place), gain in gains.items():
         said += [
             say(
@@ -88,6 +96,6 @@ def protocol(experiment: Experiment, results: Results) -> str:
             )
         ]
     if gains:
-        said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU) if at_plateau(list(gains.values()))
-                 else say("That is no plateau, which is at most {most:g} points.", most=PLATEAU)]  # fmt: skip
+        said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU_POINTS) if at_plateau(list(gains.values()))
+                 else say("That is no plateau, which is at most {most:g} points.", most=PLATEAU_POINTS)]  # fmt: skip
     return " ".join(said)

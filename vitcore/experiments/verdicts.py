@@ -17,10 +17,10 @@ from scipy.special import stdtrit
 ClaimKind = Literal["above", "near"]
 Verdict = Literal["as large", "other size", "same", "opposite", "open", "untestable"]
 OpenReason = Literal["", "seeds", "plateau", "noise", "undefined"]
-SURE = 99  # % that the interval of a verdict holds
-SHOWN = 95  # % that the bars of a chart hold
-FACTOR = 1.5  # within which an effect is as large as the paper's
-PLATEAU = 2.0  # points that twice the steps may change
+VERDICT_INTERVAL_PERCENT = 99  # % that the interval of a verdict holds
+CHART_INTERVAL_PERCENT = 95  # % that the bars of a chart hold
+SAME_SIZE_FACTOR = 1.5  # within which an effect is as large as the paper's
+PLATEAU_POINTS = 2.0  # points that twice the steps may change
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Judgement:
     mean: float = math.nan
     low: float = -math.inf
     high: float = math.inf
-    why: OpenReason = ""
+    open_reason: OpenReason = ""
 
 
 def confidence_interval(
-    values: ArrayLike, level: float = SHOWN, overlap: float = 0.0
+    values: ArrayLike, level: float = CHART_INTERVAL_PERCENT, overlap: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The ends of the interval of the mean over the first axis: (S, …) to (…) and (…); infinite for one seed.
 
@@ -56,27 +56,28 @@ def judge_effects(
     """The verdict on effects (S,) of which a sentence says that they are above 0, or near it: within ± margin.
 
     `paper` is the least and the largest effect that the paper prints. As large: the whole interval lies between the least
-    divided by `FACTOR` and the largest times `FACTOR`; another size: all of it lies outside; else only the direction is told.
+    divided by `SAME_SIZE_FACTOR` and the largest times `SAME_SIZE_FACTOR`; another size: all of it lies outside; else only the
+    direction is told.
     """
     x = np.asarray(effects, np.float64)
     if not np.isfinite(x).all():
-        return Judgement("open", why="undefined")
-    low, high = (float(end) for end in confidence_interval(x, SURE, overlap))
-    return Judgement(told := _told(low, high, kind, margin, paper), float(x.mean()), low, high,
+        return Judgement("open", open_reason="undefined")
+    low, high = (float(end) for end in confidence_interval(x, VERDICT_INTERVAL_PERCENT, overlap))
+    return Judgement(told := _verdict(low, high, kind, margin, paper), float(x.mean()), low, high,
                      "" if told != "open" else "noise" if len(x) > 1 else "seeds")  # fmt: skip
 
 
-def _told(low: float, high: float, kind: ClaimKind, margin: float, paper: tuple[float, float] | None) -> Verdict:
+def _verdict(low: float, high: float, kind: ClaimKind, margin: float, paper: tuple[float, float] | None) -> Verdict:
     if kind == "near":
         return "same" if -margin <= low and high <= margin else "opposite" if low > margin or high < -margin else "open"
     if low <= 0:
         return "opposite" if high < 0 else "open"
     if not paper:
         return "same"
-    least, most = paper[0] / FACTOR, paper[1] * FACTOR
+    least, most = paper[0] / SAME_SIZE_FACTOR, paper[1] * SAME_SIZE_FACTOR
     return "as large" if least <= low and high <= most else "other size" if high < least or low > most else "same"
 
 
 def at_plateau(gains: ArrayLike) -> bool:
-    """Whether twice the steps change each of the checked trainings by at most `PLATEAU` points, on average over its seeds."""
-    return bool((np.abs(np.asarray(gains, np.float64)) <= PLATEAU).all())
+    """Whether twice the steps change each checked training by at most `PLATEAU_POINTS`, on average over its seeds."""
+    return bool((np.abs(np.asarray(gains, np.float64)) <= PLATEAU_POINTS).all())

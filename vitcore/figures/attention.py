@@ -7,74 +7,83 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.heat_overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.heat_overlay import (
+    MIN_TOP_IN_EVEN_SHARES,
+    fine_detail,
+    heat_colour_scale,
+    heat_on_photo,
+    scale_top,
+)
 from vitcore.figures.theme import (
     SEQUENTIAL,
+    FigurePart,
     Mode,
-    Part,
-    bar_of,
-    colour,
+    apply_colour_scale,
+    colour_bar,
+    colour_bar_trace,
     figure,
-    hover_cells,
+    hover_trace,
+    image_trace,
     mosaic,
-    note,
-    outline,
-    picture,
-    scale_bar,
+    rectangle_outline,
+    text_annotation,
 )
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
-MOST_CELLS = 4000  # above this, hover text would weigh more than the picture
-SIDE_PX = 768  # the drawing's longer side, before the browser scales it
+MAX_HOVER_CELLS = 4000  # above this, hover text would weigh more than the picture
+LONGER_SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
 
-def heads(
-    maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared: bool = False, names: Sequence[str] = (), across: int = 0,
+def attention_heads(
+    maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared_scale: bool = False, names: Sequence[str] = (),
+    columns: int = 0,
 ) -> go.Figure:  # fmt: skip
-    """(H, rows, cols) attention of one token, one small map a head; `shared` gives all heads one scale.
+    """(H, rows, cols) attention of one token, one small map a head; `shared_scale` gives all heads one scale.
 
     A scale ends at LEAST_TOP even shares at least. `names` (default: head 0, head 1, …) are written on the maps, which stand in
-    rows of `across` (default: three or four).
+    rows of `columns` (default: three or four).
     """
     count = len(maps)
-    cols = across or min(count, 4 if count > 3 else 3)
+    cols = columns or min(count, 4 if count > 3 else 3)
     names = names or [say("head {head}", head=head) for head in range(count)]
     zoom = max(2, round(320 / grid.rows))
-    tops = tops_of(maps, grid, shared)
+    tops = head_scale_tops(maps, grid, shared_scale)
     top = max(tops)
-    tiles = np.stack([colour(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)])
+    tiles = np.stack(
+        [apply_colour_scale(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)]
+    )
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
-    unit = say("attention weight") if shared else own_tops()
-    parts = [picture(drawn, size, smooth=False), scale_bar(SEQUENTIAL, 0, top if shared else 1, unit)]
-    if count * grid.patches <= MOST_CELLS:
-        parts.insert(1, hover_cells(_head_text(maps, names, cols, size), size))
+    unit = say("attention weight") if shared_scale else own_scale_unit()
+    parts = [image_trace(drawn, size, smooth=False), colour_bar_trace(SEQUENTIAL, 0, top if shared_scale else 1, unit)]
+    if count * grid.patches <= MAX_HOVER_CELLS:
+        parts.insert(1, hover_trace(_head_text(maps, names, cols, size), size))
     places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
-    said = [label(name, *place) for name, place in zip(names, places, strict=True)]
+    said = [map_label(name, *place) for name, place in zip(names, places, strict=True)]
     about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=maps.max(), least=maps.max((1, 2)).min())
     high = 100 + max(230, round(760 / cols)) * -(-count // cols)
     return figure(parts, title, mode, high, about, size=size, annotations=said)
 
 
-def tops_of(maps: NDArray, grid: Grid, shared: bool = False) -> list[float]:
-    """Where the scale of each of (H, rows, cols) attention maps ends: at its largest weight, or at that of all if `shared`.
+def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> list[float]:
+    """Where the scale of each of (H, rows, cols) attention maps ends: at its largest weight, or at that of all if `shared_scale`.
 
     A nearly even map is nearly flat: no scale ends below LEAST_TOP times an even share of all tokens.
     """
-    least = LEAST_TOP / grid.tokens
+    least = MIN_TOP_IN_EVEN_SHARES / grid.tokens
     tops = [max(float(one.max()), least) for one in maps]
-    return [max(tops)] * len(tops) if shared else tops
+    return [max(tops)] * len(tops) if shared_scale else tops
 
 
-def own_tops() -> str:
+def own_scale_unit() -> str:
     """What the scale of maps measures that each have their own."""
-    return say("0 to each map's largest, at least {least} times an even share", least=f"{LEAST_TOP:g}")
+    return say("0 to each map's largest, at least {least} times an even share", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
 
 
-def label(name: str, x: float, y: float) -> Part:
+def map_label(name: str, x: float, y: float) -> FigurePart:
     """A small picture's name, on its top left corner."""
-    return note(name, x, y, 11, color="#fff", yanchor="top", bgcolor="rgba(0,0,0,.6)")
+    return text_annotation(name, x, y, 11, color="#fff", yanchor="top", bgcolor="rgba(0,0,0,.6)")
 
 
 def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float, float]) -> list[list[str]]:
@@ -90,82 +99,87 @@ def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float
 
 
 def rollout(
-    mask: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", mode: Mode = "light",
-    about: str | None = None, start: int | None = None,
+    rollout_map: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", mode: Mode = "light",
+    subtitle: str | None = None, query_patch: int | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
     if style not in ("heat", "paper"):
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
-    about = say("what the class token gathered") if about is None else about
+    subtitle = say("what the class token gathered") if subtitle is None else subtitle
     told = say("row {row}, column {col}: {value}")
     text = [
-        [told.format(row=r, col=c, value=percent(mask[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)
+        [told.format(row=r, col=c, value=percent(rollout_map[r, c], 3)) for c in range(grid.cols)]
+        for r in range(grid.rows)
     ]
     if style == "paper":
-        return as_in_the_paper(mask, fitted(pixels), grid, say("Attention rollout"), mode, about, start, text)
-    return heat_figure(100 * mask, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode, about=about,
-                       start=start, text=text)  # fmt: skip
+        return paper_style_figure(
+            rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
+        )
+    return heat_figure(100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode,
+        subtitle=subtitle,
+                       query_patch=query_patch, hover_text=text)  # fmt: skip
 
 
 def heat_figure(
     values: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, unit: str, *, top: float | None = None,
-    even: float | None = None, signed: bool = False, mode: Mode = "light", about: str = "", start: int | None = None,
-    text: list[list[str]], high_px: int = 580,
+    even_share: float | None = None, signed: bool = False, mode: Mode = "light", subtitle: str = "", query_patch: int | None = None,
+    hover_text: list[list[str]], height_px: int = 580,
 ) -> go.Figure:  # fmt: skip
-    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `text` for the pointer."""
-    photo, size = fitted(pixels), (float(grid.cols), float(grid.rows))
+    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer."""
+    photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
     top = scale_top(values) if top is None else top
-    drawn = on_photo(values, fine_detail(photo, grid), top, signed)
-    bar = bar_of(scale_on_photo(values, top, unit, signed, even))
-    parts = [picture(drawn, size), hover_cells(text, size), bar]
-    return figure(parts, title, mode, high_px, about, size=size, shapes=asked(start, grid))
+    drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed)
+    bar = colour_bar(heat_colour_scale(values, top, unit, signed, even_share))
+    parts = [image_trace(drawn, size), hover_trace(hover_text, size), bar]
+    return figure(parts, title, mode, height_px, subtitle, size=size, shapes=patch_outline(query_patch, grid))
 
 
-def as_in_the_paper(
-    mask: NDArray, photo: Image.Image, grid: Grid, title: str, mode: Mode, about: str, start: int | None, text: list[list[str]]
+def paper_style_figure(
+    rollout_map: NDArray, photo: Image.Image, grid: Grid, title: str, mode: Mode, subtitle: str, query_patch: int | None,
+    hover_text: list[list[str]]
 ) -> go.Figure:  # fmt: skip
     """As Figure 6 shows it: the photo, and beside it the photo as bright as it was attended to, which is no scale."""
     one, apart = (float(grid.cols), float(grid.rows)), grid.cols * 1.04
-    beside = picture(paper_drawing(mask, photo, grid), one)
+    beside = image_trace(paper_style_photo(rollout_map, photo, grid), one)
     size = (apart + one[0], one[1])
-    silent = [[""] * grid.cols + row for row in text]  # the photo says nothing
-    parts = [picture(np.asarray(photo), one), beside | {"x0": beside["x0"] + apart}, hover_cells(silent, size)]
-    boxes = [box | {"x0": box["x0"] + apart, "x1": box["x1"] + apart} for box in asked(start, grid)]
-    about = " · ".join(filter(None, (about, no_scale())))
-    return figure(parts, title, mode, 420, about, size=size, shapes=boxes)
+    silent = [[""] * grid.cols + row for row in hover_text]  # the photo says nothing
+    parts = [image_trace(np.asarray(photo), one), beside | {"x0": beside["x0"] + apart}, hover_trace(silent, size)]
+    boxes = [box | {"x0": box["x0"] + apart, "x1": box["x1"] + apart} for box in patch_outline(query_patch, grid)]
+    subtitle = " · ".join(filter(None, (subtitle, paper_style_note())))
+    return figure(parts, title, mode, 420, subtitle, size=size, shapes=boxes)
 
 
-def no_scale() -> str:
+def paper_style_note() -> str:
     """What is said of the paper's way of drawing."""
     return say("as in the paper's Figure 6: brightness is no scale here, for the photo's own is part of it")
 
 
-def asked(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Part]:
+def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[FigurePart]:
     """An outline of the patch that was asked, if one was; white unless said otherwise."""
     row, col = grid.row_col(patch or 0)
-    return [] if patch is None else [outline(col, row, 1, 1, ink, width)]
+    return [] if patch is None else [rectangle_outline(col, row, 1, 1, ink, width)]
 
 
-def fitted(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
+def resize_for_figure(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:
     """The picture with its longer side at SIDE_PX."""
     image = Image.fromarray(np.asarray(pixels))
-    scale = SIDE_PX / max(image.size)
+    scale = LONGER_SIDE_PX / max(image.size)
     if scale == 1:
         return image
     return image.resize((round(image.width * scale), round(image.height * scale)), Image.Resampling.BICUBIC)
 
 
-def paper_drawing(mask: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
+def paper_style_photo(rollout_map: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
     """The photo over black, as visible as it was attended to (Fig. 6)."""
-    return (np.asarray(photo) * (paper_alpha(mask, photo.size, grid)[..., None] / 255)).astype(np.uint8)
+    return (np.asarray(photo) * (paper_alpha(rollout_map, photo.size, grid)[..., None] / 255)).astype(np.uint8)
 
 
-def paper_alpha(mask: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
+def paper_alpha(rollout_map: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
     """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha.
 
     Where a few patches tower over all others it begins at `scale_top`, as the heat does, or all else would be black.
     """
-    small = Image.fromarray(np.uint8(255 * np.minimum(mask / max(scale_top(mask, 0), 1e-12), 1)))
+    small = Image.fromarray(np.uint8(255 * np.minimum(rollout_map / max(scale_top(rollout_map, 0), 1e-12), 1)))
     radius = grid.step_px[0] * size[1] / grid.image_px[0]
     large = np.asarray(
         small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64

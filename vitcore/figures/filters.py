@@ -7,39 +7,39 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import INK, Mode, Part, figure, hover_cells, mosaic, picture
+from vitcore.figures.theme import INK_COLOURS, FigurePart, Mode, figure, hover_trace, image_trace, mosaic
 from vitcore.translation import percent, say
 
-ACROSS = 7  # the paper's 28 components in rows of seven
+COLUMNS = 7  # the paper's 28 components in rows of seven
 
 
 def filters(
     tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None, touch: bool = False,
-    looks: Sequence[str] = (),
+    pattern_words: Sequence[str] = (),
 ) -> go.Figure:  # fmt: skip
-    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains, and its `looks`.
+    """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains, and its `pattern_words`.
 
     With `touch` each is a point whose custom data is its number, counted from 1.
     """
     count, high, _, _ = tiles.shape
-    rows = -(-count // ACROSS)
-    drawn = mosaic(tiles, ACROSS, gutter=4, zoom=max(1, 48 // high))
+    rows = -(-count // COLUMNS)
+    drawn = mosaic(tiles, COLUMNS, gutter=4, zoom=max(1, 48 // high))
     size = (float(drawn.shape[1]), float(drawn.shape[0]))
-    text = [["" for _ in range(ACROSS)] for _ in range(rows)]
+    text = [["" for _ in range(COLUMNS)] for _ in range(rows)]
     for i in range(count):
-        text[i // ACROSS][i % ACROSS] = say(
+        text[i // COLUMNS][i % COLUMNS] = say(
             "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]))
-        ) + "".join(f"<br>{told}" for told in looks[i : i + 1])
+        ) + "".join(f"<br>{told}" for told in pattern_words[i : i + 1])
     about = say(
         "first {count} principal {count:component|components}, {share} of variance",
         count=count,
         share=percent(variance[:count].sum()),
     )
-    parts = [picture(drawn, size, smooth=False), _points(text, count, size) if touch else hover_cells(text, size)]
+    parts = [image_trace(drawn, size, smooth=False), _points(text, count, size) if touch else hover_trace(text, size)]
     return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
 
 
-def looks_like(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
+def filter_pattern_words(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
     """What a filter looks like, in words: the fields of an `analysis.filter_patterns.FilterPattern`."""
     if colours is None:
         return say("no simple pattern")
@@ -84,10 +84,10 @@ def _colour(name: str) -> str:
     }[name]  # fmt: skip
 
 
-def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Part:
+def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> FigurePart:
     """Points nobody sees, one over each component: unlike cells they can be touched."""
-    wide, high = size[0] / ACROSS, size[1] / len(text)
-    places = [divmod(i, ACROSS) for i in range(count)]
+    wide, high = size[0] / COLUMNS, size[1] / len(text)
+    places = [divmod(i, COLUMNS) for i in range(count)]
     return {
         "type": "scatter", "x": [(col + 0.5) * wide for _, col in places], "y": [(row + 0.5) * high for row, _ in places],
         "mode": "markers", "marker": {"size": 60, "symbol": "square", "opacity": 0}, "hovertext": [text[r][c] for r, c in places],
@@ -95,17 +95,19 @@ def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Par
     }  # fmt: skip
 
 
-def component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> go.Figure:
+def filter_component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> go.Figure:
     """One component (P, P, 3), as bytes, enlarged; `number` counts from 1."""
     size = (float(tile.shape[1]), float(tile.shape[0]))
-    return figure([picture(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size)
+    return figure(
+        [image_trace(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size
+    )
 
 
-def scree(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
+def scree_plot(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
     """How much of the filters' variance the first k components explain, in %."""
     total = 100 * np.cumsum(variance)
     k = np.arange(1, len(total) + 1)
-    ink = INK[mode]
+    ink = INK_COLOURS[mode]
     hover = say("first {k} {k:component|components}: {share} %", k="%{x}", share="%{y:.1f}")
     line = {"type": "scatter", "x": k, "y": total.astype(np.float32), "mode": "lines", "hovertemplate": hover + "<extra></extra>",
             "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip

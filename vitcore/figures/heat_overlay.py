@@ -11,33 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.theme import DETAIL, DIVERGING, HEAT, KEPT, SEQUENTIAL, SIGNED_HEAT, Scale, lut
+from vitcore.figures.theme import DETAIL, DIVERGING, HEAT, PHOTO_SHARE, SEQUENTIAL, SIGNED_HEAT, ColourScale, lut
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 LUMA = np.array([0.2126, 0.7152, 0.0722], np.float32)  # Rec. 709: how bright red, green and blue are
 BLUR = 0.4  # of a patch's side: what is coarser is left to the heat
-GOLDEN = 0.618034  # its multiples fall evenly between whole numbers
-LEAST_TOP = 2.5  # times an even share: a scale goes on at least so far, so that a nearly even map is nearly flat
+GOLDEN_RATIO = 0.618034  # its multiples fall evenly between whole numbers
+MIN_TOP_IN_EVEN_SHARES = (
+    2.5  # times an even share: a scale goes on at least so far, so that a nearly even map is nearly flat
+)
 FEW = 40  # patches: fewer are all seen
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 
 
-def on_photo(values: NDArray, detail: NDArray[np.uint8], top: float, signed: bool = False) -> NDArray[np.uint8]:
+def heat_on_photo(values: NDArray, detail: NDArray[np.uint8], top: float, signed: bool = False) -> NDArray[np.uint8]:
     """(rows, cols) values in colours up to `top`, or from −`top` where they are `signed`, on `fine_detail` (H, W): (H, W, 3)."""
-    return _enlarged(cells(values, top, signed), detail.shape) + detail[..., None]
+    return _enlarged(heat_colours(values, top, signed), detail.shape) + detail[..., None]
 
 
-def cells(values: NDArray, top: float, signed: bool = False) -> NDArray[np.uint8]:
+def heat_colours(values: NDArray, top: float, signed: bool = False) -> NDArray[np.uint8]:
     """The same without the photo's part, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the detail."""
     share = np.asarray(values, np.float64) / max(top, 1e-12)
     place = 255 * ((share + 1) / 2 if signed else share)
-    return plain(DIVERGING if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
+    return darkened_lut(DIVERGING if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
 
 
-def plain(scale: str) -> NDArray[np.uint8]:
+def darkened_lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) colours of a scale, darkened so that the detail fits above them."""
-    return np.round(KEPT * lut(scale)).astype(np.uint8)
+    return np.round(PHOTO_SHARE * lut(scale)).astype(np.uint8)
 
 
 def fine_detail(photo: Image.Image, grid: tuple[int, int] | Grid) -> NDArray[np.uint8]:
@@ -54,7 +56,7 @@ def fine_detail(photo: Image.Image, grid: tuple[int, int] | Grid) -> NDArray[np.
     fine = DETAIL * np.tanh((bright - np.asarray(soft, np.float32)) / DETAIL).astype(np.float64)
     fine -= _enlarged(_each(fine, shape, np.add) / _each(np.ones_like(fine), shape, np.add), fine.shape)
     fine *= _enlarged(DETAIL / np.maximum(_each(np.abs(fine), shape, np.maximum), DETAIL), fine.shape)
-    start = np.arange(len(fine))[:, None] * GOLDEN % 1  # of what is handed on along a row: another in each
+    start = np.arange(len(fine))[:, None] * GOLDEN_RATIO % 1  # of what is handed on along a row: another in each
     steps = np.diff(np.floor(np.cumsum(fine, 1) + start), axis=1, prepend=0)
     return (DETAIL + steps.clip(-DETAIL, DETAIL)).astype(np.uint8)
 
@@ -77,24 +79,28 @@ def _enlarged(patches: NDArray, size: tuple[int, ...]) -> NDArray:
     return patches
 
 
-def scale_top(mask: NDArray, even: float | None = None) -> float:
-    """The top of the colour scale of amounts: their maximum, at least LEAST_TOP times an `even` share (default: their mean).
+def scale_top(values: NDArray, even_share: float | None = None) -> float:
+    """The top of the colour scale of amounts: their maximum, at least LEAST_TOP times an `even_share` share (default: their mean).
 
     A few patches that tower over all others (arXiv 2309.16588) would hide them: the scale then ends below, and says "or more".
     """
-    most, usual = float(mask.max()), float(np.quantile(mask, 0.95))
-    if mask.size >= FEW and most > TOWERS * usual > 0:
-        most = min(float(np.quantile(mask, 0.98)), TOWERS * usual)
-    return max(most, LEAST_TOP * float(mask.mean() if even is None else even))
+    most, usual = float(values.max()), float(np.quantile(values, 0.95))
+    if values.size >= FEW and most > TOWERS * usual > 0:
+        most = min(float(np.quantile(values, 0.98)), TOWERS * usual)
+    return max(most, MIN_TOP_IN_EVEN_SHARES * float(values.mean() if even_share is None else even_share))
 
 
-def scale_on_photo(values: NDArray, top: float, unit: str, signed: bool = False, even: float | None = None) -> Scale:
-    """The colour bar of a map on a photo: amounts in times an `even` share (default: their mean), signed ones in `unit`."""
-    even = float(values.mean()) if even is None else even
+def heat_colour_scale(
+    values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None
+) -> ColourScale:
+    """The colour bar of a map on a photo: amounts in times an `even_share` share (default: their mean), signed ones in `unit`."""
+    even_share = float(values.mean()) if even_share is None else even_share
     if signed:
-        bar = Scale(colours=SIGNED_HEAT, low=-top, high=top, unit=unit)
+        bar = ColourScale(colours=SIGNED_HEAT, low=-top, high=top, unit=unit)
     else:
-        share = f"{even:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
+        share = f"{even_share:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
         told = say("times an even share, {share}", share=share)
-        bar = Scale(colours=HEAT, low=0, high=top / even if even else LEAST_TOP, unit=told)
+        bar = ColourScale(
+            colours=HEAT, low=0, high=top / even_share if even_share else MIN_TOP_IN_EVEN_SHARES, unit=told
+        )
     return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar

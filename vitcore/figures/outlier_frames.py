@@ -7,52 +7,59 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from vitcore.figures.theme import Part, outline
+from vitcore.figures.theme import FigurePart, rectangle_outline
 from vitcore.grid import Grid
 
-MARK = "#4FC3D9"  # around an outlier: seen on every colour of the scale
-CASING = "#000000"  # around the mark: seen on light photos
-INSET = 0.08  # of a patch: the frame lies within it, beside that of a patch that was asked
+FRAME_COLOUR = "#4FC3D9"  # around an outlier: seen on every colour of the scale
+FRAME_EDGE_COLOUR = "#000000"  # around the mark: seen on light photos
+FRAME_INSET = 0.08  # of a patch: the frame lies within it, beside that of a patch that was asked
 
 
-def frames(
+def outlier_frames(
     patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), side: float = 1, width: float = 1.5
-) -> list[Part]:
+) -> list[FigurePart]:
     """A frame around each patch of a map that begins at `place` in a figure, its patches `side` of the axes' units wide."""
     drawn = []
     for patch in patches:
         row, col = grid.row_col(int(patch))
-        x, y, wide = place[0] + side * (col + INSET), place[1] + side * (row + INSET), side * (1 - 2 * INSET)
-        drawn += [outline(x, y, wide, wide, CASING, width + 2), outline(x, y, wide, wide, MARK, width)]
+        x, y, wide = (
+            place[0] + side * (col + FRAME_INSET),
+            place[1] + side * (row + FRAME_INSET),
+            side * (1 - 2 * FRAME_INSET),
+        )
+        drawn += [
+            rectangle_outline(x, y, wide, wide, FRAME_EDGE_COLOUR, width + 2),
+            rectangle_outline(x, y, wide, wide, FRAME_COLOUR, width),
+        ]
     return drawn
 
 
-def outlined(
-    fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), told: str = ""
+def frame_outliers(
+    fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), sentence: str = ""
 ) -> go.Figure:
-    """The figure with these patches framed, and below it, when it is printed, what is `told` of them; itself without any."""
-    marks = frames(patches, grid, place)
+    """The figure with these patches framed, and below it, when it is printed, what is `sentence` of them; itself without any."""
+    marks = outlier_frames(patches, grid, place)
     if not marks:
         return fig
     spec = fig.to_dict()
     spec["layout"]["shapes"] = [*spec["layout"].get("shapes", ()), *marks]
-    if told:
-        spec["layout"]["meta"] = spec["layout"].get("meta", {}) | {"note": told}
+    if sentence:
+        spec["layout"]["meta"] = spec["layout"].get("meta", {}) | {"note": sentence}
     return go.Figure(spec, _validate=False)
 
 
-def outlined_maps(
-    fig: go.Figure, marks: Sequence[Sequence[int]], grid: Grid, across: int = 0, told: str = ""
+def frame_outliers_in_maps(
+    fig: go.Figure, outlier_patches: Sequence[Sequence[int]], grid: Grid, columns: int = 0, sentence: str = ""
 ) -> go.Figure:
-    """The small maps of `figures.heads`, in rows of `across`, with the patches of each framed."""
-    across = across or min(len(marks), 4 if len(marks) > 3 else 3)
-    for head, patches in enumerate(marks):
-        row, col = divmod(head, across)
-        fig = outlined(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)), told)
+    """The small maps of `figures.heads`, in rows of `columns`, with the patches of each framed."""
+    columns = columns or min(len(outlier_patches), 4 if len(outlier_patches) > 3 else 3)
+    for head, patches in enumerate(outlier_patches):
+        row, col = divmod(head, columns)
+        fig = frame_outliers(fig, patches, grid, (col * (grid.cols + 1), row * (grid.rows + 1)), sentence)
     return fig
 
 
-def on_pixels(pixels: NDArray[np.uint8], patches: Iterable[int], grid: Grid) -> NDArray[np.uint8]:
+def frame_outliers_in_pixels(pixels: NDArray[np.uint8], patches: Iterable[int], grid: Grid) -> NDArray[np.uint8]:
     """(H, W, 3) pixels of a map on its photo with these patches framed; themselves where there are none."""
     some = [int(patch) for patch in patches]
     if not some:
@@ -62,8 +69,8 @@ def on_pixels(pixels: NDArray[np.uint8], patches: Iterable[int], grid: Grid) -> 
     line = max(1, round(drawn.width / 400))
     for patch in some:
         row, col = grid.row_col(patch)
-        left, top = round((col + INSET) * wide), round((row + INSET) * high)
-        right, bottom = round((col + 1 - INSET) * wide) - 1, round((row + 1 - INSET) * high) - 1
-        pen.rectangle((left - line, top - line, right + line, bottom + line), outline=CASING, width=3 * line)
-        pen.rectangle((left, top, right, bottom), outline=MARK, width=line)
+        left, top = round((col + FRAME_INSET) * wide), round((row + FRAME_INSET) * high)
+        right, bottom = round((col + 1 - FRAME_INSET) * wide) - 1, round((row + 1 - FRAME_INSET) * high) - 1
+        pen.rectangle((left - line, top - line, right + line, bottom + line), outline=FRAME_EDGE_COLOUR, width=3 * line)
+        pen.rectangle((left, top, right, bottom), outline=FRAME_COLOUR, width=line)
     return np.asarray(drawn)

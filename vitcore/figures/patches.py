@@ -7,36 +7,36 @@ from numpy.typing import NDArray
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
-    PINNED,
+    PINNED_PATCH_COLOUR,
+    FigurePart,
     Mode,
-    Part,
-    colour,
+    apply_colour_scale,
     figure,
-    hover_cells,
+    hex_to_rgb,
+    hover_trace,
+    image_trace,
     mosaic,
-    note,
-    picture,
-    rgb,
+    text_annotation,
 )
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 
-def split_picture(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
+def patch_mosaic(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
     """(H, W, 3) pixels as an RGBA mosaic of patches, `gutter_px` model pixels apart, each pixel `zoom` wide."""
     return mosaic(grid.cut(pixels), grid.cols, round(gutter_px * zoom), zoom=zoom)
 
 
 def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode: Mode = "light") -> go.Figure:
     """The photo as the model's N patches (arXiv 2010.11929 §3.1); hover tells index, row, column and pixel box."""
-    mixed = split_picture(pixels, grid, gutter_px)
+    mixed = patch_mosaic(pixels, grid, gutter_px)
     high, wide = grid.image_px
-    parts = [picture(mixed, (wide, high), smooth=False), hover_cells(_labels(grid), (wide, high))]
-    about = f"N = HW/P² = {high}·{wide} / {area(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
+    parts = [image_trace(mixed, (wide, high), smooth=False), hover_trace(_labels(grid), (wide, high))]
+    about = f"N = HW/P² = {high}·{wide} / {patch_area_text(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
     return figure(parts, say("The photo as patches"), mode, 580, about, size=(wide, high))
 
 
-def area(grid: Grid) -> str:
+def patch_area_text(grid: Grid) -> str:
     """P² of "N = HW/P²", in pixels as a person writes it: 16², (8·16)."""
     high, wide = grid.step_px
     return f"{high}²" if high == wide else f"({high}·{wide})"
@@ -52,17 +52,19 @@ def _labels(grid: Grid) -> list[list[str]]:
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 
 
-def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light") -> go.Figure:
+def patch_and_embedding(
+    patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light"
+) -> go.Figure:
     """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line.
 
     `slot` is where it stands among the patches: its number, unless they were shuffled.
     """
     wide = 24.0
     high = wide * patch.shape[0] / patch.shape[1] * 0.62
-    enlarged = picture(patch, (high * patch.shape[1] / patch.shape[0], high), smooth=False)
-    numbers = _strip(colour(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
+    enlarged = image_trace(patch, (high * patch.shape[1] / patch.shape[0], high), smooth=False)
+    numbers = _strip(apply_colour_scale(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
-    strip = _strip(colour(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
+    strip = _strip(apply_colour_scale(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
     place = grid.prefix + slot
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),
@@ -70,22 +72,22 @@ def one_patch(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: in
         (high + 9.1, say("its place in the sequence, 0 to {last}: {place}; patches begin at {prefix}",
                          place=place, last=grid.tokens - 1, prefix=grid.prefix)),
     )  # fmt: skip
-    said = [note(text, 0, y, yanchor="bottom") for y, text in labels]
-    mark = {"xanchor": "center", "yanchor": "top", "color": PINNED}
-    said.append(note("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, **mark))
+    said = [text_annotation(text, 0, y, yanchor="bottom") for y, text in labels]
+    mark = {"xanchor": "center", "yanchor": "top", "color": PINNED_PATCH_COLOUR}
+    said.append(text_annotation("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, **mark))
     title = say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1])
     parts = [enlarged, numbers, strip, _sequence(grid, place, wide, high + 9.4)]
     return figure(parts, title, mode, 490, size=(wide, high + 12.4), annotations=said)
 
 
-def _strip(row: NDArray[np.uint8], wide: float, top: float) -> Part:
-    trace = picture(row.repeat(8, 0), (wide, 1.6), smooth=False)
+def _strip(row: NDArray[np.uint8], wide: float, top: float) -> FigurePart:
+    trace = image_trace(row.repeat(8, 0), (wide, 1.6), smooth=False)
     return trace | {"y0": trace["y0"] + top}
 
 
-def _sequence(grid: Grid, place: int, wide: float, top: float) -> Part:
+def _sequence(grid: Grid, place: int, wide: float, top: float) -> FigurePart:
     """All tokens as a row of cells: prefix tokens first, the chosen one marked."""
     row = np.full((1, grid.tokens, 3), 205, np.uint8)
-    row[:, : grid.prefix] = rgb(CATEGORICAL[0])
-    row[:, place] = rgb(PINNED)
+    row[:, : grid.prefix] = hex_to_rgb(CATEGORICAL[0])
+    row[:, place] = hex_to_rgb(PINNED_PATCH_COLOUR)
     return _strip(row, wide, top)

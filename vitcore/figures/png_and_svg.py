@@ -16,14 +16,21 @@ import numpy as np
 import plotly.graph_objects as go
 from PIL import Image
 
-from vitcore.figures.theme import INK, Scale, lut, scale_of
+from vitcore.figures.theme import INK_COLOURS, ColourScale, colour_scale_of_trace, lut
 from vitcore.translation import say
 
 DPI = 150
 NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure
-FONTS = Path(__file__).parent / "fonts"  # Chinese characters, which matplotlib's own font lacks
-SYSTEM = ("Noto Sans CJK SC", "Noto Sans CJK TC", "PingFang SC", "PingFang TC", "Microsoft YaHei", "Microsoft JhengHei")
-PAPER = {"light": "#FFFFFF", "dark": "#0F1218"}
+FONTS_FOLDER = Path(__file__).parent / "fonts"  # Chinese characters, which matplotlib's own font lacks
+SYSTEM_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK TC",
+    "PingFang SC",
+    "PingFang TC",
+    "Microsoft YaHei",
+    "Microsoft JhengHei",
+)
+PAPER_COLOUR = {"light": "#FFFFFF", "dark": "#0F1218"}
 
 
 def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
@@ -45,8 +52,8 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     sheet = Figure(figsize=(wide, fig.layout.height / 100 + below), dpi=dpi, layout="constrained")
     canvas(sheet)  # no pyplot: it is not safe in threads
     mode = (fig.layout.meta or {}).get("mode", "light")
-    ink = INK[mode]
-    sheet.set_facecolor(PAPER[mode])
+    ink = INK_COLOURS[mode]
+    sheet.set_facecolor(PAPER_COLOUR[mode])
     axes = sheet.add_subplot()
     _draw_traces(fig, axes, sheet, ink["text"])
     _draw_axes(fig, axes, ink["text"])
@@ -67,11 +74,13 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     return file.getvalue()
 
 
-def in_dark(svg: bytes) -> bytes:
+def svg_in_dark_mode(svg: bytes) -> bytes:
     """The printed SVG of a light figure as that of the dark one: the same lines in the other ink, on the other paper."""
-    drawing = svg.decode().replace(PAPER["light"].lower(), PAPER["dark"].lower(), 1)  # the sheet, drawn first
-    for name, colour in INK["light"].items():
-        drawing = drawing.replace(colour.lower(), INK["dark"][name].lower())
+    drawing = svg.decode().replace(
+        PAPER_COLOUR["light"].lower(), PAPER_COLOUR["dark"].lower(), 1
+    )  # the sheet, drawn first
+    for name, colour in INK_COLOURS["light"].items():
+        drawing = drawing.replace(colour.lower(), INK_COLOURS["dark"][name].lower())
     return drawing.encode()
 
 
@@ -99,11 +108,11 @@ def _choose_fonts(sheet: Any) -> None:
 
     manager = font_manager.fontManager
     here = {font.name for font in manager.ttflist}
-    for file in FONTS.glob("*.otf"):
+    for file in FONTS_FOLDER.glob("*.otf"):
         if font_manager.get_font(file).family_name not in here:
             manager.addfont(file)
     ours = say("Inside ViT SC")  # the font is a word, too: characters that both scripts share look different in each
-    families = ["DejaVu Sans", ours, "Inside ViT SC", "Inside ViT TC", *(name for name in SYSTEM if name in here)]
+    families = ["DejaVu Sans", ours, "Inside ViT SC", "Inside ViT TC", *(name for name in SYSTEM_FONTS if name in here)]
     families = list(dict.fromkeys(families))
     for text in sheet.findobj(Text):
         latin = (
@@ -131,7 +140,7 @@ def _draw_traces(fig: go.Figure, axes: Any, sheet: Any, ink: str) -> None:
             axes.imshow(pixels, extent=box, alpha=trace.opacity, interpolation=smooth, aspect="equal")
         elif trace.type == "bar":
             axes.barh(list(trace.y), list(trace.x), height=trace.width, color=trace.marker.color)
-        elif scale := scale_of(trace):
+        elif scale := colour_scale_of_trace(trace):
             _draw_scale(scale, axes, sheet, ink)
         elif trace.type == "scatter" and trace.marker.opacity != 0:  # points to be touched are not seen
             _draw_points(trace, axes)
@@ -177,7 +186,7 @@ def _draw_points(trace: Any, axes: Any) -> None:
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 
 
-def _draw_scale(scale: Scale, axes: Any, sheet: Any, ink: str) -> None:
+def _draw_scale(scale: ColourScale, axes: Any, sheet: Any, ink: str) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
@@ -238,7 +247,8 @@ def _plain(text: str | None) -> str:
 def _html(fig: go.Figure, note: str) -> bytes:
     mode = (fig.layout.meta or {}).get("mode", "light")
     page = fig.to_html(full_html=True, include_plotlyjs=True, config={"displaylogo": False, "responsive": True})
-    style = f"<style>body{{margin:2rem;background:{PAPER[mode]};font-family:sans-serif}}p{{max-width:46rem;color:#777}}</style>"
+    style = f"<style>body{{margin:2rem;background:{PAPER_COLOUR[mode]};font-family:sans-serif}}"
+    style += "p{max-width:46rem;color:#777}</style>"
     from html import escape
 
     return page.replace("</head>", f"{style}</head>").replace("</body>", f"<p>{escape(note)}</p></body>").encode()

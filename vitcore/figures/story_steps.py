@@ -7,55 +7,55 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.charts.predictions import rows, shares
-from vitcore.figures.heat_overlay import fine_detail, on_photo, scale_top
+from vitcore.figures.charts.predictions import percentage_axes, percentage_bars
+from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
-    INK,
-    PINNED,
+    INK_COLOURS,
+    PINNED_PATCH_COLOUR,
+    FigurePart,
     Mode,
-    Part,
-    colour,
+    apply_colour_scale,
     figure,
-    hover_cells,
+    hex_to_rgb,
+    hover_trace,
+    image_trace,
     mosaic,
-    note,
-    outline,
-    picture,
-    rgb,
+    rectangle_outline,
+    text_annotation,
 )
 from vitcore.grid import Grid
 from vitcore.translation import decimal, percent, say
 
-SHOWN = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
+SHOWN_VALUES = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
 FROM_THE_TOP: dict[str, Any] = {  # where there is more room than the picture needs, it is left below
     "x": {"constraintoward": "left"}, "y": {"constraintoward": "top"},
 }  # fmt: skip
 
 
-def channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+def colour_channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     """(H, W, 3) pixels as three pictures (H, W, 3), each in its own colour."""
     return [pixels * np.eye(3, dtype=np.uint8)[channel] for channel in range(3)]
 
 
-def flattened(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light") -> go.Figure:
+def flattened_patch(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light") -> go.Figure:
     """A patch (P, P, 3) enlarged, its first values beside those `normalised` (P, P, 3), which the model gets.
 
     Below it its pixels end to end, and their values as bars, 0 to 255.
     """
     high, wide, depth = patch.shape
-    row, pixels = patch.reshape(-1)[:SHOWN], patch.reshape(-1, depth)[: SHOWN // depth]
+    row, pixels = patch.reshape(-1)[:SHOWN_VALUES], patch.reshape(-1, depth)[: SHOWN_VALUES // depth]
     across, side = 24.0, 8.0
     parts = [
-        picture(patch, (side * wide / high, side), smooth=False),
-        _placed(picture(pixels[None].repeat(4, 0), (across, 1.2), smooth=False), 10.2),
-        _placed(picture(_channel_bars(row), (across, 5.0), smooth=False), 11.6),
+        image_trace(patch, (side * wide / high, side), smooth=False),
+        _placed(image_trace(pixels[None].repeat(4, 0), (across, 1.2), smooth=False), 10.2),
+        _placed(image_trace(_channel_bars(row), (across, 5.0), smooth=False), 11.6),
     ]
     boxes = [
-        outline(0, 0, side * wide / high, side / high, PINNED, 2.5),
-        outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED, 2.5),
+        rectangle_outline(0, 0, side * wide / high, side / high, PINNED_PATCH_COLOUR, 2.5),
+        rectangle_outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED_PATCH_COLOUR, 2.5),
     ]
     left = side * wide / high + 0.8
     lines = [
@@ -63,7 +63,15 @@ def flattened(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light
         for values, given in zip(patch[0, :6], normalised[0, :6], strict=True)
     ]  # fmt: skip
     said = [
-        note("<br>".join([*lines, "…"]), left, side / 2, 14, color=INK[mode]["text"], yanchor="middle", align="left")
+        text_annotation(
+            "<br>".join([*lines, "…"]),
+            left,
+            side / 2,
+            14,
+            color=INK_COLOURS[mode]["text"],
+            yanchor="middle",
+            align="left",
+        )
     ]
     some = say("all its {count} values, before they are normalised", count=patch.size)
     if len(row) < patch.size:
@@ -71,7 +79,7 @@ def flattened(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light
             "the first {shown} of its {count} values, before they are normalised", shown=len(row), count=patch.size
         )
     for y, words in ((9.9, say("its pixels, row after row; the first row is outlined")), (18.2, some)):
-        said.append(note(words, 0, y, yanchor="bottom"))
+        said.append(text_annotation(words, 0, y, yanchor="bottom"))
     title = say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size)
     return figure(parts, title, mode, 500, size=(across, 18.4), shapes=boxes, annotations=said, **FROM_THE_TOP)
 
@@ -85,11 +93,11 @@ def _channel_bars(values: NDArray[np.uint8], high: int = 64, each: int = 4) -> N
     return out
 
 
-def _placed(trace: Part, top: float, left: float = 0) -> Part:
+def _placed(trace: FigurePart, top: float, left: float = 0) -> FigurePart:
     return trace | {"x0": trace["x0"] + left, "y0": trace["y0"] + top}
 
 
-def projection(
+def patch_projection(
     patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode = "light", count: int = 6
 ) -> go.Figure:  # fmt: skip
     """A patch x_p (P, P, 3), in the model's units, times its first `count` filters (D, P, P, 3): products, and their sums.
@@ -102,50 +110,59 @@ def projection(
     limit, low, high = float(np.abs(products).max()) or 1.0, float(patch.min()), float(patch.max())
     shown = np.round(255 * (patch - low) / max(high - low, 1e-9)).astype(np.uint8)
     size = (count * (tile + gap) + 1.6, 3 * tile + 8.2)
-    parts = [_placed(picture(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2)]
+    parts = [_placed(image_trace(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2)]
     said = []
     for i in range(count):
         x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        drawn = np.round(127.5 + 127.5 * shown).astype(np.uint8), colour(products[i], DIVERGING, -limit, limit)
+        drawn = (
+            np.round(127.5 + 127.5 * shown).astype(np.uint8),
+            apply_colour_scale(products[i], DIVERGING, -limit, limit),
+        )
         parts += [
-            _placed(picture(one, (tile, tile), smooth=False), top, x)
+            _placed(image_trace(one, (tile, tile), smooth=False), top, x)
             for one, top in zip(drawn, (6.4, 12.6), strict=True)
         ]
         number = decimal(sums[i], 2, plus=True)
-        said.append(note(f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK[mode]["text"], xanchor="center"))
+        said.append(
+            text_annotation(
+                f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK_COLOURS[mode]["text"], xanchor="center"
+            )
+        )
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),
                      (12.4, say("= products, summed over colours, ±{limit:.2g}", limit=limit)),
                      (19.1, "Σ")):  # fmt: skip
-        said.append(note(words, 0, y, 14, yanchor="bottom"))
+        said.append(text_annotation(words, 0, y, 14, yanchor="bottom"))
     title = say("The first {count} of {width} numbers of the embedding", count=count, width=len(filters))
     high = 64 + round(560 * size[1] / size[0])
     return figure(parts, title, mode, high, size=size, annotations=said, **FROM_THE_TOP)
 
 
-def sequence(
-    cuts: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light"
+def token_sequence(
+    patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light"
 ) -> go.Figure:
     """All T tokens in a row that is wrapped like text: prefix tokens by their first letters, then the patches (N, P, P, 3)."""
     across, each = max(12, round(1.37 * grid.cols)), 20  # no multiple of a row: a second photo would appear
     lines = -(-grid.tokens // across)
-    down, right = (np.arange(each) * side // each for side in cuts.shape[1:3])
+    down, right = (np.arange(each) * side // each for side in patches.shape[1:3])
     cells = np.empty((grid.tokens, each, each, 3), np.uint8)
     for i in range(grid.prefix):
-        cells[i] = rgb(CATEGORICAL[i % 2 * 5])
-    cells[grid.prefix :] = cuts[:, down][:, :, right]
+        cells[i] = hex_to_rgb(CATEGORICAL[i % 2 * 5])
+    cells[grid.prefix :] = patches[:, down][:, :, right]
     drawn = mosaic(cells, across, gutter=4)
     step, size = each + 4, (float(drawn.shape[1]), float(drawn.shape[0]))
     told = [say("place {place}: {name}", place=i, name=name) for i, name in enumerate(names)]
     told += [say("place {place}: patch {patch}", place=grid.prefix + i, patch=i) for i in range(grid.patches)]
     told += [""] * (lines * across - len(told))
     cells_said = [told[i * across : (i + 1) * across] for i in range(lines)]
-    parts = [picture(drawn, size, smooth=False), hover_cells(cells_said, size)]
+    parts = [image_trace(drawn, size, smooth=False), hover_trace(cells_said, size)]
     said = [
-        note(f"<b>{name[0].upper()}</b>", i * step + each / 2, each / 2, 12, color="#fff", xanchor="center")
+        text_annotation(f"<b>{name[0].upper()}</b>", i * step + each / 2, each / 2, 12, color="#fff", xanchor="center")
         for i, name in enumerate(names)
     ]
     place = grid.prefix + patch
-    box = outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED, 3.5)
+    box = rectangle_outline(
+        place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED_PATCH_COLOUR, 3.5
+    )
     title = say(
         "{tokens} {tokens:token|tokens} in a row: patch {patch} is at place {place}",
         tokens=grid.tokens,
@@ -157,27 +174,27 @@ def sequence(
     return figure(parts, title, mode, high, about, size=size, shapes=[box], annotations=said, **FROM_THE_TOP)
 
 
-def lit(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int = 168) -> NDArray[np.uint8]:
+def photo_under_maps(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int = 168) -> NDArray[np.uint8]:
     """The photo, small, under each of (L, rows, cols) `maps` on one scale, each in shares of its own total: (L, H, W, 3)."""
     scale = side_px / max(photo.size)
     size = round(photo.width * scale), round(photo.height * scale)
     detail = fine_detail(photo.resize(size, Image.Resampling.LANCZOS), grid)
     shares = maps / np.maximum(maps.sum((1, 2), keepdims=True), 1e-12)
     top = scale_top(shares)
-    return np.stack([on_photo(one, detail, top) for one in shares])
+    return np.stack([heat_on_photo(one, detail, top) for one in shares])
 
 
-def lens(
-    share: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4, output: str = "softmax"
+def logit_lens(
+    probabilities: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4, output: str = "softmax"
 ) -> go.Figure:
     """(L + 1, classes) probabilities after each block as curves: the answer's first classes, and the first to lead before."""
-    last, shown = len(share) - 1, list(np.argsort(-share[-1])[:count])
-    leaders = [int(c) for c in share.argmax(1) if c not in shown]
-    shown += sorted(dict.fromkeys(leaders), key=lambda c: -float(share[:, c].max()))[:2]
+    last, shown = len(probabilities) - 1, list(np.argsort(-probabilities[-1])[:count])
+    leaders = [int(c) for c in probabilities.argmax(1) if c not in shown]
+    shown += sorted(dict.fromkeys(leaders), key=lambda c: -float(probabilities[:, c].max()))[:2]
     hover = "<br>" + say("after {x} layers: {y} %", x="%{x}", y="%{y:.1f}") + "<extra></extra>"
     inks = [CATEGORICAL[place % len(CATEGORICAL)] for place in range(len(shown))]
     lines = [{
-        "type": "scatter", "x": np.arange(last + 1), "y": (100 * share[:, cls]).astype(np.float32), "mode": "lines+markers",
+        "type": "scatter", "x": np.arange(last + 1), "y": (100 * probabilities[:, cls]).astype(np.float32), "mode": "lines+markers",
         "name": labels[cls], "hovertemplate": labels[cls] + hover,
         "line": {"color": ink, "width": 3.5 if not place else 2, "dash": "dot" if place >= count else "solid"},
         "marker": {"color": ink, "size": 8 if not place else 6},
@@ -186,22 +203,22 @@ def lens(
         lines, say("What the head would answer after each layer"), mode, 480,
         say("{function} of the model's own norm and head", function=output),
         x={"title": {"text": say("layers the photo has passed")}, "dtick": 1 if last <= 12 else 4, "range": [-0.3, last + 0.3]},
-        y={"title": {"text": say("probability, %")}, "range": [0, 1.1 * float(100 * share[:, shown].max())]},
+        y={"title": {"text": say("probability, %")}, "range": [0, 1.1 * float(100 * probabilities[:, shown].max())]},
         legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 13}},
         showlegend=True, margin={"l": 58, "b": 176},
     )  # fmt: skip
 
 
-def answer(
+def logits_and_probabilities(
     logits: NDArray,
-    share: NDArray,
+    probabilities: NDArray,
     labels: tuple[str, ...],
     mode: Mode = "light",
     count: int = 5,
     output: str = "softmax",
 ) -> go.Figure:
-    """The likeliest classes: (classes,) logits, and the probabilities `share` that `output`, softmax or sigmoid, makes of them."""
-    p = 100 * share
+    """The likeliest classes: (classes,) logits, and the `probabilities` that `output`, softmax or sigmoid, makes of them."""
+    p = 100 * probabilities
     top = np.argsort(-logits)[:count]
     said = []
     for place, i in enumerate(top):
@@ -209,7 +226,7 @@ def answer(
         words = say(
             "{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100)
         )
-        said.append(note(words, 0, place - 0.33, 15, color=INK[mode]["text"]))
+        said.append(text_annotation(words, 0, place - 0.33, 15, color=INK_COLOURS[mode]["text"]))
     rest = 100 - float(p[top].sum())
     about = say(
         "the other {count} {count:class has|classes share} {share}",
@@ -219,5 +236,5 @@ def answer(
     title = say("Softmax makes shares of logits")
     if output == "sigmoid":
         title, about = say("Sigmoid makes a probability of each logit"), ""
-    bars = shares([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode)
-    return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **rows(len(top)))
+    bars = percentage_bars([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode)
+    return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **percentage_axes(len(top)))

@@ -7,16 +7,16 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.attention import heat_figure
-from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, picture
+from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, image_trace
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
-SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
-HATCH = (132, 176)  # the two greys of a masked patch
+LONGER_SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
+HATCH_GREYS = (132, 176)  # the two greys of a masked patch
 FIRST = 0.7  # where step 0 stands on a logarithmic axis
 
 
-class Line(NamedTuple):
+class TrainingCurve(NamedTuple):
     """A curve over steps: "raw" is faint, "line" is drawn over it, "dots" are single measurements."""
 
     name: str
@@ -25,21 +25,21 @@ class Line(NamedTuple):
     kind: str = "line"
 
 
-def curves(
-    lines: list[Line], title: str, unit: str, mode: Mode = "light", at: int | None = None, last: int = 0,
-    log_steps: bool = False, about: str = "", limits: tuple[float, float] | None = None,
+def training_curves(
+    curves_over_steps: list[TrainingCurve], title: str, unit: str, mode: Mode = "light", at: int | None = None, last: int = 0,
+    log_steps: bool = False, subtitle: str = "", limits: tuple[float, float] | None = None,
 ) -> go.Figure:  # fmt: skip
     """Curves over training steps up to `last`, with a marker at step `at`; y from 0, or between `limits`."""
-    drawn = [line for line in lines if len(line.steps)]
+    drawn = [line for line in curves_over_steps if len(line.steps)]
     raw, smooth = ([line for line in drawn if (line.kind == "raw") is faint] for faint in (True, False))
     traces = [_curve(line, CATEGORICAL[i], log_steps) for part in (raw, smooth) for i, line in enumerate(part)]
     end = max([last, 2, *(int(line.steps[-1]) for line in drawn)])
     top = max([float(line.values.max()) for line in drawn], default=1.0)
     here = max(at or 0, FIRST) if log_steps else at
     marker = {"type": "line", "x0": here, "x1": here, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain",
-              "line": {"color": INK[mode]["accent"], "width": 2.5}}  # fmt: skip
+              "line": {"color": INK_COLOURS[mode]["accent"], "width": 2.5}}  # fmt: skip
     return figure(
-        traces, title, mode, 320, about, shapes=[] if at is None else [marker],
+        traces, title, mode, 320, subtitle, shapes=[] if at is None else [marker],
         x={"title": {"text": say("training step")}, "type": "log" if log_steps else "linear",
            "range": _steps_range(end, log_steps)},
         y={"title": {"text": unit}, "range": [*(limits or (0, 1.06 * max(top, 1e-9)))]},
@@ -52,7 +52,7 @@ def _steps_range(end: int, log_steps: bool) -> list[float]:
     return [float(np.log10(FIRST)), float(np.log10(end * 1.04))] if log_steps else [0, end * 1.02]
 
 
-def _curve(line: Line, colour: str, log_steps: bool) -> Part:
+def _curve(line: TrainingCurve, colour: str, log_steps: bool) -> FigurePart:
     told = say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}")
     return {
         "type": "scatter", "x": np.maximum(line.steps, FIRST) if log_steps else line.steps, "y": line.values.astype(np.float32),
@@ -62,35 +62,36 @@ def _curve(line: Line, colour: str, log_steps: bool) -> Part:
     }  # fmt: skip
 
 
-def gathered(
-    mask: NDArray, photo: NDArray[np.uint8], grid: Grid, title: str, most: float, mode: Mode = "light", about: str = "",
-    even: float | None = None,
+def attention_on_photo(
+    shares: NDArray, photo: NDArray[np.uint8], grid: Grid, title: str, top: float, mode: Mode = "light", subtitle: str = "",
+    even_share: float | None = None,
 ) -> go.Figure:  # fmt: skip
-    """(rows, cols) shares of attention on the photo; colours run from 0 to `most`, the same in every frame of a film.
+    """(rows, cols) shares of attention on the photo; colours run from 0 to `top`, the same in every frame of a film.
 
-    The scale counts in times an `even` share (default: the mask's mean).
+    The scale counts in times an `even_share` share (default: the mask's mean).
     """
     told = say("row {row}, column {col}: {value}")
     text = [
-        [told.format(row=r, col=c, value=percent(mask[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)
+        [told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)
     ]
-    even = float(mask.mean()) if even is None else even
-    return heat_figure(100 * mask, photo, grid, title, say("% of the total"), top=100 * most, even=100 * even, mode=mode,
-                       about=about, text=text, high_px=480)  # fmt: skip
+    even_share = float(shares.mean()) if even_share is None else even_share
+    return heat_figure(100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share,
+        mode=mode,
+                       subtitle=subtitle, hover_text=text, height_px=480)  # fmt: skip
 
 
-def masked(
-    pixels: NDArray[np.uint8], grid: Grid, title: str, mode: Mode = "light", about: str = "",
+def masked_patches(
+    pixels: NDArray[np.uint8], grid: Grid, title: str, mode: Mode = "light", subtitle: str = "",
     hatched: NDArray[np.bool_] | None = None,
 ) -> go.Figure:  # fmt: skip
     """A photo (H, W, 3) on its grid; `hatched` (N,) patches are grey with stripes, as the [mask] embedding has no look."""
-    zoom = max(1, SIDE_PX // max(pixels.shape[:2]))
+    zoom = max(1, LONGER_SIDE_PX // max(pixels.shape[:2]))
     large = pixels.repeat(zoom, 0).repeat(zoom, 1)
     if hatched is not None:
         high, wide = (zoom * side for side in grid.step_px)
         cover = grid.to_map(hatched).repeat(high, 0).repeat(wide, 1)
         y, x = np.indices(cover.shape)
-        stripes = np.array([*HATCH], np.uint8)[((x + y) // 6) % 2]
+        stripes = np.array([*HATCH_GREYS], np.uint8)[((x + y) // 6) % 2]
         large = np.where(cover[..., None], stripes[..., None], large)
     size = (float(grid.cols), float(grid.rows))
-    return figure([picture(large, size, smooth=False)], title, mode, 420, about, size=size)
+    return figure([image_trace(large, size, smooth=False)], title, mode, 420, subtitle, size=size)

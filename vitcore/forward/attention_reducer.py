@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.architectures.axial_vit import reach, spread
+from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionCall, SoftmaxCall, additive_mask, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.load_model import Vit
@@ -50,7 +50,7 @@ def _at_once(heads: int, tokens: int) -> int:
 
 
 def pooling_weights(kind: str, grid: Grid, pool: Tensor | None = None) -> NDArray[np.float32]:
-    """Where a model of this kind (`Vit.readout`) reads its answer, as a distribution over tokens (T,)."""
+    """Where a model of this kind (`Vit.pooling`) reads its answer, as a distribution over tokens (T,)."""
     row = np.zeros(grid.tokens, np.float32)
     if pool is not None:
         row[-len(pool) :] = pool  # some pools leave prefix tokens out
@@ -69,10 +69,10 @@ class AttentionReducer:
     """The watcher that reduces each block's attention as it streams by."""
 
     def __init__(
-        self, vit: Vit, keep: frozenset[int], fusions: tuple[HeadFusion, ...], fused_kernel: bool, lean: bool
+        self, vit: Vit, keep: frozenset[int], fusions: tuple[HeadFusion, ...], fused_kernel: bool, query_key_only: bool
     ) -> None:
         grid = vit.grid
-        self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.readout
+        self.grid, self.keep, self.fused_kernel, self.kind = grid, keep, fused_kernel, vit.pooling
         self.block = 0
         self.name, self.blocks, self.heads = vit.name, vit.blocks, vit.heads
         self.axes, self.calls, self.call = vit.structure.axes, vit.structure.calls, 0  # of a block; the one at hand
@@ -80,12 +80,12 @@ class AttentionReducer:
         self.rows_maps = torch.empty(0)
         self.sums = torch.zeros(vit.blocks, grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
         tokens = grid.tokens
-        kind = torch.float16 if lean else torch.float32
+        kind = torch.float16 if query_key_only else torch.float32
         steps = vit.blocks * max(1, len(self.axes))
         self.fused = {name: torch.empty((steps, tokens, tokens), dtype=kind) for name in fusions}
         # of the block at hand, in float32, where what is kept is not
-        self.fusing = {name: torch.empty(tokens, tokens) for name in fusions if lean}
-        self.shares, self.lean = torch.full((1, vit.heads), 1 / vit.heads), lean
+        self.fusing = {name: torch.empty(tokens, tokens) for name in fusions if query_key_only}
+        self.shares, self.query_key_only = torch.full((1, vit.heads), 1 / vit.heads), query_key_only
         self.query_key: tuple[QueryKey, ...] = ()
         self.maps: dict[int, Tensor] = {}
         self.pool: Tensor | None = None
@@ -128,7 +128,7 @@ class AttentionReducer:
             self._reduce(p, slice(done + heads.start, done + heads.stop))
             if out is not None:
                 out[0, :, heads] = torch.bmm(p.to(out.dtype), call.v[0, heads]).transpose(0, 1)
-        if self.lean and mask is None:
+        if self.query_key_only and mask is None:
             q, k = (part[0].float().clone() for part in (call.q, call.k))
             if self.call:
                 before = self.query_key[-1]
@@ -182,11 +182,11 @@ class AttentionReducer:
         fuse: dict[str, Any] = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
         for name, into in self.fused.items():
             fused = fuse[name](weights, 1, keepdim=True)
-            into[self.block * len(self.axes) + self.call] = spread(fused, axis, rows, cols)[0]
+            into[self.block * len(self.axes) + self.call] = spread_axis_attention(fused, axis, rows, cols)[0]
         if axis == "row":
             self.rows_maps = weights
         else:
-            self._measure(reach(self.rows_maps, weights), slice(0, self.heads))
+            self._measure(combine_axis_attention(self.rows_maps, weights), slice(0, self.heads))
         self.call = (self.call + 1) % self.calls
         self.block += not self.call
 

@@ -62,7 +62,7 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> 
     Raises: ModelError, for blocks that are not those of Eq. 2–3 (norms after the sum, attention beside the MLP, …).
     """
     if not vit.is_global:
-        raise ModelError(vit.why_not(say("a block, step by step,")))
+        raise ModelError(vit.why_undefined(say("a block, step by step,")))
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
     in_out: dict[str, tuple[Tensor, Tensor]] = {}
@@ -101,7 +101,7 @@ def _not_defined(vit: Vit) -> ModelError:
     return ModelError(
         "The blocks of {name} are not built as Eq. 2 and 3 of the paper say (LayerNorm, attention, sum; LayerNorm, MLP, "
         "sum), so their numbers can't be shown step by step.",
-        name=vit.called,
+        name=vit.display_name,
     )
 
 

@@ -123,7 +123,7 @@ def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
     Raises: ModelError, as `record` does.
     """
     if not vit.is_global:
-        raise ModelError(vit.why_not(say("a comparison of blocks")))
+        raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     module, states = _keeping(vit.module)
     return TokenRecording(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
 
@@ -132,7 +132,7 @@ def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
 def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
     if not vit.is_global:
-        raise ModelError(vit.why_not(say("a comparison of blocks")))
+        raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     module, states = _keeping(with_onednn_linears(vit.module))
     module(to_model_input(vit, rec.model_input.pixels))
     return TokenRecording(rec, _stacked(states, vit.grid.prefix))

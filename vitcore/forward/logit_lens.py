@@ -27,10 +27,10 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     Raises: ModelError, for a model without a head.
     """
     if not vit.is_global:
-        raise ModelError(vit.why_not(say("the logit lens")))
+        raise ModelError(vit.why_undefined(say("the logit lens")))
     if not vit.labels:
         raise ModelError("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
-                         name=vit.called)  # fmt: skip
+                         name=vit.display_name)  # fmt: skip
     states: list[Tensor] = []
 
     def see(x: Tensor, result: Tensor) -> Tensor | None:

@@ -22,7 +22,7 @@ from vitcore.forward.attention_reducer import AttentionReducer, QueryKey
 from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears, with_watched_blocks
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, crop_for_model, open_photo, photo_from_image
-from vitcore.models.load_model import Vit, with_one_position, with_positions_moved
+from vitcore.models.load_model import Vit, with_mean_position, with_permuted_positions
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output, probabilities
 
@@ -211,7 +211,9 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap gives, not {type(vit).__name__}")
+        raise TypeError(
+            f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}"
+        )
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
@@ -294,7 +296,7 @@ def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]
 @torch.inference_mode()
 def predict_without_positions(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Logits for pixels when all patches are given one position, the mean of the learned ones."""
-    return with_onednn_linears(with_one_position(vit))(to_model_input(vit, pixels))[0].float().numpy()
+    return with_onednn_linears(with_mean_position(vit))(to_model_input(vit, pixels))[0].float().numpy()
 
 
 @torch.inference_mode()
@@ -302,5 +304,5 @@ def predict(
     vit: Vit, pixels: NDArray[np.uint8], order: NDArray[np.int64] | None = None, move_positions: bool = False
 ) -> NDArray[np.float32]:
     """Logits for pixels; with `move_positions`, slot i is given position order[i], so positions follow their patches."""
-    module = with_positions_moved(vit, order) if move_positions and order is not None else vit.module
+    module = with_permuted_positions(vit, order) if move_positions and order is not None else vit.module
     return with_onednn_linears(module)(to_model_input(vit, pixels))[0].float().numpy()

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import HeadFusion, fuse_heads, rollout
-from vitcore.architectures.axial_vit import spread
+from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
 from vitcore.forward.attention_reducer import pooling_weights
 from vitcore.forward.recording import to_model_input
@@ -66,7 +66,7 @@ def relevance(
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
     if not vit.is_global and METHODS[method].needs_attention:
-        raise ModelError(vit.why_not(say(METHODS[method].title)))
+        raise ModelError(vit.why_undefined(say(METHODS[method].title)))
     batch = _as_batch(vit, pixels)
     targets: tuple[int, ...]
     results: list[MapAndGap]
@@ -97,7 +97,7 @@ def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None)
     """The class of each image."""
     if not vit.labels:
         raise ModelError(
-            "{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.called
+            "{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name
         )
     if target is None:
         with torch.no_grad():
@@ -141,7 +141,7 @@ class _Watch:
 
     def start(self) -> NDArray[np.float32]:
         """Where the answer is read, a distribution over tokens (T,)."""
-        return pooling_weights(self.vit.readout, self.vit.grid, self.pool)
+        return pooling_weights(self.vit.pooling, self.vit.grid, self.pool)
 
 
 def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
@@ -151,7 +151,7 @@ def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
     calls, each = vit.structure.calls, vit.heads if vit.structure.axes else vit.heads // vit.structure.calls
     if len(watch.weights) != vit.blocks * calls or any(w.shape[1] != each for w in watch.weights):
         raise ModelError("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
-                         name=vit.called, heads=vit.heads)  # fmt: skip
+                         name=vit.display_name, heads=vit.heads)  # fmt: skip
     return logits, watch
 
 
@@ -162,7 +162,10 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
     """
     axes, calls, grid = vit.structure.axes, vit.structure.calls, vit.grid
     if axes:
-        spreads = (spread(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention))
+        spreads = (
+            spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols)
+            for i, one in enumerate(attention)
+        )
         return [one.float().numpy() for one in spreads]
     blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))
     return [block.float().numpy() for block in blocks]

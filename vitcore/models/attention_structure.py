@@ -14,19 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.architectures.model_summary import BLOCK, without_memory
+from vitcore.architectures.model_summary import BLOCK_NAMES, to_meta_device
 from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
 from vitcore.errors import log_traceback
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
-LARGEST = 3  # kinds of attention a sentence names
-SMALL = 10**9  # parameters times pixels: to calculate with so few is quicker than to do without
+MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
+SMALL_MODEL_OPERATIONS = 10**9  # parameters times pixels: to calculate with so few is quicker than to do without
 
 
 @dataclass(frozen=True)
-class Structure:
+class AttentionStructure:
     """`grid` is that of the tokens, or of the last features where attention is not global; `blocks` and `heads` are then 0."""
 
     grid: Grid
@@ -50,17 +50,17 @@ class Structure:
         """Whether every block attends over one grid of patches."""
         return self.blocks > 0
 
-    def why_not(self, name: str, what: str) -> str:
-        """Why `what` (a picture, in the reader's language) is not defined for this model, in one sentence."""
+    def why_undefined(self, name: str, picture_name: str) -> str:
+        """Why `picture_name` (a picture, in the reader's language) is not defined for this model, in one sentence."""
         if not self.sizes:
-            return say("{name} has no attention, so {what} is not defined for it.", name=name, what=what)
-        sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:LARGEST])
+            return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
+        sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])
         return say("{name} does not let all patches of one grid attend to all in one softmax a block (its attention is {sizes} "
                    "queries × keys, in groups, over features or mixed afterwards), so {what} is not defined for it.",
-                   name=name, sizes=sizes, what=what)  # fmt: skip
+                   name=name, sizes=sizes, what=picture_name)  # fmt: skip
 
 
-def read(name: str, module: Any, image_px: tuple[int, int]) -> Structure:
+def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) -> AttentionStructure:
     """The structure of a module that takes images of `image_px` (height, width).
 
     Raises: ModelError, for a module that makes no grid of features from an image.
@@ -79,20 +79,20 @@ def read(name: str, module: Any, image_px: tuple[int, int]) -> Structure:
     sizes = tuple(sorted({call.size for call in ran.calls}, reverse=True))
     given = max((given for _, given, _ in ran.blocks), key=Tensor.numel, default=torch.empty(1, grid.patches, 1))
     positions = given.numel() // _channels(given, image_px)
-    return Structure(
+    return AttentionStructure(
         grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=positions, numbers=given.numel()
     )
 
 
-def image_px_of(module: Any, otherwise: tuple[int, int]) -> tuple[int, int]:
-    """The height and width that a module was built for; `otherwise` where it takes any."""
-    size = getattr(getattr(module, "patch_embed", None), "img_size", None) or otherwise
+def image_px_of_module(module: Any, default: tuple[int, int]) -> tuple[int, int]:
+    """The height and width that a module was built for; `default` where it takes any."""
+    size = getattr(getattr(module, "patch_embed", None), "img_size", None) or default
     high, wide = (size, size) if isinstance(size, int) else size
     return int(high), int(wide)
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ObservedCall:
     """An attention call: the block it was made in, lines or windows at once, heads, queries × keys, and by which function."""
 
     block: str
@@ -103,22 +103,22 @@ class _Seen:
 
 
 @dataclass
-class _Ran:
+class _Observations:
     """What was seen: blocks by name with what went in and came out, and every attention call."""
 
     blocks: list[tuple[str, Tensor, Any]]
-    calls: list[_Seen]
+    calls: list[_ObservedCall]
     pictures: list[tuple[str, Tensor]]  # whatever else came out as a picture of features, by the name of its part
 
 
-def _run(module: nn.Module, image_px: tuple[int, int]) -> _Ran | None:
+def _run(module: nn.Module, image_px: tuple[int, int]) -> _Observations | None:
     """A pass on the meta device, or with the module itself where it is small or asks for numbers on its way; None where neither
     works."""
     was_training = module.training
-    small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL
+    small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL_MODEL_OPERATIONS
     for device in ("cpu", "meta") if small else ("meta", "cpu"):
-        model = without_memory(module) if device == "meta" else module
-        ran, inside = _Ran([], [], []), [""]
+        model = to_meta_device(module) if device == "meta" else module
+        ran, inside = _Observations([], [], []), [""]
         hooks = list(_hooks(model, ran, inside))
         try:
             with torch.no_grad(), AttentionCapture(partial(_note, ran, inside)):
@@ -134,10 +134,10 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _Ran | None:
     return None
 
 
-def _hooks(model: nn.Module, ran: _Ran, inside: list[str]) -> Iterator[Any]:
+def _hooks(model: nn.Module, ran: _Observations, inside: list[str]) -> Iterator[Any]:
     """What notes the blocks and the pictures of features that pass, and which block is being run."""
     for name, part in model.named_modules():
-        if BLOCK.search(name) and not BLOCK.search(name.rpartition(".")[0]):
+        if BLOCK_NAMES.search(name) and not BLOCK_NAMES.search(name.rpartition(".")[0]):
             yield part.register_forward_pre_hook(partial(_enter, inside, name))
             yield part.register_forward_hook(partial(_leave, ran, inside, name))
         elif name:
@@ -148,24 +148,24 @@ def _enter(inside: list[str], name: str, part: nn.Module, given: Any) -> None:
     inside.append(name)
 
 
-def _leave(ran: _Ran, inside: list[str], name: str, part: nn.Module, given: Any, out: Any) -> None:
+def _leave(ran: _Observations, inside: list[str], name: str, part: nn.Module, given: Any, out: Any) -> None:
     inside.pop()
     if given and isinstance(given[0], Tensor):
         ran.blocks.append((name, given[0], out))
 
 
-def _look(ran: _Ran, name: str, part: nn.Module, given: Any, out: Any) -> None:
+def _look(ran: _Observations, name: str, part: nn.Module, given: Any, out: Any) -> None:
     if isinstance(out, Tensor) and out.ndim == 4:
         ran.pictures.append((name, out))
 
 
-def _note(ran: _Ran, inside: list[str], call: AttentionCall | SoftmaxCall) -> None:
+def _note(ran: _Observations, inside: list[str], call: AttentionCall | SoftmaxCall) -> None:
     shape = (*call.q.shape[:-1], call.k.shape[-2]) if isinstance(call, AttentionCall) else call.result.shape
     *_, at_once, heads, queries, keys = (1, *map(int, shape))
-    ran.calls.append(_Seen(inside[-1], at_once, heads, (queries, keys), isinstance(call, AttentionCall)))
+    ran.calls.append(_ObservedCall(inside[-1], at_once, heads, (queries, keys), isinstance(call, AttentionCall)))
 
 
-def _global(module: Any, ran: _Ran, grid: Grid) -> Structure | None:
+def _global(module: Any, ran: _Observations, grid: Grid) -> AttentionStructure | None:
     """The structure of a module each of whose blocks attends over one grid; None for any other."""
     blocks = [f"blocks.{i}" for i in range(len(getattr(module, "blocks", ())))]
     by_block = [[call for call in ran.calls if call.block == name] for name in blocks]
@@ -186,7 +186,7 @@ def _global(module: Any, ran: _Ran, grid: Grid) -> Structure | None:
         return None
     each = count if axes else count * len(wanted)
     numbers = max(given.numel() for _, given, _ in ran.blocks)
-    return Structure(
+    return AttentionStructure(
         grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens, numbers=numbers
     )
 
@@ -211,7 +211,7 @@ def _patches(module: Any, image_px: tuple[int, int]) -> Grid | None:
     return Grid(rows, cols, high, int(getattr(module, "num_prefix_tokens", 0) or 0), 0 if high == wide else wide)
 
 
-def _features(ran: _Ran, image_px: tuple[int, int]) -> tuple[str, str, Grid] | None:
+def _features(ran: _Observations, image_px: tuple[int, int]) -> tuple[str, str, Grid] | None:
     """The last block with a grid: its name, how its features lie, and the grid. Tokens are looked at as they go in."""
     for name, given, out in reversed(ran.blocks):
         if given.ndim == 3 and len(given) == 1 and (grid := _square(given.shape[1], image_px)):
@@ -226,7 +226,11 @@ def _picture(out: Any, image_px: tuple[int, int]) -> tuple[str, Grid] | None:
     """How a picture of features lies and its grid; None for what is none, or is as large as the picture itself."""
     if not isinstance(out, Tensor) or out.ndim != 4 or len(out) != 1:
         return None
-    layout = "nhwc" if _alike(out.shape[1:3], image_px) and not _alike(out.shape[2:], image_px) else "nchw"
+    layout = (
+        "nhwc"
+        if _same_aspect_ratio(out.shape[1:3], image_px) and not _same_aspect_ratio(out.shape[2:], image_px)
+        else "nchw"
+    )
     rows, cols = out.shape[1:3] if layout == "nhwc" else out.shape[2:]
     fits = 1 < rows <= image_px[0] // 4 and 1 < cols <= image_px[1] // 4
     return (layout, grid) if fits and (grid := _grid(rows, cols, 0, image_px)) else None
@@ -237,7 +241,11 @@ def _square(tokens: int, image_px: tuple[int, int]) -> Grid | None:
     high, wide = image_px
     for prefix in range(min(tokens, 6)):
         rows = round(math.sqrt((tokens - prefix) * high / wide))
-        fits = rows > 1 and (tokens - prefix) % rows == 0 and _alike((rows, (tokens - prefix) // rows), image_px)
+        fits = (
+            rows > 1
+            and (tokens - prefix) % rows == 0
+            and _same_aspect_ratio((rows, (tokens - prefix) // rows), image_px)
+        )
         if fits and (grid := _grid(rows, (tokens - prefix) // rows, prefix, image_px)):
             return grid
     return None
@@ -251,7 +259,7 @@ def _grid(rows: int, cols: int, prefix: int, image_px: tuple[int, int]) -> Grid 
     return Grid(rows, cols, high, prefix, 0 if high == wide else wide)
 
 
-def _alike(shape: Any, image_px: tuple[int, int]) -> bool:
+def _same_aspect_ratio(shape: Any, image_px: tuple[int, int]) -> bool:
     """Whether rows and columns are in the proportion of the picture, but for rounding."""
     rows, cols = shape
     return abs(rows / cols - image_px[0] / image_px[1]) < 1 / cols
@@ -260,5 +268,9 @@ def _alike(shape: Any, image_px: tuple[int, int]) -> bool:
 def _channels(x: Tensor, image_px: tuple[int, int]) -> int:
     """How many numbers a position has in features of any layout."""
     if x.ndim == 4:
-        return int(x.shape[-1] if _alike(x.shape[1:3], image_px) and not _alike(x.shape[2:], image_px) else x.shape[1])
+        return int(
+            x.shape[-1]
+            if _same_aspect_ratio(x.shape[1:3], image_px) and not _same_aspect_ratio(x.shape[2:], image_px)
+            else x.shape[1]
+        )
     return int(x.shape[-1])

@@ -75,7 +75,7 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
 
 
-def positions(vit: Vit) -> NDArray[np.float32] | None:
+def position_embeddings(vit: Vit) -> NDArray[np.float32] | None:
     """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
     table = _all_positions(vit)
     return None if table is None else table[0][0, table[1] :].numpy()
@@ -95,10 +95,12 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
         raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
     table = positions[0][:, positions[1] :]
     old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling(method))[0].numpy()
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[
+        0
+    ].numpy()
 
 
-def resampling(method: str) -> dict[str, Any]:
+def resampling_arguments(method: str) -> dict[str, Any]:
     """timm's arguments for a way to resample positions: see `resample_positions`."""
     ways: dict[str, dict[str, Any]] = {
         "paper": {"interpolation": "bilinear", "antialias": False, "align_corners": True},
@@ -110,10 +112,10 @@ def resampling(method: str) -> dict[str, Any]:
     return ways[method]
 
 
-def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
+def with_permuted_positions(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     """The module with patch position i replaced by position order[i]; shares every other weight with the original."""
-    if hasattr(vit.module, "with_positions_moved"):  # positions of other kinds and places
-        return vit.module.with_positions_moved(order)
+    if hasattr(vit.module, "with_permuted_positions"):  # positions of other kinds and places
+        return vit.module.with_permuted_positions(order)
     positions = _all_positions(vit)
     if positions is None:
         raise ModelError("{name} has no learned absolute position embeddings to move.", name=vit.name)
@@ -121,7 +123,7 @@ def with_positions_moved(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
 
 
-def with_one_position(vit: Vit) -> nn.Module:
+def with_mean_position(vit: Vit) -> nn.Module:
     """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
     positions = _all_positions(vit)
     if positions is None:
@@ -131,18 +133,18 @@ def with_one_position(vit: Vit) -> nn.Module:
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
 
 
-def can_move_positions(vit: Vit) -> bool:
-    """Whether `with_positions_moved` is defined: positions are learned, and belong to patches that all attend to all."""
-    return vit.is_global and (positions(vit) is not None or hasattr(vit.module, "with_positions_moved"))
+def can_permute_positions(vit: Vit) -> bool:
+    """Whether `with_permuted_positions` is defined: positions are learned, and belong to patches that all attend to all."""
+    return vit.is_global and (position_embeddings(vit) is not None or hasattr(vit.module, "with_permuted_positions"))
 
 
-def can_take_place_away(vit: Vit) -> bool:
-    """Whether `with_one_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
-    return positions(vit) is not None and not hasattr(vit.module, "with_positions_moved")
+def can_average_positions(vit: Vit) -> bool:
+    """Whether `with_mean_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
+    return position_embeddings(vit) is not None and not hasattr(vit.module, "with_permuted_positions")
 
 
 @dataclass(frozen=True, eq=False)
-class ByOffset:
+class RelativePositions:
     """What depends on the offset between two patches alone: from the middle patch to every other, for each head, (H, N).
 
     kind: "bias", a number that is added to the scores; "rotation", the mean cosine of the angles by which queries and keys are
@@ -154,7 +156,7 @@ class ByOffset:
     every_block: bool
 
 
-def by_offset(vit: Vit, block: int) -> ByOffset | None:
+def relative_positions(vit: Vit, block: int) -> RelativePositions | None:
     """Relative position bias (arXiv 2106.08254 §2.3, as Swin's) or rotary embedding (RoPE, arXiv 2104.09864; on a grid
     arXiv 2403.13298) of a block; None for models with neither."""
     if not vit.is_global:
@@ -164,7 +166,7 @@ def by_offset(vit: Vit, block: int) -> ByOffset | None:
         if (bias := _bias(module, block)) is not None:
             at = grid.prefix + grid.middle
             shared = getattr(module, "rel_pos_bias", None) or getattr(module, "shared_rel_pos", None)
-            return ByOffset("bias", bias[:, at, grid.prefix :].float().numpy(), shared is not None)
+            return RelativePositions("bias", bias[:, at, grid.prefix :].float().numpy(), shared is not None)
         rope: Any = getattr(module, "rope", None)
         if rope is None:
             return None
@@ -173,7 +175,7 @@ def by_offset(vit: Vit, block: int) -> ByOffset | None:
     mixed = turns.ndim == 4  # angles of its own for every block and head
     turns = (turns[block] if mixed else turns.reshape(1, *turns.shape[-2:])).float()
     mean = (turns * turns[:, grid.middle, None]).sum(-1) / (turns.shape[-1] // 2)  # of cos(a − b)
-    return ByOffset("rotation", mean.numpy(), not mixed)
+    return RelativePositions("rotation", mean.numpy(), not mixed)
 
 
 def _bias(module: Any, block: int) -> Tensor | None:

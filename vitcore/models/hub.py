@@ -10,39 +10,39 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.errors import raise_mistake
-from vitcore.models.model_cards import CARDS, ModelError
+from vitcore.models.model_cards import MODEL_CARDS, ModelError
 from vitcore.translation import say
 
-ANSWER_SECONDS = 5  # a hub that has not answered by then is not reached
+TIMEOUT_SECONDS = 5  # a hub that has not answered by then is not reached
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
-HUB_ID = "hf-hub:"
+HUB_PREFIX = "hf-hub:"
 VALID_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(@[\w.-]{1,100})?")
-PAGE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)(?:/(?:tree|blob)/([^/?#]+))?")
+HUB_PAGE = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)(?:/(?:tree|blob)/([^/?#]+))?")
 
 
-def id_in(said: str) -> str:
+def parse_hub_id(text: str) -> str:
     """The hub's id, `owner/name` or `owner/name@revision`, in an id with or without `hf-hub:`, or in a model page's address.
 
     What is neither comes back as it is.
     """
-    said = said.strip().removeprefix(HUB_ID)
-    if page := PAGE.match(said):
+    text = text.strip().removeprefix(HUB_PREFIX)
+    if page := HUB_PAGE.match(text):
         return page[1] + (f"@{page[2]}" if page[2] and page[2] != "main" else "")
-    return said
+    return text
 
 
-def by_hand() -> Path:
+def manual_weights_folder() -> Path:
     """The folder where people may place weights themselves: `NAME.safetensors`."""
     return Path(os.environ.get("VITCORE_MODELS", Path.home() / ".cache" / "inside-vit" / "models"))
 
 
-def fetch(name: str, progress: Progress | None = None) -> Path:
+def fetch_weights(name: str, progress: Progress | None = None) -> Path:
     """The weights of a hub model as a local file, downloaded if need be.
 
     Raises: ModelError, when it is no plain ViT (nothing is downloaded then), when the hub does not have it or can't be
     reached (a note says how to place the file by hand), and when there is no room on the disk.
     """
-    placed = by_hand() / f"{name}.safetensors"
+    placed = manual_weights_folder() / f"{name}.safetensors"
     if placed.is_file():
         return placed
     import timm
@@ -54,19 +54,19 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
     except RuntimeError:  # the part after the dot
         config = None
     if config is None or not (config.hf_hub_id or config.url):
-        raise ModelError(_unknown(name))
+        raise ModelError(_unknown_name_error(name))
     repo = config.hf_hub_id or f"timm/{name}"
     kept = try_to_load_from_cache(repo, "model.safetensors")
     if isinstance(kept, str):
         return Path(kept)
-    from vitcore.models.model_size import plan
+    from vitcore.models.model_size import size_of_timm_model
 
-    plan(name)  # before anything is downloaded
+    size_of_timm_model(name)  # before anything is downloaded
     try:
         get_hf_file_metadata(
-            hf_hub_url(repo, "model.safetensors"), timeout=ANSWER_SECONDS
+            hf_hub_url(repo, "model.safetensors"), timeout=TIMEOUT_SECONDS
         )  # fails at once when offline
-        return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_bar(progress)))
+        return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_progress_bar(progress)))
     except RepositoryNotFoundError:
         raise ModelError("The hub has no model {repo}.", repo=repo) from None
     except Exception as error:  # the hub's client, its transports and the disk each raise their own
@@ -81,25 +81,25 @@ def fetch(name: str, progress: Progress | None = None) -> Path:
         raise refused from None
 
 
-def _unknown(name: str) -> str:
+def _unknown_name_error(name: str) -> str:
     """That no model has this name, with what was perhaps meant: an id of the hub, a shipped name or one of timm's."""
     if Path(name).is_dir():
         return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
-    if VALID_ID.fullmatch(repo := id_in(name)):
+    if VALID_ID.fullmatch(repo := parse_hub_id(name)):
         return say(
             "timm knows no trained model named {name!r}; a model of the hub is asked for as {id}.",
             name=name,
-            id=HUB_ID + repo,
+            id=HUB_PREFIX + repo,
         )
     import timm
 
     tagged = timm.list_pretrained()
-    names = {card.name for card in CARDS} | set(tagged) | {one.partition(".")[0] for one in tagged}
+    names = {card.name for card in MODEL_CARDS} | set(tagged) | {one.partition(".")[0] for one in tagged}
     if near := difflib.get_close_matches(name, sorted(names), 1, cutoff=0.8):
         return say(
             "timm knows no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0]
         )
-    example = CARDS[1].name
+    example = MODEL_CARDS[1].name
     return say("timm knows no trained model named {name!r}; its names look like {example}.", name=name, example=example)
 
 
@@ -112,7 +112,7 @@ def _disk_is_full(error: BaseException | None) -> bool:
     return False
 
 
-def _bar(progress: Progress | None) -> type:
+def _progress_bar(progress: Progress | None) -> type:
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from vitcore.errors import raise_mistake
 from vitcore.models.formats import config_json, weight_files
-from vitcore.models.formats.read_weights import json_object
-from vitcore.models.hub import ANSWER_SECONDS, HUB_ID, VALID_ID, Progress, _bar, _disk_is_full
+from vitcore.models.formats.read_weights import read_json_object
+from vitcore.models.hub import HUB_PREFIX, TIMEOUT_SECONDS, VALID_ID, Progress, _disk_is_full, _progress_bar
 from vitcore.models.model_cards import ModelError
 
-SMALL = ("config.json", "open_clip_config.json", "preprocessor_config.json")
+CONFIGURATION_FILES = ("config.json", "open_clip_config.json", "preprocessor_config.json")
 
 
-def fetch_id(name: str, progress: Progress | None = None) -> Path:
+def fetch_hub_folder(name: str, progress: Progress | None = None) -> Path:
     """The folder of a hub id with its configuration and weights, downloaded if need be.
 
     Raises: ModelError, when the id is none, the hub does not have it, does not give it, or can't be reached.
     """
-    said = name.removeprefix(HUB_ID)
+    said = name.removeprefix(HUB_PREFIX)
     if not VALID_ID.fullmatch(said):
         raise ModelError(
             "{name} is no id of the hub: those look like {example}.",
@@ -27,37 +27,37 @@ def fetch_id(name: str, progress: Progress | None = None) -> Path:
             example="hf-hub:timm/vit_tiny_patch16_224.augreg_in21k",
         )
     repo, _, revision = said.partition("@")
-    kept = next((path for file in weight_files.PREFERRED if (path := _kept(repo, revision, file))), None)
+    kept = next((path for file in weight_files.PREFERRED_FILES if (path := _cached_file(repo, revision, file))), None)
     if kept:
         return kept.parent
-    got = {file: _get(repo, revision, file, lambda *_: None) for file in SMALL}
+    got = {file: _download_file(repo, revision, file, lambda *_: None) for file in CONFIGURATION_FILES}
     there = next((path for path in got.values() if path), None)
     if there:
-        config_json.beside(there.parent)
-    for file in (*weight_files.INDEXES, *weight_files.PREFERRED):
-        path = _get(repo, revision, file, progress)
+        config_json.read_configuration(there.parent)
+    for file in (*weight_files.SHARD_INDEXES, *weight_files.PREFERRED_FILES):
+        path = _download_file(repo, revision, file, progress)
         if path is None:
             continue
-        if file in weight_files.INDEXES:
-            for shard in sorted(set(json_object(path).get("weight_map", {}).values())):
+        if file in weight_files.SHARD_INDEXES:
+            for shard in sorted(set(read_json_object(path).get("weight_map", {}).values())):
                 if Path(shard).name == shard:
-                    _get(repo, revision, shard, progress)
+                    _download_file(repo, revision, shard, progress)
         return path.parent
     raise ModelError(
         "{repo} on the hub holds no weights in a file known here ({files}).",
         repo=repo,
-        files=", ".join(weight_files.PREFERRED),
+        files=", ".join(weight_files.PREFERRED_FILES),
     )
 
 
-def _kept(repo: str, revision: str, file: str) -> Path | None:
+def _cached_file(repo: str, revision: str, file: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     kept = try_to_load_from_cache(repo, file, revision=revision or None)
     return Path(kept) if isinstance(kept, str) else None
 
 
-def _get(repo: str, revision: str, file: str, progress: Progress | None) -> Path | None:
+def _download_file(repo: str, revision: str, file: str, progress: Progress | None) -> Path | None:
     """One file of a repository, None where it has none of that name."""
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import (
@@ -67,11 +67,11 @@ def _get(repo: str, revision: str, file: str, progress: Progress | None) -> Path
         RevisionNotFoundError,
     )
 
-    if kept := _kept(repo, revision, file):
+    if kept := _cached_file(repo, revision, file):
         return kept
     try:
-        get_hf_file_metadata(hf_hub_url(repo, file, revision=revision or None), timeout=ANSWER_SECONDS)
-        return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_bar(progress)))
+        get_hf_file_metadata(hf_hub_url(repo, file, revision=revision or None), timeout=TIMEOUT_SECONDS)
+        return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_progress_bar(progress)))
     except GatedRepoError:
         raise ModelError(
             "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "

@@ -15,38 +15,38 @@ from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
-from vitcore.models.attention_structure import image_px_of, read
-from vitcore.models.checkpoint_inspection.differences import by
+from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
+from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
-from vitcore.models.embeddings import by_offset as by_offset
-from vitcore.models.embeddings import can_move_positions as can_move_positions
-from vitcore.models.embeddings import can_take_place_away as can_take_place_away
+from vitcore.models.embeddings import can_average_positions as can_average_positions
+from vitcore.models.embeddings import can_permute_positions as can_permute_positions
 from vitcore.models.embeddings import first_kernel as first_kernel
 from vitcore.models.embeddings import patch_kernel as patch_kernel
-from vitcore.models.embeddings import positions as positions
+from vitcore.models.embeddings import position_embeddings as position_embeddings
+from vitcore.models.embeddings import relative_positions as relative_positions
 from vitcore.models.embeddings import resample_positions as resample_positions
-from vitcore.models.embeddings import resampling
+from vitcore.models.embeddings import resampling_arguments
 from vitcore.models.embeddings import root_kernel as root_kernel
-from vitcore.models.embeddings import with_one_position as with_one_position
-from vitcore.models.embeddings import with_positions_moved as with_positions_moved
+from vitcore.models.embeddings import with_mean_position as with_mean_position
+from vitcore.models.embeddings import with_permuted_positions as with_permuted_positions
 from vitcore.models.formats import image_processor
-from vitcore.models.hub import HUB_ID, Progress
-from vitcore.models.hub import fetch as fetch
-from vitcore.models.hub_ids import fetch_id
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard, ModelError
+from vitcore.models.hub import HUB_PREFIX, Progress
+from vitcore.models.hub import fetch_weights as fetch_weights
+from vitcore.models.hub_ids import fetch_hub_folder
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import Vit as Vit
 from vitcore.probabilities import OUTPUTS, Output
 
 declare_torchvision_ops()
 
-SHIPPED = local_files.SHIPPED
-MOST_PX = 4096  # a side of an input: more tokens than any of these models was made for
+SHIPPED = local_files.SHIPPED_MODELS
+MAX_SIDE_PX = 4096  # a side of an input: more tokens than any of these models was made for
 
 
 def load(
-    name: str | Path = DEFAULT,
+    name: str | Path = DEFAULT_MODEL,
     image_px: int | tuple[int, int] | None = None,
     progress: Progress | None = None,
     answers: Mapping[str, Any] | None = None,
@@ -62,16 +62,16 @@ def load(
     """
     if image_px is not None:
         _check_size(image_px)
-    if str(name).startswith(HUB_ID):
+    if str(name).startswith(HUB_PREFIX):
         return open_inspected(
-            inspect(fetch_id(str(name), progress)),
+            inspect(fetch_hub_folder(str(name), progress)),
             answers,
             image_px=image_px,
-            called=str(name),
+            display_name=str(name),
             positions_by=positions_by,
         )
-    name = trained(name)
-    file = local_files.find(name)
+    name = timm_name(name)
+    file = local_files.find_weights(name)
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
@@ -79,20 +79,20 @@ def load(
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
 
 
-def trained(name: str | Path) -> str | Path:
+def timm_name(name: str | Path) -> str | Path:
     """The hub's name of weights for a name of the paper's ("ViT-B/16"); any other name as it is.
 
     Raises: ModelError, for a model of the paper that nobody has published weights of.
     """
-    family = paper_models.find(str(name))
+    family = paper_models.find_paper_model(str(name))
     if family is None or Path(name).exists():
         return name
-    if not family.trained:
+    if not family.trained_weights:
         raise ModelError(
             "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
             name=family.name,
         )
-    return family.trained
+    return family.trained_weights
 
 
 def open_inspected(
@@ -100,7 +100,7 @@ def open_inspected(
     answers: Mapping[str, Any] | None = None,
     labels: list[str] | None = None,
     image_px: int | tuple[int, int] | None = None,
-    called: str = "",
+    display_name: str = "",
     positions_by: str = "timm",
 ) -> Vit:
     """The model that `vitcore.inspect` found in a file; what is not answered is taken as likely.
@@ -110,16 +110,16 @@ def open_inspected(
     Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
     facts, module = inspection.card(answers, labels), inspection.module(answers)
-    for note in inspection.configured.notes:
+    for note in inspection.configuration.notes:
         warnings.warn(str(note), stacklevel=2)  # text of no language class of ours: it may be pickled
-    if not image_px and inspection.configured.shown_px:
-        image_px, positions_by = inspection.configured.shown_px, "transformers"
+    if not image_px and inspection.configuration.preprocessed_px:
+        image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
     try:
         if image_px:
             _resize(module, image_px, positions_by)
         size = getattr(getattr(module, "patch_embed", None), "img_size", None)
-        size = tuple(size or inspection.configured.known.get("size") or (224, 224))
-        card = ModelCard(called or inspection.name, **facts["card"])
+        size = tuple(size or inspection.configuration.known_answers.get("size") or (224, 224))
+        card = ModelCard(display_name or inspection.name, **facts["card"])
         return _assemble(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"]
         )
@@ -131,20 +131,20 @@ def open_inspected(
         ) from None
 
 
-def available() -> list[ModelCard]:
+def available_cards() -> list[ModelCard]:
     """Cards of every model offered in menus: shipped ones first."""
-    return list(CARDS)
+    return list(MODEL_CARDS)
 
 
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
-    facts, called = local_files.facts(file), file.name if name == file.stem else f"{name}/{file.name}"
+    facts, called = local_files.read_card(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
         native = facts["architecture"]["img_size"]
         size = image_px or native
         named = "timm" in facts["architecture"]  # its buffers are no weights: they are not in the file
         with torch.device("cpu") if named else meta_device():
-            module = local_files.build(facts["architecture"], native)
-        local_files.fill(module, file, named)
+            module = local_files.build_module(facts["architecture"], native)
+        local_files.load_weights_into(module, file, named)
         if image_px:
             _resize(module, image_px, positions_by)
         card = ModelCard(name, **facts["card"])
@@ -163,9 +163,9 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
 def _check_size(size: Any) -> None:
     """Raises: ModelError, for what is no input size."""
     sides = size if isinstance(size, tuple | list) else (size, size)
-    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MOST_PX for side in sides):
+    if len(sides) != 2 or not all(type(side) is int and 1 <= side <= MAX_SIDE_PX for side in sides):
         raise ModelError("An input size is a number of pixels from 1 to {most}, or height and width, not {size}.",
-                         most=f"{MOST_PX:,}", size=repr(size))  # fmt: skip
+                         most=f"{MAX_SIDE_PX:,}", size=repr(size))  # fmt: skip
 
 
 def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
@@ -178,7 +178,7 @@ def _check_patches(module: Any, size: int | tuple[int, int]) -> None:
     if any(side % step for side, step in sides):
         near = tuple(max(1, round(side / step)) * step for side, step in sides)
         raise ModelError("{size} px is no whole number of patches of {patch} px; {near} px is.",
-                         size=by(_pair(size)), patch=by(patch), near=by(near))  # fmt: skip
+                         size=shape_text(_pair(size)), patch=shape_text(patch), near=shape_text(near))  # fmt: skip
 
 
 def _pair(size: int | tuple[int, int]) -> tuple[int, int]:
@@ -189,7 +189,7 @@ def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> 
     """Another input size for a module; its learned positions are resampled."""
     _check_patches(module, image_px)
     table, grid = module.pos_embed, list(module.patch_embed.grid_size)
-    way = resampling(positions_by)
+    way = resampling_arguments(positions_by)
     module.set_input_size(img_size=_pair(image_px))  # as timm
     if positions_by != "timm" and isinstance(table, Tensor):
         import timm  # noqa: F401
@@ -205,7 +205,7 @@ def _load_hub(
     import timm
     from timm.data import resolve_model_data_config
 
-    file = fetch(name, progress)
+    file = fetch_weights(name, progress)
     size: dict[str, Any] = {"img_size": _pair(image_px)} if image_px and positions_by == "timm" else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
@@ -215,7 +215,7 @@ def _load_hub(
             _resize(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
         raise ModelError("{name} can't be loaded: {reason}", name=name, reason=refusal_reason(error)) from None
-    known = {card.name: card for card in CARDS}
+    known = {card.name: card for card in MODEL_CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(
         name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub")
@@ -223,10 +223,10 @@ def _load_hub(
     return _assemble(card, module, resolve_model_data_config(module))
 
 
-def wrap(module: nn.Module, name: str = "model") -> Vit:
+def wrap_module(module: nn.Module, name: str = "model") -> Vit:
     """A Vit from a timm module of your own (its `pretrained_cfg` gives the transform).
 
-    A model that attends in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_not`).
+    A model that attends in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_undefined`).
     Raises: ModelError, when it makes no grid of features from a picture.
     """
     import timm  # noqa: F401
@@ -262,10 +262,10 @@ def _assemble(
     import timm  # noqa: F401
     from timm.data import create_transform
 
-    structure = read(card.name, module, image_px_of(module, config["input_size"][1:]))
+    structure = read_attention_structure(card.name, module, image_px_of_module(module, config["input_size"][1:]))
     config = {**config, "input_size": (3, *structure.grid.image_px)}
     if "resize" in config:
-        transform = image_processor.transform(image_processor.fitted(config, structure.grid.image_px))
+        transform = image_processor.make_transform(image_processor.scale_preprocessing(config, structure.grid.image_px))
     else:
         transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)

@@ -13,10 +13,10 @@ from vitcore.errors import first_line
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.model_cards import ModelError
 
-SHIPPED = asset("models")
+SHIPPED_MODELS = asset("models")
 
 
-def find(name: str | Path) -> Path | None:
+def find_weights(name: str | Path) -> Path | None:
     """The weights file that a name, a file or a run's folder means, or None where it may be the name of a hub model.
 
     Raises: ModelError, for a file that is not there and a run that has no model yet.
@@ -35,7 +35,7 @@ def find(name: str | Path) -> Path | None:
             )
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
-        shipped = SHIPPED / f"{path.name}.safetensors"
+        shipped = SHIPPED_MODELS / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
@@ -53,7 +53,7 @@ def has_card(file: Path) -> bool:
     return file.is_file() and file.suffix != ".json" and file.with_suffix(".json").is_file()
 
 
-def facts(file: Path) -> dict[str, Any]:
+def read_card(file: Path) -> dict[str, Any]:
     """What the card beside a weights file says. Raises: ModelError, when it is missing or no JSON object."""
     card = file.with_suffix(".json")
     try:
@@ -73,14 +73,14 @@ def facts(file: Path) -> dict[str, Any]:
     return said
 
 
-def build(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> Any:
+def build_module(architecture: dict[str, Any], size: int | tuple[int, int] | None) -> Any:
     """The module that a card describes, for images of `size` px: see `vitcore.architectures.build_model`."""
-    from vitcore.architectures.build_model import build as of
+    from vitcore.architectures.build_model import build_from_description as of
 
     return of(architecture, size)
 
 
-def fill(module: Any, file: Path, as_it_is: bool = False) -> None:
+def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
 
     as_it_is: the names are those of the module, an architecture of timm's that its card names.
@@ -91,15 +91,17 @@ def fill(module: Any, file: Path, as_it_is: bool = False) -> None:
 
     from vitcore.models.formats import checkpoint_layout, weight_files
 
-    tree = weight_files.tree(file)
+    tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(checkpoint_layout.values(checkpoint_layout.whole(tree, file.name), file), assign=True)
+        module.load_state_dict(
+            checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name), file), assign=True
+        )
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
-    part = checkpoint_layout.parts(tree, file.name)[0]
+    part = checkpoint_layout.find_models(tree, file.name)[0]
     state = checkpoint_filter_fn(
-        part.format.convert(checkpoint_layout.values(part, file)), module, interpolation="bicubic", antialias=True
+        part.format.convert(checkpoint_layout.read_tensors(part, file)), module, interpolation="bicubic", antialias=True
     )
     module.load_state_dict(state, assign=True)

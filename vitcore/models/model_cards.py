@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from vitcore.errors import RefusalError
 from vitcore.translation import say
 
-DEFAULT = "vit-tiny-patch8-128"
+DEFAULT_MODEL = "vit-tiny-patch8-128"
 OWN_FILE = "your file"  # the note of a model that nobody described
 
 
@@ -36,7 +36,7 @@ class ModelCard:
     called: str = ""  # what people are told, and type, where `name` is only what it is kept under
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """Parameters, download and licence in one line."""
         here = say(self.note) if self.note else say("ships with the app")
         size = here if not self.download_mb else say("{size:.0f} MB download", size=self.download_mb)
@@ -63,8 +63,9 @@ CLIP_1K = "400 million pictures with their texts, from the internet, not publish
 WEBLI = "WebLI, pictures with their texts, from the internet, not published"
 
 
-CARDS = (
-    ModelCard(DEFAULT, "Inside ViT Ti/8 · 128 px", 5.6, 0, "Apache-2.0", "starting: it is here already, a 16×16 grid of patches",
+MODEL_CARDS = (
+    ModelCard(DEFAULT_MODEL, "Inside ViT Ti/8 · 128 px", 5.6, 0, "Apache-2.0",
+    "starting: it is here already, a 16×16 grid of patches",
               teacher="ViT-Ti/16", looker="DINOv2 S/14"),
     _hub("vit_tiny_patch16_224.augreg_in21k_ft_in1k", "ViT-Ti/16", 5.7, "a small, well-trained paper-style model", THEN_1K, 75.5),
     _hub("vit_small_patch16_224.augreg_in21k_ft_in1k", "ViT-S/16", 22.1, "six heads, still quick on a laptop", THEN_1K, 81.4),

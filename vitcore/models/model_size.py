@@ -9,14 +9,14 @@ from typing import Any
 
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import log_traceback
-from vitcore.models.attention_structure import Structure, image_px_of, read
+from vitcore.models.attention_structure import AttentionStructure, image_px_of_module, read_attention_structure
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 
 declare_torchvision_ops()
 
 
 @dataclass(frozen=True)
-class Plan:
+class ModelSize:
     """The shape of a model: parameters, L blocks, H heads, T tokens, D width."""
 
     params: int
@@ -43,15 +43,15 @@ class Plan:
         return 12 * self.blocks * self.heads * self.tokens**2 + 64 * self.blocks * self.tokens * self.width
 
 
-def of_module(module: Any, structure: Structure) -> Plan:
+def size_of_module(module: Any, structure: AttentionStructure) -> ModelSize:
     """The shape of a model that is here already."""
     params = sum(p.numel() for p in module.parameters())
     width = structure.numbers // structure.positions
-    return Plan(params, structure.blocks, structure.heads, structure.positions, width)
+    return ModelSize(params, structure.blocks, structure.heads, structure.positions, width)
 
 
 @functools.lru_cache(maxsize=64)
-def plan(name: str) -> Plan | None:
+def size_of_timm_model(name: str) -> ModelSize | None:
     """The shape of timm's model of that name; None where timm can't build it without memory.
 
     Raises: ModelError, for one that makes no grid of features from a picture.
@@ -64,4 +64,7 @@ def plan(name: str) -> Plan | None:
     except Exception as error:  # each architecture is built in its own way, and some ask for numbers on the way
         log_traceback(error)
         return None
-    return of_module(module, read(name, module, image_px_of(module, module.pretrained_cfg["input_size"][1:])))
+    return size_of_module(
+        module,
+        read_attention_structure(name, module, image_px_of_module(module, module.pretrained_cfg["input_size"][1:])),
+    )

@@ -8,7 +8,7 @@ import torch
 from vitcore.models.load_model import Vit
 
 
-def untrained(vit: Vit, seed: int = 0) -> Vit:
+def with_random_weights(vit: Vit, seed: int = 0) -> Vit:
     """A copy with weights drawn anew as timm draws them, reproducible by seed; the given model is left as it is."""
     module = copy.deepcopy(vit.module)
     with torch.random.fork_rng(devices=[]):

@@ -29,7 +29,7 @@ _declaring = threading.Lock()
 _declared: list[torch.library.Library] = []  # a Library undeclares its operators when collected
 
 
-class _Before(importlib.abc.MetaPathFinder):
+class _DeclareBeforeImport(importlib.abc.MetaPathFinder):
     """Lets the others find timm and torchvision, and has the schemas declared before what was found is run.
 
     Not while it is looked for: Python holds a lock then that all imports of all threads need, and torch takes seconds.
@@ -54,8 +54,8 @@ class _Before(importlib.abc.MetaPathFinder):
 
 def declare_before_timm() -> None:
     """Have the schemas declared when timm or torchvision is imported for the first time."""
-    if "timm" not in sys.modules and not any(isinstance(finder, _Before) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Before())
+    if "timm" not in sys.modules and not any(isinstance(finder, _DeclareBeforeImport) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _DeclareBeforeImport())
 
 
 def declare_torchvision_ops() -> None:

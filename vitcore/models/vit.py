@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vitcore.grid import Grid
-from vitcore.models.attention_structure import Structure
+from vitcore.models.attention_structure import AttentionStructure
 from vitcore.models.model_cards import ModelCard
 from vitcore.probabilities import Output
 
@@ -21,7 +21,7 @@ class Vit:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     labels: tuple[str, ...] = field(repr=False)
-    structure: Structure
+    structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
 
     @property
@@ -30,7 +30,7 @@ class Vit:
         return self.card.name
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """The name that people are told: a file's, a run's, a model's of the hub."""
         return self.card.called or self.card.name
 
@@ -59,12 +59,12 @@ class Vit:
         """The grid that the pixels are cut into; None where the first layer's filters overlap."""
         return self.structure.patches
 
-    def why_not(self, what: str) -> str:
-        """Why a picture of attention is not defined for this model, in one sentence; `what` names it."""
-        return self.structure.why_not(self.called, what)
+    def why_undefined(self, picture_name: str) -> str:
+        """Why a picture of attention is not defined for this model, in one sentence; `picture_name` names it."""
+        return self.structure.why_undefined(self.display_name, picture_name)
 
     @property
-    def readout(self) -> str:
+    def pooling(self) -> str:
         """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
         "attention pool", "mean of patches"."""
         if getattr(self.module, "reads_class_and_mean", False):

@@ -6,8 +6,17 @@ from collections.abc import Iterable, Sequence
 
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import CATEGORICAL, Mode, Part, figure, note
-from vitcore.paper.tables import FAMILIES, GROUPS, IMAGES_M, PRETRAINING, Run, by_data_size, rows, runs
+from vitcore.figures.theme import CATEGORICAL, FigurePart, Mode, figure, text_annotation
+from vitcore.paper.tables import (
+    MODEL_FAMILIES,
+    PRETRAINING_IMAGES_M,
+    PRETRAINING_SETS,
+    VTAB_GROUPS,
+    PretrainingRun,
+    accuracy_by_data_size,
+    pretraining_runs,
+    table_rows,
+)
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross")
@@ -17,35 +26,36 @@ MARGIN = {"l": 62, "b": 104, "t": 72, "r": 16}
 MODELS_2 = ("ViT-H/14", "ViT-L/16", "BiT-L (ResNet152x4)", "Noisy Student (EfficientNet-L2)")
 
 
-def data_size(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figure:
+def data_size_chart(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figure:
     """Figure 3 from Table 5: accuracy over the number of pre-training photographs, a line a model."""
     lines = []
-    for i, (model, by) in enumerate(by_data_size(dataset).items()):
-        names = [name for name in PRETRAINING if name in by]
+    for i, (model, by) in enumerate(accuracy_by_data_size(dataset).items()):
+        names = [name for name in PRETRAINING_SETS if name in by]
         told = say("{model}, pre-trained on {data}: {value} %", model=model, data="%{text}", value="%{y:.2f}")
-        lines.append(_dots([IMAGES_M[name] for name in names], [by[name] for name in names], model, i, told, lines=True)
+        lines.append(_dots([PRETRAINING_IMAGES_M[name] for name in names], [by[name] for name in names], model, i, told, lines=True)
                      | {"text": names, "customdata": [model] * len(names)})  # fmt: skip
     return figure(
-        lines, say("{dataset}: accuracy over the size of the pre-training data", dataset=named(dataset)), mode, 460,
+        lines, say("{dataset}: accuracy over the size of the pre-training data", dataset=dataset_title(dataset)), mode, 460,
         say("{table} of the paper; its {figure}", table=say("Table {number}", number=5), figure=say("Figure {number}", number=3)),
-        x={"title": {"text": say("pre-training photographs")}, "type": "log", "tickvals": [IMAGES_M[n] for n in PRETRAINING],
-           "ticktext": [f"{name}<br>{IMAGES_M[name]:g} M" for name in PRETRAINING], "range": [-0.1, 2.75]},
+        x={"title": {"text": say("pre-training photographs")}, "type": "log",
+        "tickvals": [PRETRAINING_IMAGES_M[n] for n in PRETRAINING_SETS],
+           "ticktext": [f"{name}<br>{PRETRAINING_IMAGES_M[name]:g} M" for name in PRETRAINING_SETS], "range": [-0.1, 2.75]},
         y={"title": {"text": say("accuracy after fine-tuning (%)")}},
         margin=MARGIN | {"b": 120}, showlegend=True, legend=LEGEND,
     )  # fmt: skip
 
 
-def compute(dataset: str = "mean", mode: Mode = "light") -> go.Figure:
+def compute_chart(dataset: str = "mean", mode: Mode = "light") -> go.Figure:
     """Figure 5 from Table 6: accuracy over the compute of pre-training on JFT-300M, a colour a family."""
-    given = runs(dataset)
+    given = pretraining_runs(dataset)
     traces = []
-    for i, name in enumerate(FAMILIES):
+    for i, name in enumerate(MODEL_FAMILIES):
         some = sorted((run for run in given if run.family == name), key=lambda run: run.exaflops)
         told = "%{text}<br>" + say("{value} % for {cost} exaFLOPs", value="%{y:.2f}", cost="%{x:,}")
         traces.append(_dots([run.exaflops for run in some], [run.accuracy for run in some], _family(name), i, told)
                       | {"text": [_run(run) for run in some], "customdata": [run.model for run in some]})  # fmt: skip
     return figure(
-        traces, say("{dataset}: accuracy over compute", dataset=named(dataset)), mode, 480,
+        traces, say("{dataset}: accuracy over compute", dataset=dataset_title(dataset)), mode, 480,
         say("{table} of the paper; its {figure}", table=say("Table {number}", number=6), figure=say("Figure {number}", number=5)),
         x={"title": {"text": say("pre-training compute (exaFLOPs)")}, "type": "log", "dtick": 1, "range": [1.55, 3.8]},
         y={"title": {"text": say("accuracy after fine-tuning (%)")}},
@@ -53,12 +63,12 @@ def compute(dataset: str = "mean", mode: Mode = "light") -> go.Figure:
     )  # fmt: skip
 
 
-def state_of_the_art(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figure:
+def state_of_the_art_chart(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figure:
     """Table 2: accuracy ± standard deviation of three fine-tunings over the TPUv3-core-days of pre-training."""
-    days = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in rows("2-compute")}
+    days = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
     traces = []
     for i, model in enumerate(MODELS_2):
-        here = [row for row in rows("2") if row["dataset"] == dataset and row["model"] == model]
+        here = [row for row in table_rows("2") if row["dataset"] == dataset and row["model"] == model]
         told = "%{text}<br>" + say("{value} % for {cost} TPUv3-core-days", value="%{y:.2f}", cost="%{x:,}")
         spread = {"type": "data", "array": [float(row["sd"] or 0) for row in here], "thickness": 1.5, "width": 5,
                   "color": CATEGORICAL[i]}  # fmt: skip
@@ -68,7 +78,7 @@ def state_of_the_art(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figu
             | {"error_y": spread, "customdata": [model] * len(here),
                "text": [f"{model}<br>{row['pretraining']}" for row in here]})  # fmt: skip
     return figure(
-        traces, say("{dataset}: accuracy over what pre-training cost", dataset=named(dataset)), mode, 440,
+        traces, say("{dataset}: accuracy over what pre-training cost", dataset=dataset_title(dataset)), mode, 440,
         say("{table} of the paper; bars: standard deviation of three fine-tunings", table=say("Table {number}", number=2)),
         x={"title": {"text": say("pre-training cost (TPUv3-core-days)")}, "type": "log", "dtick": 1, "range": [2.1, 4.4]},
         y={"title": {"text": say("accuracy (%)")}},
@@ -76,20 +86,21 @@ def state_of_the_art(dataset: str = "ImageNet", mode: Mode = "light") -> go.Figu
     )  # fmt: skip
 
 
-def vtab(mode: Mode = "light") -> go.Figure:
+def vtab_chart(mode: Mode = "light") -> go.Figure:
     """Table 9 by group (Figure 2): accuracy on VTAB's 19 tasks with 1,000 labels each, a dot a model."""
-    tasks = [row for row in rows("9") if row["group"]]
+    tasks = [row for row in table_rows("9") if row["group"]]
     models = list(tasks[0])[3:]
-    places = [i + GROUPS.index(row["group"]) * 1.2 for i, row in enumerate(tasks)]
-    traces: list[Part] = []
+    places = [i + VTAB_GROUPS.index(row["group"]) * 1.2 for i, row in enumerate(tasks)]
+    traces: list[FigurePart] = []
     for i, model in reversed(list(enumerate(models))):
         told = "%{text}: " + model + " %{x:.1f} %"
         traces.append(_dots([float(row[model]) for row in tasks], places, model, i, told)
                       | {"text": [row["task"] for row in tasks]})  # fmt: skip
     heads = [
-        note(f"<b>{say(group)}</b>", 0.005, min(p for p, row in zip(places, tasks, strict=True) if row["group"] == group) - 1.05,
+        text_annotation(f"<b>{say(group)}</b>", 0.005, min(p for p, row in zip(places, tasks,
+        strict=True) if row["group"] == group) - 1.05,
              xref="paper", yanchor="middle")
-        for group in GROUPS
+        for group in VTAB_GROUPS
     ]  # fmt: skip
     return figure(
         traces, say("VTAB: 19 tasks, 1,000 labels each"), mode, 660,
@@ -101,9 +112,9 @@ def vtab(mode: Mode = "light") -> go.Figure:
     )  # fmt: skip
 
 
-def position_embeddings(mode: Mode = "light") -> go.Figure:
+def position_embeddings_chart(mode: Mode = "light") -> go.Figure:
     """Table 8: 5-shot accuracy on ImageNet of ViT-B/16 with each kind of position embedding, and where it is added."""
-    table = rows("8")
+    table = table_rows("8")
     places = list(table[0])[2:]
     return _compared(
         [(say(row["positions"]), [row[place] for place in places]) for row in table], [say(place) for place in places],
@@ -113,9 +124,9 @@ def position_embeddings(mode: Mode = "light") -> go.Figure:
     )  # fmt: skip
 
 
-def optimisers(mode: Mode = "light") -> go.Figure:
+def optimisers_chart(mode: Mode = "light") -> go.Figure:
     """Table 7: two ResNets pre-trained on JFT-300M with Adam and with SGD, after fine-tuning."""
-    table = rows("7")
+    table = table_rows("7")
     models = list(table[0])[2:]
     return _compared(
         [(say(row["dataset"]), [row[model] for model in models]) for row in table], models,
@@ -124,7 +135,7 @@ def optimisers(mode: Mode = "light") -> go.Figure:
     )  # fmt: skip
 
 
-def named(dataset: str) -> str:
+def dataset_title(dataset: str) -> str:
     """A data set as a title says it; "mean" is that of five (Figure 5, left)."""
     return say("mean of five data sets") if dataset == "mean" else say(dataset)
 
@@ -145,7 +156,7 @@ def _compared(
     )  # fmt: skip
 
 
-def _dots(x: Iterable[float], y: Iterable[float], name: str, i: int, told: str, lines: bool = False) -> Part:
+def _dots(x: Iterable[float], y: Iterable[float], name: str, i: int, told: str, lines: bool = False) -> FigurePart:
     colour = CATEGORICAL[i % len(CATEGORICAL)]
     return {
         "type": "scatter", "x": list(x), "y": list(y), "name": name, "mode": "lines+markers" if lines else "markers",
@@ -160,5 +171,5 @@ def _family(name: str) -> str:
     return {"ViT": "ViT", "ResNet": "ResNet (BiT)", "hybrid": say("hybrid")}[name]
 
 
-def _run(run: Run) -> str:
+def _run(run: PretrainingRun) -> str:
     return say("{model}, {epochs} epochs", model=run.model, epochs=run.epochs)

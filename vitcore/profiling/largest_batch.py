@@ -11,27 +11,27 @@ from pathlib import Path
 import torch
 
 from vitcore.models.model_cards import ModelError
-from vitcore.profiling.memory_usage import out_of_memory, process_mb
-from vitcore.profiling.profiled_model import Asked, built
+from vitcore.profiling.memory_usage import is_out_of_memory, process_memory_mb
+from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
 
-CLOSE = 0.05  # the largest batch is found to so much of itself
+RELATIVE_PRECISION = 0.05  # the largest batch is found to so much of itself
 GB = 2**30
-HOME = Path(__file__).parents[2]  # where the package is
+PACKAGE_ROOT = Path(__file__).parents[2]  # where the package is
 
 
-def largest(fits: Callable[[int], bool], close: float = CLOSE) -> int:
-    """The largest batch for which `fits` says yes, to within `close` of itself; 0 where one image does not fit."""
+def search_largest(fits: Callable[[int], bool], precision: float = RELATIVE_PRECISION) -> int:
+    """The largest batch for which `fits` says yes, to within `precision` of itself; 0 where one image does not fit."""
     low, high = 0, 1
     while fits(high):
         low, high = high, 2 * high
-    while high - low > max(1, close * low):
+    while high - low > max(1, precision * low):
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 
 def largest_batch(
-    asked: Asked, memory_gb: float, px: int | None = None, training: bool = False, precision: str = "fp32"
+    model: ModelSource, memory_gb: float, px: int | None = None, training: bool = False, precision: str = "fp32"
 ) -> int:
     """The largest batch of a model's pass that fits into `memory_gb` beside the program itself, weights counted in.
 
@@ -40,11 +40,12 @@ def largest_batch(
     """
     if not torch.cuda.is_available() and sys.platform != "linux":
         raise ModelError("This system does not limit a process's memory, so the largest batch can't be looked for.")
-    what = json.dumps([asked, memory_gb, px, training, precision], default=str)
+    what = json.dumps([model, memory_gb, px, training, precision], default=str)
     done = subprocess.run(
         [sys.executable, "-m", "vitcore.profiling.largest_batch", what],
         stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in (str(HOME), os.environ.get("PYTHONPATH")) if path)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in (str(PACKAGE_ROOT),
+        os.environ.get("PYTHONPATH")) if path)},
     )  # fmt: skip
     try:
         answer: int | str = json.loads(done.stdout)
@@ -55,19 +56,21 @@ def largest_batch(
     return answer
 
 
-def trial(asked: Asked, memory_gb: float, px: int | None, training: bool, precision: str) -> Callable[[int], bool]:
+def batch_fits_in_memory(
+    model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str
+) -> Callable[[int], bool]:
     """Whether a batch fits into `memory_gb` beyond what this process had before there was a model, as a function of its size.
 
     On a CPU each batch is tried in a copy of this process, so that nothing an earlier one left behind counts.
     """
-    from vitcore.profiling.throughput import Device, a_pass
+    from vitcore.profiling.throughput import Device, make_model_pass
 
     kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
     if kind == "cpu":
         torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
-    before = int((process_mb("VmData") or 0) * 2**20)
-    _, module, image_px = built(asked, px)
-    run = a_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
+    before = int((process_memory_mb("VmData") or 0) * 2**20)
+    _, module, image_px = build_profiled_model(model, px)
+    run = make_model_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here
     if kind == "cuda":
         torch.cuda.set_per_process_memory_fraction(min(1.0, memory_gb * GB / torch.cuda.mem_get_info()[1]))
@@ -103,17 +106,19 @@ def _fits(run: Callable[[int], None], batch: int) -> bool:
     return True
 
 
-def _look(asked: Asked, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
+def _search_for_batch(
+    model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str
+) -> int | str:
     """The largest batch, or why it can't be looked for."""
     try:
-        return largest(trial(asked, memory_gb, px, training, precision))
+        return search_largest(batch_fits_in_memory(model, memory_gb, px, training, precision))
     except ModelError as error:
         return str(error)
     except (RuntimeError, MemoryError) as error:
-        if not out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         return 0  # not even the weights
 
 
 if __name__ == "__main__":
-    print(json.dumps(_look(*json.loads(sys.argv[1]))))
+    print(json.dumps(_search_for_batch(*json.loads(sys.argv[1]))))

@@ -16,54 +16,58 @@ from typing import Any
 from vitcore.errors import first_line
 from vitcore.models.model_cards import ModelError
 from vitcore.profiling import largest_batch, throughput
-from vitcore.profiling.profiled_model import Asked
-from vitcore.profiling.throughput import BATCHES, Device, Profile, Speed
+from vitcore.profiling.profiled_model import ModelSource
+from vitcore.profiling.throughput import BATCH_SIZES, BatchThroughput, Device, ThroughputProfile
 from vitcore.translation import parts
 
 Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Order:
+class ProfileOrder:
     """What to measure of which model; without `memory_gb` no largest batch is looked for."""
 
-    asked: Asked
+    model: ModelSource
     training: bool = False
-    batches: Sequence[int] = BATCHES
+    batches: Sequence[int] = BATCH_SIZES
     memory_gb: float = 0.0
 
 
-def tell(order: Order, line: Callable[[Line], None]) -> None:
-    """Measure; `line` is given each line as it comes about."""
+def run_profile_order(order: ProfileOrder, on_line: Callable[[Line], None]) -> None:
+    """Measure; `on_line` is given each line as it comes about."""
     try:
-        on = throughput.device()
-        whole: Profile
-        for whole in throughput.growing(
-            order.asked, on, batches=order.batches, training=order.training, told=lambda batch: line({"batch": batch})
+        on = throughput.measure_device()
+        whole: ThroughputProfile
+        for whole in throughput.iterate_throughput(
+            order.model,
+            on,
+            batches=order.batches,
+            training=order.training,
+            on_batch_size=lambda batch: on_line({"batch": batch}),
         ):
-            line(_profile(on, whole))
+            on_line(_profile(on, whole))
         if order.memory_gb:
-            line({"looking": order.memory_gb})
+            on_line({"looking": order.memory_gb})
             most = largest_batch.largest_batch(
-                order.asked, order.memory_gb, training=order.training, precision=on.precision
+                order.model, order.memory_gb, training=order.training, precision=on.precision
             )
-            line(_profile(on, dataclasses.replace(whole, largest_batch=most, memory_gb=order.memory_gb)))
+            on_line(_profile(on, dataclasses.replace(whole, largest_batch=most, memory_gb=order.memory_gb)))
     except ModelError as error:
-        line({"problem": parts(error)})
+        on_line({"problem": parts(error)})
     except (RuntimeError, MemoryError, OSError) as error:
-        line({"problem": first_line(error)})
+        on_line({"problem": first_line(error)})
 
 
-def _profile(on: Device, one: Profile) -> Line:
+def _profile(on: Device, one: ThroughputProfile) -> Line:
     return {"device": dataclasses.asdict(on), "profile": dataclasses.asdict(one)}
 
 
-def measured(line: Line) -> tuple[Device, Profile]:
+def parse_profile(line: Line) -> tuple[Device, ThroughputProfile]:
     """What a line with a profile says."""
     one = dict(line["profile"])
-    speeds = tuple(Speed(**speed) for speed in one.pop("speeds"))
-    return Device(**line["device"]), Profile(**one | {"image_px": tuple(one["image_px"]), "speeds": speeds})
+    speeds = tuple(BatchThroughput(**speed) for speed in one.pop("speeds"))
+    return Device(**line["device"]), ThroughputProfile(**one | {"image_px": tuple(one["image_px"]), "speeds": speeds})
 
 
 if __name__ == "__main__":
-    tell(Order(**json.loads(sys.argv[1])), lambda line: print(json.dumps(line), flush=True))
+    run_profile_order(ProfileOrder(**json.loads(sys.argv[1])), lambda line: print(json.dumps(line), flush=True))

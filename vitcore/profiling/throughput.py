@@ -19,16 +19,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from vitcore.architectures.model_summary import without_memory
+from vitcore.architectures.model_summary import to_meta_device
 from vitcore.models.model_cards import ModelError
-from vitcore.profiling.memory_usage import Watch, out_of_memory
-from vitcore.profiling.profiled_model import Asked, built
-from vitcore.train.learning.optimisers import fast_bf16
+from vitcore.profiling.memory_usage import PeakMemoryWatch, is_out_of_memory
+from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
+from vitcore.train.learning.optimisers import has_fast_bf16
 from vitcore.translation import say
 
-BATCHES = (1, 2, 4, 8, 16, 32, 64)
-SECONDS = 1.0  # a batch size is timed for about as long
-SIDE = 2048  # of the square matrices by which a device is judged
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+SECONDS_PER_BATCH_SIZE = 1.0  # a batch size is timed for about as long
+MATRIX_SIDE = 2048  # of the square matrices by which a device is judged
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Device:
     flop_per_s: float
 
     @property
-    def line(self) -> str:
+    def description(self) -> str:
         """All of it in the reader's language."""
         facts = {"name": self.name, "precision": self.precision, "rate": f"{self.flop_per_s / 1e9:.4g}"}
         if self.kind != "cpu":
@@ -54,7 +54,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Speed:
+class BatchThroughput:
     """A batch size: the median of several passes, and the most memory one took beyond what the process had, where known."""
 
     batch: int
@@ -63,7 +63,7 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Profile:
+class ThroughputProfile:
     """One model on one device; `limit_images_per_s` is the device's rate over the model's operations."""
 
     name: str
@@ -72,68 +72,71 @@ class Profile:
     flop_per_image: float
     training: bool
     limit_images_per_s: float
-    speeds: tuple[Speed, ...]
+    speeds: tuple[BatchThroughput, ...]
     too_large: int | None = None  # the first batch size that did not fit
     largest_batch: int | None = None
     memory_gb: float | None = None  # in which `largest_batch` was looked for
 
 
-def device(precision: str = "auto") -> Device:
+def measure_device(precision: str = "auto") -> Device:
     """This machine's GPU, else its CPU, with the rate of its matrix products measured; takes a second."""
     kind = "cuda" if torch.cuda.is_available() else "cpu"
-    name = torch.cuda.get_device_name() if kind == "cuda" else _cpu()
-    bf16 = precision == "bf16" or (precision == "auto" and fast_bf16())
+    name = torch.cuda.get_device_name() if kind == "cuda" else _processor_name()
+    bf16 = precision == "bf16" or (precision == "auto" and has_fast_bf16())
     dtype = torch.bfloat16 if bf16 else torch.float32
-    one, other = (torch.randn(SIDE, SIDE, device=kind).to(dtype) for _ in range(2))
-    best = min(_times(lambda: one @ other, kind, SECONDS / 2))
-    return Device(name, kind, "bf16" if bf16 else "fp32", torch.get_num_threads(), 2 * SIDE**3 / best)
+    one, other = (torch.randn(MATRIX_SIDE, MATRIX_SIDE, device=kind).to(dtype) for _ in range(2))
+    best = min(_seconds_per_call(lambda: one @ other, kind, SECONDS_PER_BATCH_SIZE / 2))
+    return Device(name, kind, "bf16" if bf16 else "fp32", torch.get_num_threads(), 2 * MATRIX_SIDE**3 / best)
 
 
-def profile(
-    asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
-    seconds: float | None = None, told: Callable[[int], None] = lambda batch: None,
-) -> Profile:  # fmt: skip
-    """Time a model of any name of the paper or of timm, a run or a file; `told` hears of each batch size before it is timed.
+def profile_throughput(
+    model: ModelSource, device: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
+    training: bool = False,
+    seconds: float | None = None, on_batch_size: Callable[[int], None] = lambda batch: None,
+) -> ThroughputProfile:  # fmt: skip
+    """Time a model of any name of the paper or of timm, a run or a file; `on_batch_size` hears of each batch size before it is
+    timed.
 
     A batch that does not fit ends the row. Raises: ModelError, for a name that is none, or a batch below 1.
     """
-    *_, whole = growing(asked, on, px, batches, training, seconds, told)
+    *_, whole = iterate_throughput(model, device, px, batches, training, seconds, on_batch_size)
     return whole
 
 
-def growing(
-    asked: Asked, on: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCHES, training: bool = False,
-    seconds: float | None = None, told: Callable[[int], None] = lambda batch: None,
-) -> Iterator[Profile]:  # fmt: skip
+def iterate_throughput(
+    model: ModelSource, device: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
+    training: bool = False,
+    seconds: float | None = None, on_batch_size: Callable[[int], None] = lambda batch: None,
+) -> Iterator[ThroughputProfile]:  # fmt: skip
     """The same as it grows: before any batch size is timed, and after each."""
-    seconds = SECONDS if seconds is None else seconds
+    seconds = SECONDS_PER_BATCH_SIZE if seconds is None else seconds
     if not batches or min(batches) < 1:
         raise ModelError("A batch holds one image or more.")
-    on, watch = on or device(), Watch()
-    called, module, image_px = built(asked, px)
-    flop = operations(module, image_px, training)
+    device, watch = device or measure_device(), PeakMemoryWatch()
+    called, module, image_px = build_profiled_model(model, px)
+    flop = count_operations(module, image_px, training)
     params = sum(p.numel() for p in module.parameters())
-    run = a_pass(module, image_px, on, training)
-    so_far = Profile(called, image_px, params, flop, training, on.flop_per_s / flop, ())
+    run = make_model_pass(module, image_px, device, training)
+    so_far = ThroughputProfile(called, image_px, params, flop, training, device.flop_per_s / flop, ())
     yield so_far
     for batch in sorted(set(batches)):
-        told(batch)
+        on_batch_size(batch)
         try:
             with watch as used:
                 run(batch)  # the first pass of a size also warms up
-                median = statistics.median(_times(lambda batch=batch: run(batch), on.kind, seconds))  # type: ignore[misc]
+                median = statistics.median(_seconds_per_call(lambda batch=batch: run(batch), device.kind, seconds))  # type: ignore[misc]
         except (RuntimeError, MemoryError) as error:
-            if not out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             yield replace(so_far, too_large=batch)
             return
-        so_far = replace(so_far, speeds=(*so_far.speeds, Speed(batch, batch / median, used.peak_mb)))
+        so_far = replace(so_far, speeds=(*so_far.speeds, BatchThroughput(batch, batch / median, used.peak_mb)))
         yield so_far
 
 
-def operations(module: nn.Module, image_px: tuple[int, int], training: bool = False) -> float:
+def count_operations(module: nn.Module, image_px: tuple[int, int], training: bool = False) -> float:
     """What torch's FlopCounterMode counts in one image's pass, matrix products and convolutions, on the meta device."""
-    model = without_memory(module).train(training).requires_grad_(training)
+    model = to_meta_device(module).train(training).requires_grad_(training)
     with FlopCounterMode(display=False) as counter, torch.set_grad_enabled(training), torch.device("meta"):
         answer: Tensor = model(torch.empty(1, 3, *image_px))
         if training:
@@ -141,15 +144,17 @@ def operations(module: nn.Module, image_px: tuple[int, int], training: bool = Fa
     return float(counter.get_total_flops())
 
 
-def a_pass(module: nn.Module, image_px: tuple[int, int], on: Device, training: bool) -> Callable[[int], None]:
+def make_model_pass(
+    module: nn.Module, image_px: tuple[int, int], device: Device, training: bool
+) -> Callable[[int], None]:
     """A function of the batch size that runs the model once over noise: forward, and backward where it is trained."""
-    module.to(on.kind).train(training)
+    module.to(device.kind).train(training)
 
     def autocast() -> AbstractContextManager[Any]:
-        return torch.autocast(on.kind, torch.bfloat16, enabled=on.precision == "bf16")
+        return torch.autocast(device.kind, torch.bfloat16, enabled=device.precision == "bf16")
 
     def run(batch: int) -> None:
-        pixels = torch.randn(batch, 3, *image_px, device=on.kind)
+        pixels = torch.randn(batch, 3, *image_px, device=device.kind)
         with torch.set_grad_enabled(training), autocast():
             answer: Tensor = module(pixels)
         if training:
@@ -159,7 +164,7 @@ def a_pass(module: nn.Module, image_px: tuple[int, int], on: Device, training: b
     return run
 
 
-def _times(run: Callable[[], Any], kind: str, seconds: float) -> list[float]:
+def _seconds_per_call(run: Callable[[], Any], kind: str, seconds: float) -> list[float]:
     """Seconds of each of at least three calls, for about `seconds` in all."""
     taken: list[float] = []
     while len(taken) < 3 or (sum(taken) < seconds and len(taken) < 100):
@@ -171,7 +176,7 @@ def _times(run: Callable[[], Any], kind: str, seconds: float) -> list[float]:
     return taken
 
 
-def _cpu() -> str:
+def _processor_name() -> str:
     """The processor's name, where the system says; else its kind."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

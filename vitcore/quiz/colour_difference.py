@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-CELLS = 4  # a side: finer texture is not told apart at a glance
-APART = 15.0  # CIELAB units from which two pictures are easily told apart; about 2.3 is just noticed, black and white are 100 apart
+CELLS_PER_SIDE = 4  # a side: finer texture is not told apart at a glance
+# CIELAB units from which two pictures are easily told apart; about 2.3 is just noticed, black and white are 100 apart
+MIN_COLOUR_DIFFERENCE = 15.0
 
 
-def apart(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+def colour_difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
     """Mean distance in CIELAB between the same cells of two pictures (h, w, 3): 0 for the same, 100 for black and white."""
     return float(np.linalg.norm(_lab(one) - _lab(other), axis=-1).mean())
 
 
 def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     """L*, a*, b* (white point D50) of the cells of a picture of sRGB: equal steps look about equally large, in the dark, too."""
-    coarse = Image.fromarray(pixels).resize((CELLS, CELLS), Image.Resampling.BOX)
+    coarse = Image.fromarray(pixels).resize((CELLS_PER_SIDE, CELLS_PER_SIDE), Image.Resampling.BOX)
     lightness, a, b = (np.asarray(band, float) for band in ImageCms.applyTransform(coarse, _to_lab()).split())  # type: ignore[union-attr]
     return np.stack([lightness / 2.55, a - 128, b - 128], -1)
 

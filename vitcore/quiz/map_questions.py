@@ -6,61 +6,65 @@ from numpy.typing import NDArray
 from vitcore.analysis.rollout import map_overlap
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.quiz import question_pictures
-from vitcore.quiz.outlier_explanations import of_choices, of_map, with_more
-from vitcore.quiz.patch_questions import TRIES, four, some
-from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.quiz.quiz_data import SIDE_PX, Material, Other, reads
+from vitcore.quiz.outlier_explanations import append_explanation, outlier_sentence_of_choices, outlier_sentence_of_map
+from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
+from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial, QuizPhoto, pooled_attention
 from vitcore.translation import percent, say
 
-COMMON = 0.1  # of two maps, at least, that they do not share
-WEIGHT = 0.25  # of the largest weight, by which it is ahead
+MIN_UNSHARED = 0.1  # of two maps, at least, that they do not share
+MIN_WEIGHT_MARGIN = 0.25  # of the largest weight, by which it is ahead
 
 
-def rollout(m: Material, rng: Generator) -> Question | None:
+def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four maps is the rollout? The others are attention of single layers and of a head."""
-    rec = m.rec
+    rec = material.rec
     if not rec.maps:
         return None
-    block, head, last = int(rng.choice(sorted(rec.maps))), int(rng.integers(m.vit.heads)), m.vit.blocks - 1
+    block, head, last = (
+        int(rng.choice(sorted(rec.maps))),
+        int(rng.integers(material.vit.heads)),
+        material.vit.blocks - 1,
+    )
     rolled = rec.rollout()
     named: list[tuple[str, NDArray]] = [
         (say("rollout through all layers"), rolled),
-        (say("attention of layer {block}, mean of its heads", block=last), reads(rec, last)),
-        (say("attention of layer {block}, mean of its heads", block=0), reads(rec, 0)),
+        (say("attention of layer {block}, mean of its heads", block=last), pooled_attention(rec, last)),
+        (say("attention of layer {block}, mean of its heads", block=0), pooled_attention(rec, 0)),
         (say("attention of layer {block}, head {head}", block=block, head=head), rec.head_maps(block)[head]),
     ]
     named = [named[place] for place in rng.permutation(4)]
-    found = of_choices(m, [one for _, one in named])
+    found = outlier_sentence_of_choices(material, [one for _, one in named])
     choices = [
         Choice(
             "",
             map_overlap(one, rolled),
             name,
-            Picture(question_pictures.heat(m.own.picture, one), say("A map on the photo")),
+            QuestionPicture(question_pictures.photo_with_heat(material.photo.picture, one), say("A map on the photo")),
         )
         for name, one in named
     ]
-    return judged(
+    return make_question(
         "rollout",
         say("One map is the rollout of {who}: attention multiplied through all layers. The others are attention of one layer, "
-            "or of one of its heads. Which is the rollout?", who=m.who),
+            "or of one of its heads. Which is the rollout?", who=material.pooling_words),
         choices,
-        [with_more(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
+        [append_explanation(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
          for name, _ in named],
-        least=COMMON, page="rollout",
+        min_margin=MIN_UNSHARED, page="rollout",
     )  # fmt: skip
 
 
-def attended(m: Material, rng: Generator) -> Question | None:
+def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """To which of four patches does the token the answer is read from attend most, in the last layer?"""
-    grid = m.rec.grid
-    if not m.rec.maps or grid.patches < 9 or m.own.read is None:
+    grid = material.rec.grid
+    if not material.rec.maps or grid.patches < 9 or material.photo.pooled_attention is None:
         return None
-    weights = m.own.read.ravel()
+    weights = material.photo.pooled_attention.ravel()
     most = int(weights.argmax())
-    for _ in range(TRIES):
-        places = [most, *some(rng, 3, grid.patches)]
-        if len(set(places)) < 4 or not question_pictures.apart(places, grid, SIDE_PX):
+    for _ in range(MAX_DRAWS):
+        places = [most, *distinct_integers(rng, 3, grid.patches)]
+        if len(set(places)) < 4 or not question_pictures.letters_do_not_overlap(places, grid, SIDE_PX):
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [
@@ -68,74 +72,129 @@ def attended(m: Material, rng: Generator) -> Question | None:
                    say("patch {patch}: {share} of its attention", patch=place, share=percent(weights[place], 2)))
             for letter, place in zip(LETTERS, places, strict=True)
         ]  # fmt: skip
-        question = judged(
+        question = make_question(
             "attended",
-            say("In the last layer, on average over its heads: to which of the four patches does {who} attend most?", who=m.who),
+            say(
+                "In the last layer, on average over its heads: to which of the four patches does {who} attend most?",
+                who=material.pooling_words,
+            ),
             choices,
-            with_more(say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
-                          share=percent(weights[most], 2)),
-                      outlier_sentence([most], grid) if most in m.own.outliers
-                      else masked_outliers_sentence(len(m.own.outliers)) if m.masked else ""),
-            least=WEIGHT, page="attention", address=_last(m), pictures=[four(m, places, grid)],
-        )  # fmt: skip
+            append_explanation(
+                say(
+                    "It gives patch {patch} {share} of its attention, the most of all patches.",
+                    patch=most,
+                    share=percent(weights[most], 2),
+                ),
+                outlier_sentence([most], grid)
+                if most in material.photo.outliers
+                else masked_outliers_sentence(len(material.photo.outliers))
+                if material.masked
+                else "",
+            ),
+            min_margin=MIN_WEIGHT_MARGIN,
+            page="attention",
+            address=_last_layer_address(material),
+            pictures=[four_patches_picture(material, places, grid)],
+        )
         if question:
             return question
     return None
 
 
-def map_of_photo(m: Material, rng: Generator) -> Question | None:
+def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four photos' maps belongs to this photo?"""
-    if m.own.read is None:
+    if material.photo.pooled_attention is None:
         return None
-    photos = _unlike(m, m.own, rng)
+    photos = _photos_with_other_maps(material, material.photo, rng)
     drawn = [
-        Picture(question_pictures.cells(_read(one)), say("A map without its photo"), photo=False) for one in photos
+        QuestionPicture(
+            question_pictures.map_picture(_pooled_attention(one)), say("A map without its photo"), photo=False
+        )
+        for one in photos
     ]
     choices = [
-        Choice("", map_overlap(_read(one), m.own.read), one.title, picture)
+        Choice("", map_overlap(_pooled_attention(one), material.photo.pooled_attention), one.title, picture)
         for one, picture in zip(photos, drawn, strict=True)
     ]
-    return judged(
+    return make_question(
         "map_of_photo",
-        say("Where does {who} look, in the last layer and on average over its heads? These are the maps of several photos. "
-            "Which belongs to this photo?", who=m.who),
+        say(
+            "Where does {who} look, in the last layer and on average over its heads? These are the maps of several photos. "
+            "Which belongs to this photo?",
+            who=material.pooling_words,
+        ),
         choices,
-        with_more(say("The other photos' maps have at most {share} of their total in common with this photo's.",
-                      share=_second(choices)), of_choices(m, [_read(one) for one in photos], photos)),
-        least=COMMON, page="attention", address=_last(m), pictures=[Picture(m.own.picture, say("The photo"))],
-    )  # fmt: skip
+        append_explanation(
+            say(
+                "The other photos' maps have at most {share} of their total in common with this photo's.",
+                share=_second(choices),
+            ),
+            outlier_sentence_of_choices(material, [_pooled_attention(one) for one in photos], photos),
+        ),
+        min_margin=MIN_UNSHARED,
+        page="attention",
+        address=_last_layer_address(material),
+        pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
+    )
 
 
-def photo_of_map(m: Material, rng: Generator) -> Question | None:
+def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """To which of four photos does a map belong? Never to the one all other questions are about."""
-    if m.own.read is None or not m.others:
+    if material.photo.pooled_attention is None or not material.other_photos:
         return None
-    asked = m.others[int(rng.integers(len(m.others)))]
-    photos = _unlike(m, asked, rng)
+    asked = material.other_photos[int(rng.integers(len(material.other_photos)))]
+    photos = _photos_with_other_maps(material, asked, rng)
     choices = [
-        Choice(one.title, map_overlap(_read(one), _read(asked)), "", Picture(one.picture, one.title)) for one in photos
+        Choice(
+            one.title,
+            map_overlap(_pooled_attention(one), _pooled_attention(asked)),
+            "",
+            QuestionPicture(one.picture, one.title),
+        )
+        for one in photos
     ]
-    return judged(
+    return make_question(
         "photo_of_map",
-        say("In which photo does {who} look so, in the last layer and on average over its heads?", who=m.who), choices,
-        with_more(say("It is the map of “{title}”; those of the other photos have at most {share} of their total in common with "
-                      "it.", title=asked.title, share=_second(choices)), of_map(m, _read(asked), asked)),
-        least=COMMON, page="attention", address=_last(m),
-        pictures=[Picture(question_pictures.cells(_read(asked)), say("A map without its photo"), photo=False)],
-    )  # fmt: skip
+        say(
+            "In which photo does {who} look so, in the last layer and on average over its heads?",
+            who=material.pooling_words,
+        ),
+        choices,
+        append_explanation(
+            say(
+                "It is the map of “{title}”; those of the other photos have at most {share} of their total in common with "
+                "it.",
+                title=asked.title,
+                share=_second(choices),
+            ),
+            outlier_sentence_of_map(material, _pooled_attention(asked), asked),
+        ),
+        min_margin=MIN_UNSHARED,
+        page="attention",
+        address=_last_layer_address(material),
+        pictures=[
+            QuestionPicture(
+                question_pictures.map_picture(_pooled_attention(asked)), say("A map without its photo"), photo=False
+            )
+        ],
+    )
 
 
-def _unlike(m: Material, asked: Other, rng: Generator) -> list[Other]:
+def _photos_with_other_maps(material: QuizMaterial, asked: QuizPhoto, rng: Generator) -> list[QuizPhoto]:
     """That photo and those whose maps are not too much like its, in an order drawn."""
-    everyone = (m.own, *m.others)
-    rest = [one for one in everyone if one is not asked and map_overlap(_read(one), _read(asked)) <= 1 - COMMON]
+    everyone = (material.photo, *material.other_photos)
+    rest = [
+        one
+        for one in everyone
+        if one is not asked and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED
+    ]
     photos = [asked, *rest]
     return [photos[i] for i in rng.permutation(len(photos))]
 
 
-def _read(photo: Other) -> NDArray:
-    assert photo.read is not None, "asked for models that have maps"
-    return photo.read
+def _pooled_attention(photo: QuizPhoto) -> NDArray:
+    assert photo.pooled_attention is not None, "asked for models that have maps"
+    return photo.pooled_attention
 
 
 def _second(choices: list[Choice]) -> str:
@@ -143,6 +202,6 @@ def _second(choices: list[Choice]) -> str:
     return percent(sorted((choice.number for choice in choices), reverse=True)[1], 0) if len(choices) > 1 else ""
 
 
-def _last(m: Material) -> dict[str, int]:
+def _last_layer_address(material: QuizMaterial) -> dict[str, int]:
     """The last layer in the explorer, asked as the answer asks it, where that is one token."""
-    return {"layer": m.vit.blocks - 1} | ({"token": 0} if m.vit.readout == "class token" else {})
+    return {"layer": material.vit.blocks - 1} | ({"token": 0} if material.vit.pooling == "class token" else {})

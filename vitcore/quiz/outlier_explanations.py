@@ -7,14 +7,16 @@ from numpy.typing import NDArray
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.quiz.question import LETTERS
-from vitcore.quiz.quiz_data import Material, Other
+from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
 from vitcore.translation import say
 
 
-def of_choices(m: Material, maps: Sequence[NDArray], photos: Sequence[Other] = ()) -> str:
+def outlier_sentence_of_choices(
+    material: QuizMaterial, maps: Sequence[NDArray], photos: Sequence[QuizPhoto] = ()
+) -> str:
     """Of the choices' maps, each of this photo or of one of `photos`; empty where outlier tokens hold much of none."""
-    whose = photos or [m.own] * len(maps)
-    if m.masked:
+    whose = photos or [material.photo] * len(maps)
+    if material.masked:
         return masked_outliers_sentence(max(len(one.outliers) for one in whose))
     found = [
         letter
@@ -27,15 +29,15 @@ def of_choices(m: Material, maps: Sequence[NDArray], photos: Sequence[Other] = (
                count=len(found), letters=", ".join(found))  # fmt: skip
 
 
-def of_map(m: Material, values: NDArray, photo: Other) -> str:
+def outlier_sentence_of_map(material: QuizMaterial, values: NDArray, photo: QuizPhoto) -> str:
     """Of one map; empty where outlier tokens hold little of it."""
     return (
         masked_outliers_sentence(len(photo.outliers))
-        if m.masked
-        else outlier_sentence(outliers_in_map(values, photo.outliers), m.rec.grid)
+        if material.masked
+        else outlier_sentence(outliers_in_map(values, photo.outliers), material.rec.grid)
     )
 
 
-def with_more(why: str, more: str) -> str:
+def append_explanation(why: str, more: str) -> str:
     """An explanation, and what else is to be said."""
     return f"{why} {more}" if more else why

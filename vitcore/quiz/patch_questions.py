@@ -6,89 +6,100 @@ from numpy.typing import NDArray
 
 from vitcore.grid import Grid
 from vitcore.quiz import question_pictures
-from vitcore.quiz.colour_difference import APART, apart
-from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.quiz.quiz_data import SIDE_PX, Material
+from vitcore.quiz.colour_difference import MIN_COLOUR_DIFFERENCE, colour_difference
+from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial
 from vitcore.translation import say
 
-TRIES = 40  # draws of places, before a kind of question gives up
+MAX_DRAWS = 40  # draws of places, before a kind of question gives up
 
 
-def crop(m: Material, rng: Generator) -> Question | None:
+def outlined_patch_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four patches is the one that is outlined on the photo?"""
-    grid = m.vit.patches
+    grid = material.vit.patches
     if grid is None or grid.patches < 4:
         return None
-    parts = grid.cut(m.rec.model_input.pixels)
-    places = unlike(parts, rng)
+    parts = grid.cut(material.rec.model_input.pixels)
+    places = different_patches(parts, rng)
     if len(places) < 4:
         return None
     asked = places[int(rng.integers(4))]
     choices = [
-        Choice("", apart(parts[place], parts[asked]), _place(m, place),
-               Picture(question_pictures.enlarged(parts[place]), say("A patch, enlarged"), photo=False))
+        Choice("", colour_difference(parts[place], parts[asked]), _patch_place_words(material, place),
+               QuestionPicture(question_pictures.enlarge_pixels(parts[place]), say("A patch, enlarged"), photo=False))
         for place in places
     ]  # fmt: skip
     row, col = grid.row_col(asked)
     why = say("It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.",
               patch=asked, row=row, col=col, count=parts[asked].size, high=parts.shape[1], wide=parts.shape[2])  # fmt: skip
-    shown = Picture(question_pictures.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined"))
-    return judged(
-        "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, least=APART,
-        lowest=True, page="patches", address={"patch": asked}, pictures=[shown],
+    shown = QuestionPicture(
+        question_pictures.outline_patch(material.photo.picture, asked, grid), say("The photo with one patch outlined")
+    )
+    return make_question(
+        "crop", say("Which of these patches is the one outlined in the photo?"), choices, why, min_margin=MIN_COLOUR_DIFFERENCE,
+        lowest_is_correct=True, page="patches", address={"patch": asked}, pictures=[shown],
     )  # fmt: skip
 
 
-def unlike(parts: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int]:
+def different_patches(parts: NDArray[np.uint8], rng: Generator, count: int = 4) -> list[int]:
     """The first `count` patches, in an order drawn, of which any two look different; fewer where there are not so many."""
     chosen: list[int] = []
     for place in rng.permutation(len(parts)):
-        if len(chosen) < count and all(apart(parts[place], parts[other]) >= APART for other in chosen):
+        if len(chosen) < count and all(
+            colour_difference(parts[place], parts[other]) >= MIN_COLOUR_DIFFERENCE for other in chosen
+        ):
             chosen.append(int(place))
     return chosen
 
 
-def number(m: Material, rng: Generator) -> Question | None:
+def patch_number_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four places has this number, counted in reading order? One of them is where counting by columns would lead."""
-    grid = m.vit.patches
+    grid = material.vit.patches
     if grid is None or grid.patches < 9:
         return None
-    for _ in range(TRIES):
+    for _ in range(MAX_DRAWS):
         asked = int(rng.integers(grid.patches))
         by_columns = grid.patch(asked % grid.rows, asked // grid.rows)
         places = [asked, by_columns, *(int(place) for place in rng.permutation(grid.patches)[:2])]
-        if len(set(places)) < 4 or not question_pictures.apart(places, grid, SIDE_PX):
+        if len(set(places)) < 4 or not question_pictures.letters_do_not_overlap(places, grid, SIDE_PX):
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [
-            Choice(letter, abs(place - asked), _place(m, place)) for letter, place in zip(LETTERS, places, strict=True)
+            Choice(letter, abs(place - asked), _patch_place_words(material, place))
+            for letter, place in zip(LETTERS, places, strict=True)
         ]
         row, col = grid.row_col(asked)
         why = say("{row} full rows of {cols} patches come before its row, and {col} patches before it in its row: "
                   "{row} · {cols} + {col} = {patch}.", row=row, col=col, cols=grid.cols, patch=asked)  # fmt: skip
         sentence = say("Patches are counted in reading order, from 0. Which of the four is patch {patch}?", patch=asked)
-        return judged(
-            "number", sentence, choices, why, least=1, lowest=True, page="patches", address={"patch": asked},
-            pictures=[four(m, places, grid)],
+        return make_question(
+            "number", sentence, choices, why, min_margin=1, lowest_is_correct=True, page="patches", address={"patch": asked},
+            pictures=[four_patches_picture(material, places, grid)],
         )  # fmt: skip
     return None
 
 
-def four(m: Material, places: list[int], grid: Grid, outlined: int | None = None) -> Picture:
+def four_patches_picture(
+    material: QuizMaterial, places: list[int], grid: Grid, outlined_patch: int | None = None
+) -> QuestionPicture:
     """The photo with letters on four patches, and another outlined."""
-    photo = m.own.picture if outlined is None else question_pictures.outlined(m.own.picture, outlined, grid)
-    return Picture(
-        question_pictures.lettered(photo, places, grid), say("The photo with the letters A to D on four patches")
+    photo = (
+        material.photo.picture
+        if outlined_patch is None
+        else question_pictures.outline_patch(material.photo.picture, outlined_patch, grid)
+    )
+    return QuestionPicture(
+        question_pictures.letter_patches(photo, places, grid), say("The photo with the letters A to D on four patches")
     )
 
 
-def _place(m: Material, patch: int) -> str:
-    grid = m.vit.patches
+def _patch_place_words(material: QuizMaterial, patch: int) -> str:
+    grid = material.vit.patches
     assert grid is not None
     row, col = grid.row_col(patch)
     return say("patch {patch}: row {row}, column {col}", patch=patch, row=row, col=col)
 
 
-def some(rng: Generator, count: int, of: int) -> list[int]:
-    """`count` different whole numbers below `of`, in any order; fewer where there are not so many."""
-    return [int(one) for one in np.asarray(rng.permutation(of))[:count]]
+def distinct_integers(rng: Generator, count: int, below: int) -> list[int]:
+    """`count` different whole numbers below `below`, in any order; fewer where there are not so many."""
+    return [int(one) for one in np.asarray(rng.permutation(below))[:count]]

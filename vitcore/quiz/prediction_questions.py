@@ -5,112 +5,133 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from vitcore.probabilities import probabilities
-from vitcore.quiz.patch_questions import some
-from vitcore.quiz.question import Choice, Picture, Question, judged
-from vitcore.quiz.quiz_data import Material
+from vitcore.quiz.patch_questions import distinct_integers
+from vitcore.quiz.question import Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.quiz_data import QuizMaterial
 from vitcore.translation import percent, say
 
-PROBABILITY = 0.05  # by which a photo is ahead
-ANSWER = 0.2  # of the likeliest class's probability, by which it is ahead in the end
-LENS_STEP = 8  # of the story: where the logit lens is
-LENS = 0.1  # of the likeliest class's probability, by which it is ahead at a depth
+MIN_PROBABILITY_MARGIN = 0.05  # by which a photo is ahead
+MIN_PREDICTION_MARGIN = 0.2  # of the likeliest class's probability, by which it is ahead in the end
+LOGIT_LENS_STORY_STEP = 8  # of the story: where the logit lens is
+MIN_LOGIT_LENS_MARGIN = 0.1  # of the likeliest class's probability, by which it is ahead at a depth
 
 
-def answer(m: Material, rng: Generator) -> Question | None:
+def predicted_class_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """What is the photo, to the model? The others are its next guesses."""
-    return _likeliest(
-        "answer", m, rng, probabilities(m.rec.logits, m.rec.output), say("What does the model say the photo shows?"),
-        "overview", {}, ANSWER,
+    return _likeliest_class_question(
+        "answer", material, rng, probabilities(material.rec.logits, material.rec.output),
+        say("What does the model say the photo shows?"),
+        "overview", {}, MIN_PREDICTION_MARGIN,
     )  # fmt: skip
 
 
-def lens_says(m: Material, rng: Generator) -> Question | None:
+def logit_lens_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """What would the model say if it stopped after some block, where that is not what it says in the end?"""
-    if m.by_depth is None:
+    if material.logit_lens is None:
         return None
-    final = int(m.by_depth[-1].argmax())
-    depths = [depth for depth in range(1, len(m.by_depth) - 1) if m.by_depth[depth].argmax() != final]
+    final = int(material.logit_lens[-1].argmax())
+    depths = [depth for depth in range(1, len(material.logit_lens) - 1) if material.logit_lens[depth].argmax() != final]
     if not depths:
         return None
     depth = depths[int(rng.integers(len(depths)))]
     sentence = say("If the model stopped after layer {block}, what would it say? (The logit lens.)", block=depth - 1)
-    return _likeliest("lens_says", m, rng, m.by_depth[depth], sentence, "story", {"step": LENS_STEP}, LENS, also=final)
+    return _likeliest_class_question(
+        "lens_says",
+        material,
+        rng,
+        material.logit_lens[depth],
+        sentence,
+        "story",
+        {"step": LOGIT_LENS_STORY_STEP},
+        MIN_LOGIT_LENS_MARGIN,
+        also=final,
+    )
 
 
-def _likeliest(
-    kind: str, m: Material, rng: Generator, p: NDArray, sentence: str, page: str, address: dict[str, object], least: float,
+def _likeliest_class_question(
+    kind: str, material: QuizMaterial, rng: Generator, p: NDArray, sentence: str, page: str, address: dict[str, object],
+    least: float,
     also: int | None = None,
 ) -> Question | None:  # fmt: skip
     """The likeliest of classes, `also` that one, in an order drawn; probabilities are told as shares of the highest."""
-    labels = m.vit.labels
+    labels = material.vit.labels
     if len(labels) < 3:
         return None
     order = [int(one) for one in np.argsort(-p, kind="stable")]
     first = order[:4] if also is None or also in order[:4] else [*order[:3], also]
     classes = [first[i] for i in rng.permutation(len(first))]
     choices = [Choice(labels[one], float(p[one] / p.max()), percent(float(p[one]))) for one in classes]
-    return judged(
+    return make_question(
         kind, sentence, choices,
         say("It gives “{label}” a probability of {share}, more than any other of its {count} classes.", label=labels[order[0]],
             share=percent(float(p[order[0]])), count=len(labels)),
-        least=least, page=page, address=address, pictures=[Picture(m.own.picture, say("The photo"))],
+        min_margin=least, page=page, address=address, pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
     )  # fmt: skip
 
 
-def settles(m: Material, rng: Generator) -> Question | None:
+def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """From which layer on does the logit lens name the final answer?"""
-    p = m.by_depth
+    p = material.logit_lens
     if p is None or len(p) < 4:
         return None
     final = int(p[-1].argmax())
     rival = np.delete(p, final, 1).max(1)
     lead = (p[:, final] - rival) / np.maximum(p[:, final], rival)  # (L + 1,)
     behind = np.flatnonzero(lead <= 0)
-    if not len(behind) or (depth := int(behind[-1]) + 1) >= len(p) or min(-lead[depth - 1], *lead[depth:]) < LENS:
+    if (
+        not len(behind)
+        or (depth := int(behind[-1]) + 1) >= len(p)
+        or min(-lead[depth - 1], *lead[depth:]) < MIN_LOGIT_LENS_MARGIN
+    ):
         return None  # it is the answer from the embeddings on, or hardly is or is not somewhere
-    layers = [depth - 1, *(one for one in some(rng, len(p) - 1, len(p) - 1) if one != depth - 1)][:4]
+    layers = [depth - 1, *(one for one in distinct_integers(rng, len(p) - 1, len(p) - 1) if one != depth - 1)][:4]
     layers = sorted(layers)
     choices = [
         Choice(say("after layer {block}", block=one), -abs(one + 1 - depth),
-               f"{m.vit.labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
+               f"{material.vit.labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
         for one in layers
     ]  # fmt: skip
     before = int(p[depth - 1].argmax())
     told: dict[str, object] = {
-        "label": m.vit.labels[final], "share": percent(float(p[depth, final])), "other": m.vit.labels[before],
+        "label": material.vit.labels[final], "share": percent(float(p[depth, final])), "other": material.vit.labels[before],
         "block": depth - 1, "less": percent(float(p[depth - 1, before])),
     }  # fmt: skip
-    return judged(
+    return make_question(
         "settles",
         say("If the model stopped after a layer, it would answer, too (the logit lens). From which layer on is that always its "
             "final answer?"),
         choices,
         say("Just before, it would say “{other}” ({less}). After layer {block} it says “{label}” ({share}), and after every "
             "later one.", **told),
-        least=1, page="story", address={"step": LENS_STEP}, pictures=[Picture(m.own.picture, say("The photo"))],
+        min_margin=1, page="story", address={"step": LOGIT_LENS_STORY_STEP}, pictures=[QuestionPicture(material.photo.picture,
+        say("The photo"))],
     )  # fmt: skip
 
 
-def photo_for_class(m: Material, rng: Generator) -> Question | None:
+def photo_for_class_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four photos does the model take for this class most surely? Never asked of the quiz's own photo's answer."""
-    labels = m.vit.labels
-    if not labels or len(m.others) < 2:
+    labels = material.vit.labels
+    if not labels or len(material.other_photos) < 2:
         return None
-    photos = [m.own, *m.others]
+    photos = [material.photo, *material.other_photos]
     photos = [photos[i] for i in rng.permutation(len(photos))]
-    p = np.stack([probabilities(one.logits, m.vit.output) for one in photos])  # (photos, classes)
-    mine = int(m.own.logits.argmax())
-    asked = [int(row.argmax()) for one, row in zip(photos, p, strict=True) if one is not m.own and row.argmax() != mine]
+    p = np.stack([probabilities(one.logits, material.vit.output) for one in photos])  # (photos, classes)
+    mine = int(material.photo.logits.argmax())
+    asked = [
+        int(row.argmax())
+        for one, row in zip(photos, p, strict=True)
+        if one is not material.photo and row.argmax() != mine
+    ]
     if not asked:
         return None
     target = asked[int(rng.integers(len(asked)))]
     choices = [
-        Choice("", float(row[target]), percent(float(row[target])), Picture(one.picture, one.title))
+        Choice("", float(row[target]), percent(float(row[target])), QuestionPicture(one.picture, one.title))
         for one, row in zip(photos, p, strict=True)
     ]
-    return judged(
+    return make_question(
         "photo_for_class", say("For which photo does the model find “{label}” the most likely?", label=labels[target]), choices,
         say("It gives “{label}” a probability of {share} there, and at most {rest} for the other photos.", label=labels[target],
             share=percent(float(p[:, target].max())), rest=percent(float(np.sort(p[:, target])[-2]))),
-        least=PROBABILITY, page="overview",
+        min_margin=MIN_PROBABILITY_MARGIN, page="overview",
     )  # fmt: skip

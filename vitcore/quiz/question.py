@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LETTERS = "ABCD"
-FEWEST = 3  # choices of a question
-UNLIKE = 1.0  # of 255, on average over a picture: two choices that differ by less look the same
+MIN_CHOICES = 3  # choices of a question
+MIN_PIXEL_DIFFERENCE = 1.0  # of 255, on average over a picture: two choices that differ by less look the same
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class QuestionPicture:
     """Pixels (h, w, 3), uint8; of a `photo` they are smooth, else every cell stays sharp. `alt` never tells the answer."""
 
     pixels: NDArray[np.uint8]
@@ -22,12 +22,12 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What can be answered: words, a picture, or both; its number decides, and `told` says it once the answer is known."""
+    """What can be answered: words, a picture, or both; its number decides, and `number_text` says it once the answer is known."""
 
     words: str
     number: float
-    told: str
-    picture: Picture | None = None
+    number_text: str
+    picture: QuestionPicture | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,41 +37,41 @@ class Question:
     kind: str
     sentence: str
     choices: tuple[Choice, ...]
-    right: int
+    correct_choice: int
     margin: float
-    why: str
+    explanation: str
     page: str  # of the app, where one can see it
     address: Mapping[str, str] = field(default_factory=dict)  # of what that page shows
-    pictures: tuple[Picture, ...] = ()  # beside the sentence
+    pictures: tuple[QuestionPicture, ...] = ()  # beside the sentence
 
     @property
-    def letter(self) -> str:
+    def correct_letter(self) -> str:
         """The right choice's."""
-        return LETTERS[self.right]
+        return LETTERS[self.correct_choice]
 
 
-def judged(
-    kind: str, sentence: str, choices: Sequence[Choice], why: str | Sequence[str], *, least: float, page: str,
-    address: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None, pictures: Sequence[Picture] = (),
-    lowest: bool = False,
+def make_question(
+    kind: str, sentence: str, choices: Sequence[Choice], explanation: str | Sequence[str], *, min_margin: float, page: str,
+    address: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None, pictures: Sequence[QuestionPicture] = (),
+    lowest_is_correct: bool = False,
 ) -> Question | None:  # fmt: skip
-    """The question whose right choice has the highest number (or the `lowest`).
+    """The question whose right choice has the highest number (or the `lowest_is_correct`).
 
-    Where `why` or `address` are several, there is one for each choice.
+    Where `explanation` or `address` are several, there is one for each choice.
 
     None where it cannot be asked: fewer than three choices, two that read or look the same, a number
-    that is none, or a margin below `least`.
+    that is none, or a margin below `min_margin`.
     """
-    if len(choices) < FEWEST or _alike(choices):
+    if len(choices) < MIN_CHOICES or _alike(choices):
         return None
-    numbers = np.array([choice.number for choice in choices], np.float64) * (-1 if lowest else 1)
+    numbers = np.array([choice.number for choice in choices], np.float64) * (-1 if lowest_is_correct else 1)
     if not np.isfinite(numbers).all():
         return None
     order = np.argsort(-numbers, kind="stable")
     right, margin = int(order[0]), float(numbers[order[0]] - numbers[order[1]])
-    if margin < least:
+    if margin < min_margin:
         return None
-    told = why if isinstance(why, str) else why[right]
+    told = explanation if isinstance(explanation, str) else explanation[right]
     where = address if isinstance(address, Mapping) else address[right] if address else {}
     shown = {name: str(value) for name, value in where.items()}
     return Question(kind, sentence, tuple(choices), right, margin, told, page, shown, tuple(pictures))
@@ -84,12 +84,12 @@ def _alike(choices: Sequence[Choice]) -> bool:
             if one.picture is None or other.picture is None:
                 if one.words == other.words:
                     return True
-            elif difference(one.picture.pixels, other.picture.pixels) < UNLIKE:
+            elif pixel_difference(one.picture.pixels, other.picture.pixels) < MIN_PIXEL_DIFFERENCE:
                 return True
     return False
 
 
-def difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+def pixel_difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
     """Mean absolute difference of two pictures' bytes; 255 where their shapes differ."""
     if one.shape != other.shape:
         return 255.0

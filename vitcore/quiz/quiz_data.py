@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vitcore.analysis.filters import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.assets import SAMPLES, samples
-from vitcore.figures.attention import fitted
+from vitcore.figures.attention import resize_for_figure
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import Recording, record, to_photo
@@ -19,71 +19,75 @@ from vitcore.images import Photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.probabilities import probabilities
-from vitcore.report.photo_titles import digest as digest_of
-from vitcore.report.photo_titles import title_of
+from vitcore.report.photo_titles import gallery_photo_digest as digest_of
+from vitcore.report.photo_titles import photo_title
 from vitcore.translation import say
 
-OTHERS = 3  # photos beside the one that is asked about
-BLOCKS = 3  # whose heads are asked about, at most
+OTHER_PHOTO_COUNT = 3  # photos beside the one that is asked about
+BLOCK_COUNT = 3  # whose heads are asked about, at most
 SIDE_PX = 320  # of a photo in a question, its longer side
 
 
 @dataclass(frozen=True, eq=False)
-class Other:
+class QuizPhoto:
     """A photo through the model: its picture, where the answer is read from, (rows, cols) or None, and logits (classes,)."""
 
     title: str
     picture: NDArray[np.uint8]
-    read: NDArray[np.float64] | None  # attention of the token the answer is read from, last block, mean of its heads
+    pooled_attention: (
+        NDArray[np.float64] | None
+    )  # attention of the token the answer is read from, last block, mean of its heads
     logits: NDArray[np.float32]
     outliers: tuple[int, ...] = ()  # the patches whose tokens are
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class QuizMaterial:
     """Everything questions are computed from; what a model lacks is None, and kinds of questions that need it are not asked."""
 
     vit: Vit
-    rec: Recording  # with the maps of `blocks`
-    own: Other  # the photo that is asked about
-    others: tuple[Other, ...]
+    rec: Recording  # with the maps of `quiz_blocks`
+    photo: QuizPhoto  # the photo that is asked about
+    other_photos: tuple[QuizPhoto, ...]
     components: PrincipalComponents | None  # of the filters that read a patch, or of a network's first convolution
-    cosine: NDArray[np.float64] | None  # (N, N) of the position embeddings
-    by_depth: NDArray[np.float64] | None  # (L + 1, classes) of the logit lens
+    position_similarity: NDArray[np.float64] | None  # (N, N) of the position embeddings
+    logit_lens: NDArray[np.float64] | None  # (L + 1, classes) of the logit lens
     masked: bool = False  # whether outlier tokens are masked in all maps and distances
 
     @property
-    def who(self) -> str:
+    def pooling_words(self) -> str:
         """Where the answer is read, in words."""
-        return say("the {readout}", readout=say(self.vit.readout))
+        return say("the {readout}", readout=say(self.vit.pooling))
 
 
-def look(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False) -> Material:
+def make_quiz_material(
+    vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False
+) -> QuizMaterial:
     """The material of a photo: it and three photos of the gallery go through the model once; attention is masked where asked.
 
     Raises: PhotoError and ModelError, as `open_photo` and `record` do.
     """
     every = range(vit.blocks) if vit.is_global else []
-    rec = record(vit, to_photo(photo), maps=every if mask_outliers else blocks(vit, seed))
-    names = others(seed, rec.photo.digest)
+    rec = record(vit, to_photo(photo), maps=every if mask_outliers else quiz_blocks(vit, seed))
+    names = other_gallery_photos(seed, rec.photo.digest)
     seen = [record(vit, SAMPLES / f"{name}.jpg") for name, _ in names]
     if mask_outliers:
-        rec, seen = masked(rec), [masked(one) for one in seen]
-    photos = [of_photo(vit, title, one) for (_, title), one in zip(names, seen, strict=True)]
-    kernel, table = load_model.first_kernel(vit), load_model.positions(vit)
-    return gathered(
-        vit, only(rec, blocks(vit, seed)), photos,
+        rec, seen = mask_outliers_in_recording(rec), [mask_outliers_in_recording(one) for one in seen]
+    photos = [quiz_photo(vit, title, one) for (_, title), one in zip(names, seen, strict=True)]
+    kernel, table = load_model.first_kernel(vit), load_model.position_embeddings(vit)
+    return quiz_material_from_parts(
+        vit, keep_maps_of_blocks(rec, quiz_blocks(vit, seed)), photos,
         None if kernel is None else principal_components(kernel), None if table is None else position_similarity(table),
         probabilities(logit_lens(vit, rec.model_input.pixels), vit.output) if vit.is_global and vit.labels else None, mask_outliers,
     )  # fmt: skip
 
 
-def only(rec: Recording, some: Sequence[int]) -> Recording:
+def keep_maps_of_blocks(rec: Recording, blocks: Sequence[int]) -> Recording:
     """The recording with the maps of these blocks alone."""
-    return replace(rec, maps={block: rec.maps[block] for block in some})
+    return replace(rec, maps={block: rec.maps[block] for block in blocks})
 
 
-def masked(rec: Recording) -> Recording:
+def mask_outliers_in_recording(rec: Recording) -> Recording:
     """The recording with its outlier tokens masked; distances of blocks whose maps are not there are NaN, so nobody asks."""
     made = mask_outlier_tokens(rec)
     if made is rec:
@@ -94,47 +98,58 @@ def masked(rec: Recording) -> Recording:
     return replace(made, **known)  # type: ignore[arg-type]
 
 
-def gathered(
-    vit: Vit, rec: Recording, photos: Sequence[Other], parts: PrincipalComponents | None,
-    cosine: NDArray[np.float64] | None, by_depth: NDArray[np.float64] | None, masked: bool = False,
-) -> Material:  # fmt: skip
-    """The same from what a caller has already; `rec` holds the maps of `blocks`."""
-    return Material(vit, rec, of_photo(vit, title_of(rec.photo), rec), tuple(photos), parts, cosine, by_depth, masked)
+def quiz_material_from_parts(
+    vit: Vit, rec: Recording, photos: Sequence[QuizPhoto], components: PrincipalComponents | None,
+    position_cosines: NDArray[np.float64] | None, lens_probabilities: NDArray[np.float64] | None, masked: bool = False,
+) -> QuizMaterial:  # fmt: skip
+    """The same from what a caller has already; `rec` holds the maps of `quiz_blocks`."""
+    return QuizMaterial(
+        vit,
+        rec,
+        quiz_photo(vit, photo_title(rec.photo), rec),
+        tuple(photos),
+        components,
+        position_cosines,
+        lens_probabilities,
+        masked,
+    )
 
 
-def of_photo(vit: Vit, title: str, rec: Recording) -> Other:
+def quiz_photo(vit: Vit, title: str, rec: Recording) -> QuizPhoto:
     """What a quiz needs of a photo's recording."""
-    photo = fitted(sharp_crop(rec.photo, rec.model_input))
+    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     scale = SIDE_PX / max(photo.size)
     small = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))))
     outliers = tuple(outliers_in_recording(rec).patches.tolist()) if vit.is_global else ()
-    return Other(title, np.asarray(small), reads(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers)
+    return QuizPhoto(
+        title, np.asarray(small), pooled_attention(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers
+    )
 
 
-def reads(rec: Recording, block: int) -> NDArray[np.float64]:
+def pooled_attention(rec: Recording, block: int) -> NDArray[np.float64]:
     """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
     return rec.grid.to_map(rec.pooling_weights.astype(np.float64) @ rec.attention_per_layer()[block].astype(np.float64))
 
 
-def generator(seed: int, *about: object) -> np.random.Generator:
+def seeded_generator(seed: int, *about: object) -> np.random.Generator:
     """The randomness of a seed for one purpose: the same on every machine."""
     return np.random.default_rng([seed, *(crc32(str(part).encode()) for part in about)])
 
 
-def blocks(vit: Vit, seed: int) -> list[int]:
+def quiz_blocks(vit: Vit, seed: int) -> list[int]:
     """The blocks whose heads a quiz of this seed asks about; none where attention is not over one grid."""
     if not vit.is_global:
         return []
-    chosen = generator(seed, "blocks").permutation(vit.blocks)[:BLOCKS]
+    chosen = seeded_generator(seed, "blocks").permutation(vit.blocks)[:BLOCK_COUNT]
     return sorted(int(block) for block in chosen)
 
 
-def others(seed: int, digest: str) -> list[tuple[str, str]]:
+def other_gallery_photos(seed: int, digest: str) -> list[tuple[str, str]]:
     """Names and titles of the gallery's photos that a quiz of this seed compares with; `digest` is of the photo asked about."""
     rows = samples()
     chosen: list[tuple[str, str]] = []
-    for place in generator(seed, "others").permutation(len(rows)):
+    for place in seeded_generator(seed, "others").permutation(len(rows)):
         row = rows[place]
-        if len(chosen) < OTHERS and digest_of(row["id"]) != digest:
+        if len(chosen) < OTHER_PHOTO_COUNT and digest_of(row["id"]) != digest:
             chosen.append((row["id"], say(row["title"])))
     return chosen

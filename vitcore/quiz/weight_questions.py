@@ -5,32 +5,33 @@ from numpy.random import Generator
 
 from vitcore.analysis.filters import components_as_picture
 from vitcore.quiz import question_pictures
-from vitcore.quiz.patch_questions import TRIES, four, some
-from vitcore.quiz.question import LETTERS, Choice, Picture, Question, judged
-from vitcore.quiz.quiz_data import SIDE_PX, Material
+from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
+from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial
 from vitcore.translation import decimal, percent, say
 
-MOST_COMPONENTS = 28  # the paper's number
-VARIANCE = 0.02  # of it, by which the first component is ahead
-COSINE = 0.1  # by which the answer is ahead
+MAX_COMPONENTS = 28  # the paper's number
+MIN_VARIANCE_MARGIN = 0.02  # of it, by which the first component is ahead
+MIN_COSINE_MARGIN = 0.1  # by which the answer is ahead
 
 
-def component(m: Material, rng: Generator) -> Question | None:
+def first_component_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four filters is the first principal component?"""
-    if m.components is None:
+    if material.components is None:
         return None
-    variance = m.components.variance[:MOST_COMPONENTS]
-    behind = np.flatnonzero(variance <= variance[0] - VARIANCE)
-    rest = [int(behind[one]) for one in some(rng, 3, len(behind))]
+    variance = material.components.variance[:MAX_COMPONENTS]
+    behind = np.flatnonzero(variance <= variance[0] - MIN_VARIANCE_MARGIN)
+    rest = [int(behind[one]) for one in distinct_integers(rng, 3, len(behind))]
     order = [[0, *rest][place] for place in rng.permutation(1 + len(rest))]
-    drawn = components_as_picture(m.components.vectors[:MOST_COMPONENTS])
+    drawn = components_as_picture(material.components.vectors[:MAX_COMPONENTS])
     choices = [
         Choice("", float(variance[one]), say("component {number}: {share} of the variance", number=1 + one,
                                              share=percent(variance[one])),
-               Picture(question_pictures.enlarged(drawn[one]), say("A principal component of the filters"), photo=False))
+               QuestionPicture(question_pictures.enlarge_pixels(drawn[one]), say("A principal component of the filters"),
+               photo=False))
         for one in order
     ]  # fmt: skip
-    rooted = m.vit.hybrid or m.vit.patches is None
+    rooted = material.vit.hybrid or material.vit.patches is None
     sentence = (
         say("One of these is the first principal component of the model's first convolution: the pattern in which its filters "
             "differ most. Which?")
@@ -40,37 +41,39 @@ def component(m: Material, rng: Generator) -> Question | None:
     )  # fmt: skip
     why = say("The first component explains {share} of the variance of all filters, the others {rest}.",
               share=percent(variance[0]), rest=", ".join(percent(variance[one]) for one in rest))  # fmt: skip
-    return judged("component", sentence, choices, why, least=VARIANCE, page="filters", address={"component": 1})  # fmt: skip
+    return make_question("component", sentence, choices, why, min_margin=MIN_VARIANCE_MARGIN, page="filters",
+        address={"component": 1})  # fmt: skip
 
 
-def place_of_tile(m: Material, rng: Generator) -> Question | None:
+def position_map_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four maps of cosines belongs to the position embedding of the place that is outlined?"""
-    grid = m.vit.grid
-    if m.cosine is None or grid.patches < 4:
+    grid = material.vit.grid
+    if material.position_similarity is None or grid.patches < 4:
         return None
-    for _ in range(TRIES):
-        places = some(rng, 4, grid.patches)
+    for _ in range(MAX_DRAWS):
+        places = distinct_integers(rng, 4, grid.patches)
         asked = places[int(rng.integers(4))]
-        at = [float(m.cosine[place, asked]) for place in places]
-        if sorted(at)[-2] > 1 - COSINE:
+        at = [float(material.position_similarity[place, asked]) for place in places]
+        if sorted(at)[-2] > 1 - MIN_COSINE_MARGIN:
             continue
         choices = [
             Choice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=decimal(value, 2)),
-                   Picture(question_pictures.tile(grid.to_map(m.cosine[place])),
+                   QuestionPicture(question_pictures.cosine_map_picture(grid.to_map(material.position_similarity[place])),
                            say("A map of cosines, red for alike and blue for opposite"), photo=False))
             for place, value in zip(places, at, strict=True)
         ]  # fmt: skip
         why = say("A position is as similar to itself as can be: its map is 1 at its own place. There the others "
                   "are at most {most}.",
                   most=decimal(sorted(at)[-2], 2))  # fmt: skip
-        shown = Picture(
-            question_pictures.outlined(m.own.picture, asked, grid), say("The photo with one patch outlined")
+        shown = QuestionPicture(
+            question_pictures.outline_patch(material.photo.picture, asked, grid),
+            say("The photo with one patch outlined"),
         )
-        question = judged(
+        question = make_question(
             "place_of_tile",
             say("Each map compares one position embedding with those of all places: red is alike, blue is opposite. "
                 "Which belongs to the outlined place?"),
-            choices, why, least=COSINE, page="positions", address={"patch": asked},
+            choices, why, min_margin=MIN_COSINE_MARGIN, page="positions", address={"patch": asked},
             pictures=[shown],
         )  # fmt: skip
         if question:
@@ -78,16 +81,16 @@ def place_of_tile(m: Material, rng: Generator) -> Question | None:
     return None
 
 
-def like_place(m: Material, rng: Generator) -> Question | None:
+def similar_position_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four other places has the position embedding most like that of the outlined one?"""
-    grid = m.vit.grid
-    if m.cosine is None or grid.patches < 9:
+    grid = material.vit.grid
+    if material.position_similarity is None or grid.patches < 9:
         return None
-    for _ in range(TRIES):
-        asked, *rest = some(rng, 5, grid.patches)
-        if not question_pictures.apart([asked, *rest], grid, SIDE_PX):
+    for _ in range(MAX_DRAWS):
+        asked, *rest = distinct_integers(rng, 5, grid.patches)
+        if not question_pictures.letters_do_not_overlap([asked, *rest], grid, SIDE_PX):
             continue
-        values = [float(m.cosine[asked, place]) for place in rest]
+        values = [float(material.position_similarity[asked, place]) for place in rest]
         told = sorted(values, reverse=True)
         choices = [
             Choice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=decimal(value, 2)))
@@ -95,12 +98,12 @@ def like_place(m: Material, rng: Generator) -> Question | None:
         ]  # fmt: skip
         why = say("The cosine of the two position embeddings is {most}; with the others it is {rest}.",
                   most=decimal(told[0], 2), rest=", ".join(decimal(value, 2) for value in told[1:]))  # fmt: skip
-        question = judged(
+        question = make_question(
             "like_place",
             say("Which of the four places is most like the outlined one to the model: whose position embedding is most similar to "
                 "that of the outlined place?"),
-            choices, why, least=COSINE, page="positions", address={"patch": asked},
-            pictures=[four(m, rest, grid, asked)],
+            choices, why, min_margin=MIN_COSINE_MARGIN, page="positions", address={"patch": asked},
+            pictures=[four_patches_picture(material, rest, grid, asked)],
         )  # fmt: skip
         if question:
             return question

@@ -11,73 +11,88 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from vitcore.figures.attention import fitted
-from vitcore.figures.outlier_frames import on_pixels
-from vitcore.figures.png_and_svg import FONTS
-from vitcore.figures.relevance import build_up_scale, build_up_top
-from vitcore.figures.theme import HEAT, INK, Mode, Scale, lut
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.outlier_frames import frame_outliers_in_pixels
+from vitcore.figures.png_and_svg import FONTS_FOLDER
+from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
+from vitcore.figures.theme import HEAT, INK_COLOURS, ColourScale, Mode, lut
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
-from vitcore.report.report_numbers import layers, left_out, marked
-from vitcore.report.report_pictures import asked, over, span
-from vitcore.report.report_settings import USUAL, Settings
+from vitcore.report.report_numbers import masked_outlier_patches, outlier_patches_in_map, rollout_per_layer
+from vitcore.report.report_pictures import heat_over_photo, layer_range_words, query_token_words
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings
 from vitcore.translation import say
 
-Kind = Literal["webp", "gif"]
-MOST_BYTES = 2 * 2**20
+AnimationKind = Literal["webp", "gif"]
+MAX_BYTES = 2 * 2**20
 SIDES_PX = (512, 448, 384, 320, 256, 192, 128)  # the photo's longer side, largest first: the first that is small enough
 FRAME_MS, REST_MS = 700, 2600
-PAPER: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0C0F15"}
+PAPER_COLOUR: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0C0F15"}
 
 
 def animation(
-    vit: Vit, rec: Recording, settings: Settings = USUAL, kind: Kind = "webp", most_bytes: int = MOST_BYTES,
+    vit: Vit, rec: Recording, settings: ReportSettings = DEFAULT_SETTINGS, kind: AnimationKind = "webp", max_bytes: int = MAX_BYTES,
     mode: Mode = "light",
 ) -> bytes:  # fmt: skip
-    """One frame for every block from `first_block` on, endlessly looping, at most `most_bytes`, on light or dark paper.
+    """One frame for every block from `first_block` on, endlessly looping, at most `max_bytes`, on light or dark paper.
 
     Raises: ValueError, for settings the model can't have and kinds that are not known.
     """
-    settings.check(rec.grid, vit.blocks)
+    settings.check_against_grid(rec.grid, vit.blocks)
     if kind not in ("webp", "gif"):
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
-    maps, photo, made = layers(rec, settings), fitted(sharp_crop(rec.photo, rec.model_input)), b""
+    maps, photo, made = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input)), b""
     for side in SIDES_PX:
-        made = _encoded(_frames(vit, rec, settings, maps, photo, side, mode), kind)
-        if len(made) <= most_bytes:
+        made = _encode_animation(_frames(vit, rec, settings, maps, photo, side, mode), kind)
+        if len(made) <= max_bytes:
             break
     return made
 
 
-def still(vit: Vit, rec: Recording, settings: Settings = USUAL, mode: Mode = "light") -> Image.Image:
+def animation_end_frame(
+    vit: Vit, rec: Recording, settings: ReportSettings = DEFAULT_SETTINGS, mode: Mode = "light"
+) -> Image.Image:
     """The last frame, for where nothing moves."""
-    maps, photo = layers(rec, settings), fitted(sharp_crop(rec.photo, rec.model_input))
+    maps, photo = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     return _frames(vit, rec, settings, maps, photo, SIDES_PX[0], mode)[-1]
 
 
 def _frames(
-    vit: Vit, rec: Recording, settings: Settings, maps: NDArray, photo: Image.Image, side_px: int, mode: Mode
+    vit: Vit, rec: Recording, settings: ReportSettings, maps: NDArray, photo: Image.Image, side_px: int, mode: Mode
 ) -> list[Image.Image]:
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
     photo = photo.resize(
         (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
     )
-    top, first = build_up_top(maps), settings.first_block
-    marks, masked = [marked(rec, amounts) for amounts in maps], masked_outliers_sentence(len(left_out(rec, settings)))
+    top, first = rollout_per_layer_top(maps), settings.first_block
+    marks, masked = (
+        [outlier_patches_in_map(rec, amounts) for amounts in maps],
+        masked_outliers_sentence(len(masked_outlier_patches(rec, settings))),
+    )
     said = [masked or outlier_sentence(some, rec.grid) for some in marks]
-    title = say("What {who} gathered", who=asked(vit, settings))
-    sheet = _sheet(photo.size, side_px, title, build_up_scale(maps), mode, more=any(said))
+    title = say("What {who} gathered", who=query_token_words(vit, settings))
+    sheet = _sheet(photo.size, side_px, title, rollout_per_layer_scale(maps), mode, more=any(said))
     place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []
-    for last, lit in enumerate(over(photo, maps, top, rec.grid, settings.patch)):
+    for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch)):
         frame = sheet.copy()
-        drawn = on_pixels(lit, marks[last], rec.grid)
+        drawn = frame_outliers_in_pixels(lit, marks[last], rec.grid)
         frame.paste(Image.fromarray(drawn), place)
-        _mark(frame, place[1] + photo.height, side_px, span(first, first + last), last + 1, len(maps), INK[mode])
+        _mark(
+            frame,
+            place[1] + photo.height,
+            side_px,
+            layer_range_words(first, first + last),
+            last + 1,
+            len(maps),
+            INK_COLOURS[mode],
+        )
         below = line // 2, photo.height + round(5.8 * line)
-        _write(ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK[mode]["soft"], frame.width - line)
+        _write(
+            ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK_COLOURS[mode]["soft"], frame.width - line
+        )
         frames.append(frame)
     return frames
 
@@ -87,12 +102,12 @@ def _line(side_px: int) -> int:
     return max(12, round(side_px / 18))
 
 
-def _sheet(photo: tuple[int, int], side_px: int, title: str, scale: Scale, mode: Mode, more: bool) -> Image.Image:
+def _sheet(photo: tuple[int, int], side_px: int, title: str, scale: ColourScale, mode: Mode, more: bool) -> Image.Image:
     """What is the same in all frames: the title above, the colour bar below, and where there is `more` to say, room for a line."""
     line = _line(side_px)
     wide = max(photo[0], side_px)
-    sheet = Image.new("RGB", (wide, photo[1] + line * (7 if more else 6)), PAPER[mode])
-    inks = INK[mode]
+    sheet = Image.new("RGB", (wide, photo[1] + line * (7 if more else 6)), PAPER_COLOUR[mode])
+    inks = INK_COLOURS[mode]
     pen, edge = ImageDraw.Draw(sheet), line // 2
     _write(pen, (edge, line // 2), title, line, inks["text"], wide - line)
     y, bar = photo[1] + round(line * 4.6), max(40, wide // 3)
@@ -147,7 +162,7 @@ def _face(size_px: int, file: Path) -> Any:
 
 def _file(wide: bool) -> Path:
     if wide:
-        return FONTS / f"{say('Inside ViT SC').lower().replace(' ', '-')}.otf"
+        return FONTS_FOLDER / f"{say('Inside ViT SC').lower().replace(' ', '-')}.otf"
     import matplotlib
 
     return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
@@ -162,7 +177,7 @@ def _palette(frames: list[Image.Image]) -> Image.Image:
     return row.quantize(256, Image.Quantize.MEDIANCUT)
 
 
-def _encoded(frames: list[Image.Image], kind: Kind) -> bytes:
+def _encode_animation(frames: list[Image.Image], kind: AnimationKind) -> bytes:
     rest = [FRAME_MS] * (len(frames) - 1) + [REST_MS]
     file = io.BytesIO()
     if kind == "webp":

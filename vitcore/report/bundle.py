@@ -19,42 +19,55 @@ from vitcore.images import Photo
 from vitcore.models.load_model import Vit
 from vitcore.report import index_page
 from vitcore.report.animation import animation
-from vitcore.report.handout import handout, title_of
-from vitcore.report.model_facts import ModelSide, look_at
-from vitcore.report.output_folder import Shelf
-from vitcore.report.report_numbers import Made, arrays, mean_distance_px, model_arrays, now, numbers, versions
-from vitcore.report.report_pictures import of_model, of_photo
-from vitcore.report.report_settings import USUAL, Origin, Settings
+from vitcore.report.handout import handout, recording_title
+from vitcore.report.model_facts import ModelFacts, collect_model_facts
+from vitcore.report.output_folder import OutputFolder
+from vitcore.report.report_numbers import (
+    PhotoReport,
+    current_time_text,
+    mean_distance_px,
+    model_arrays,
+    package_versions,
+    report_arrays,
+    report_numbers,
+)
+from vitcore.report.report_pictures import model_pictures, photo_pictures
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings
 
 
-class Bundle:
-    """A shelf being filled: `make` a photo, `add` it, and `close` when all are in."""
+class ReportBundle:
+    """A shelf being filled: `render_photo` a photo, `add_photo` it, and `close` when all are in."""
 
     def __init__(
-        self, vit: Vit, shelf: Shelf, settings: Settings = USUAL, lang: str = "en", side: ModelSide | None = None
+        self,
+        vit: Vit,
+        output: OutputFolder,
+        settings: ReportSettings = DEFAULT_SETTINGS,
+        lang: str = "en",
+        model_facts: ModelFacts | None = None,
     ) -> None:
-        settings.check(vit.grid, vit.blocks)
-        self.vit, self.shelf, self.settings, self.lang = vit, shelf, settings, lang
-        self.side = side or look_at(vit)
-        self.photos: list[Made] = []
+        settings.check_against_grid(vit.grid, vit.blocks)
+        self.vit, self.shelf, self.settings, self.lang = vit, output, settings, lang
+        self.side = model_facts or collect_model_facts(vit)
+        self.photos: list[PhotoReport] = []
         self.problems: list[str] = []
         self.files: dict[str, dict[str, Any]] = {}
 
-    def make(self, photo: Photo, origin: Origin | None = None) -> Made:
+    def render_photo(self, photo: Photo, origin: ReportOrigin | None = None) -> PhotoReport:
         """Look at a photo and make all its files; puts nothing. Raises: ModelError, as `record` does."""
         vit, settings = self.vit, self.settings
         rec = record(vit, photo, maps=[vit.blocks - 1], fusions=(settings.fusion,))
-        return photo_files(vit, rec, settings, replace(origin or Origin(), lang=self.lang), self.side)
+        return photo_files(vit, rec, settings, replace(origin or ReportOrigin(), lang=self.lang), self.side)
 
-    def add(self, made: Made) -> None:
+    def add_photo(self, made: PhotoReport) -> None:
         """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
-        self.shelf.check(sum(map(len, made.files.values())))
+        self.shelf.require_space(sum(map(len, made.files.values())))
         taken = {one.folder.lower() for one in self.photos}
-        folder = _free(slug(made.name), taken)
+        folder = _unused_name(slug(made.name), taken)
         self._put({f"{folder}/{name}": data for name, data in made.files.items()})
         self.photos.append(replace(made, files={}, folder=folder))
 
-    def fail(self, problem: str) -> None:
+    def add_problem(self, problem: str) -> None:
         """Remember a photo that could not be read, as a sentence."""
         self.problems.append(problem)
 
@@ -64,17 +77,20 @@ class Bundle:
         self._put({f"model/{name}": data for name, data in made.items()})
         self._put(
             {
-                "index.html": index_page.page(
+                "index.html": index_page.index_page(
                     self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files
                 )
             }
         )
-        self.shelf.put({"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()})
+        self.shelf.write_files(
+            {"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()}
+        )
 
     def manifest(self) -> dict[str, Any]:
         """What is on the shelf, as one JSON object."""
         return {
-            "made": now(), "versions": versions(), "model": self.vit.called, "weights_sha256": self.side.digest,
+            "made": current_time_text(), "versions": package_versions(), "model": self.vit.display_name,
+            "weights_sha256": self.side.digest,
             "photos": [{"folder": one.folder, "name": one.name, "title": one.title, "digest": one.digest,
                         "answer": list(one.top) if one.top else None} for one in self.photos],
             "left_out": self.problems,
@@ -83,16 +99,18 @@ class Bundle:
         }  # fmt: skip
 
     def _put(self, files: Mapping[str, bytes]) -> None:
-        self.shelf.put(files)
+        self.shelf.write_files(files)
         for name, data in files.items():
             self.files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, side: ModelSide) -> Made:
+def photo_files(
+    vit: Vit, rec: Recording, settings: ReportSettings, origin: ReportOrigin, model_facts: ModelFacts
+) -> PhotoReport:
     """All files of a photo."""
-    by_name, files = arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, side)}
+    by_name, files = report_arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, model_facts)}
     small = None
-    for one in of_photo(vit, rec, settings):
+    for one in photo_pictures(vit, rec, settings):
         if one.figure:
             files[f"{one.name}.png"] = print_figure(one.figure("light"), "png")
         if one.name == "rollout":
@@ -100,24 +118,30 @@ def photo_files(vit: Vit, rec: Recording, settings: Settings, origin: Origin, si
     if rec.top_classes():
         files["answer.png"] = print_figure(figures.predictions(rec.top_classes()), "png")
     files["animation.webp"] = animation(vit, rec, settings)
-    files["numbers.json"] = json.dumps(numbers(vit, rec, settings, side), ensure_ascii=False, indent=1).encode()
+    files["numbers.json"] = json.dumps(
+        report_numbers(vit, rec, settings, model_facts), ensure_ascii=False, indent=1
+    ).encode()
     files["numbers.csv"] = to_csv(
         {name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
     )
     files["numbers.npz"] = to_npz(by_name)
     top = rec.top_classes(1)
-    title = title_of(rec, origin)
-    return Made(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
+    title = recording_title(rec, origin)
+    return PhotoReport(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
 
 
-def model_files(vit: Vit, side: ModelSide, settings: Settings) -> dict[str, bytes]:
+def model_files(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> dict[str, bytes]:
     """The files of a model, the same for all photos; fewer where something isn't defined for it."""
-    files = {f"{p.name}.png": print_figure(p.figure("light"), "png") for p in of_model(vit, side, settings) if p.figure}
-    by_name = model_arrays(side)
+    files = {
+        f"{p.name}.png": print_figure(p.figure("light"), "png")
+        for p in model_pictures(vit, model_facts, settings)
+        if p.figure
+    }
+    by_name = model_arrays(model_facts)
     return files | ({"numbers.npz": to_npz(by_name)} if by_name else {})
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     """The name, with a number where it is taken already."""
     count, free = 1, name
     while free.lower() in taken:

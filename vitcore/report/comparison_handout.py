@@ -22,14 +22,14 @@ from vitcore.images import outline_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report import html_page
-from vitcore.report.handout import title_of
-from vitcore.report.report_numbers import now, versions
-from vitcore.report.report_settings import Origin
+from vitcore.report.handout import recording_title
+from vitcore.report.report_numbers import current_time_text, package_versions
+from vitcore.report.report_settings import ReportOrigin
 from vitcore.translation import percent, say
 
-Names = tuple[str, str]
-A_AND_B = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
-ALIKE = 0.0005  # of the width: layers that differ by less reach equally far
+ModelNames = tuple[str, str]
+MODEL_LETTERS = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
+EQUAL_DISTANCE_SHARE = 0.0005  # of the width: layers that differ by less reach equally far
 SOURCES = (
     "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
@@ -37,8 +37,8 @@ SOURCES = (
 )
 
 
-def figures_of(
-    comparison: Comparison, vits: tuple[Vit, Vit], names: Names | None = None, mode: Mode = "light"
+def comparison_figures(
+    comparison: Comparison, vits: tuple[Vit, Vit], names: ModelNames | None = None, mode: Mode = "light"
 ) -> dict[str, go.Figure]:
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
     photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
@@ -48,40 +48,47 @@ def figures_of(
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
         cells, patches = outliers_in_common_map(comparison, which, mask)
         said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
-        fig = figures.gathered(mask, photo, grid, say("Attention rollout"), most, mode, about=name, even=1 / mask.size)
-        drawn[f"rollout-{letter}"] = figures.outlined(fig, cells, grid, told=said)
+        fig = figures.attention_on_photo(
+            mask, photo, grid, say("Attention rollout"), most, mode, subtitle=name, even_share=1 / mask.size
+        )
+        drawn[f"rollout-{letter}"] = figures.frame_outliers(fig, cells, grid, sentence=said)
     recs = [side.rec for side in comparison.recordings]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_attention_share for rec in recs]
-    drawn |= zip(("distance-a", "distance-b"), distances(px, vits, mode, shares=shares), strict=True)
+    drawn |= zip(
+        ("distance-a", "distance-b"), distance_figures(px, vits, mode, prefix_attention_shares=shares), strict=True
+    )
     drawn["difference"] = figures.relevance(
         comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
-        say("percentage points"), signed=True, mode=mode, least=100 / comparison.difference.size,
+        say("percentage points"), signed=True, mode=mode, min_top=100 / comparison.difference.size,
     )  # fmt: skip
-    drawn["cka"] = figures.cka(comparison.cka, names, mode)
+    drawn["cka"] = figures.cka_heatmap(comparison.cka, names, mode)
     return drawn
 
 
-def distances(
+def distance_figures(
     px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop",
-    shares: Sequence[NDArray | None] = (None, None),
+    prefix_attention_shares: Sequence[NDArray | None] = (None, None),
 ) -> list[go.Figure]:  # fmt: skip
     """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees.
 
-    With `shares` (L, H), which each head gives to tokens that are not patches, those that give half or more are hollow.
+    With `prefix_attention_shares` (L, H), which each head gives to tokens that are not patches, those that give half or more are
+    hollow.
     """
     wide = [vit.grid.image_px[1] for vit in vits]
     even = [uniform_distance_px(vit.grid) for vit in vits]
     reach = max(max(float(one.max()), flat) / side for one, flat, side in zip(px, even, wide, strict=True))
     return [
-        figures.distance(one, vit.grid, flat, cls, mode=mode, most_px=reach * side, share=share)
-        for one, vit, flat, side, share in zip(px, vits, even, wide, shares, strict=True)
+        figures.attention_distance(
+            one, vit.grid, flat, cls, mode=mode, max_px=reach * side, prefix_attention_share=share
+        )
+        for one, vit, flat, side, share in zip(px, vits, even, wide, prefix_attention_shares, strict=True)
     ]
 
 
 # What it says, in sentences
 
 
-def on(grid: Any) -> str:
+def common_grid_sentence(grid: Any) -> str:
     """On which positions two models were compared."""
     facts = {"rows": grid.rows, "cols": grid.cols}
     if grid.resampled:
@@ -92,7 +99,7 @@ def on(grid: Any) -> str:
     return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
-def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) -> str:
+def map_difference_sentence(maps: tuple[NDArray, NDArray], difference: NDArray, rank_correlation: float) -> str:
     """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
     place = int(np.abs(difference).argmax())
     most = float(difference.flat[place])
@@ -101,19 +108,18 @@ def of_maps(maps: tuple[NDArray, NDArray], difference: NDArray, alike: float) ->
     row, col = divmod(place, difference.shape[1])
     told = say(
         "They differ most in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage points more.",
-        row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=A_AND_B[most < 0], points=f"{abs(most):.2f}",
+        row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=MODEL_LETTERS[most < 0],
+        points=f"{abs(most):.2f}",
     )  # fmt: skip
-    if alike != alike:
+    if rank_correlation != rank_correlation:
         return told
-    return (
-        f"{say('Rank correlation over {count} places: {value}.', count=difference.size, value=f'{alike:.2f}')} {told}"
-    )
+    return f"{say('Rank correlation over {count} places: {value}.', count=difference.size, value=f'{rank_correlation:.2f}')} {told}"
 
 
-def of_outliers(comparison: Comparison) -> list[str]:
+def outlier_sentences(comparison: Comparison) -> list[str]:
     """For each model what is said of outlier tokens that hold much of its rollout, or that they are masked; empty for none."""
     said = []
-    for which, (letter, mask) in enumerate(zip(A_AND_B, comparison.rollouts, strict=True)):
+    for which, (letter, mask) in enumerate(zip(MODEL_LETTERS, comparison.rollouts, strict=True)):
         rec, patches = comparison.recordings[which].rec, outliers_in_common_map(comparison, which, mask)[1]
         one = (
             masked_outliers_sentence(len(outliers_in_recording(rec).patches))
@@ -124,7 +130,7 @@ def of_outliers(comparison: Comparison) -> list[str]:
     return said
 
 
-def of_tokens(comparison: Comparison) -> str:
+def token_similarity_sentence(comparison: Comparison) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
     pairs = [pair for pair in comparison.cka_per_layer if pair[2] == pair[2]]
     if not pairs:
@@ -133,7 +139,8 @@ def of_tokens(comparison: Comparison) -> str:
     mean = float(np.mean([value for *_, value in pairs]))
     if most[2] - least[2] < 0.005:
         return say("Linear CKA of the tokens at the same depth is {mean} in every layer.", mean=f"{mean:.2f}")
-    facts = {"mean": f"{mean:.2f}", "first": A_AND_B[0], "second": A_AND_B[1], "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}",
+    facts = {"mean": f"{mean:.2f}", "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1], "most": f"{most[2]:.2f}",
+        "least": f"{least[2]:.2f}",
              "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
     return say(
         "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
@@ -142,16 +149,16 @@ def of_tokens(comparison: Comparison) -> str:
     )
 
 
-def of_answers(comparison: Comparison) -> str:
+def prediction_agreement_sentence(comparison: Comparison) -> str:
     """Whether both give the same answer."""
     tops = [side.rec.top_classes(1) for side in comparison.recordings]
-    return told_answers(comparison.answers, tops)
+    return agreement_sentence(comparison.answers, tops)
 
 
-def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
+def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
     """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
     if agreement is None:
-        mute = [name for name, top in zip(A_AND_B, tops, strict=True) if not top]
+        mute = [name for name, top in zip(MODEL_LETTERS, tops, strict=True) if not top]
         if mute:
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
         return say(
@@ -163,8 +170,8 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
         "two": two,
         "p": percent(p),
         "q": percent(q),
-        "first": A_AND_B[0],
-        "second": A_AND_B[1],
+        "first": MODEL_LETTERS[0],
+        "second": MODEL_LETTERS[1],
     }
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
@@ -178,7 +185,7 @@ def told_answers(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
     )  # fmt: skip
 
 
-def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
+def attention_distance_sentence(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
     """How far heads look, as shares of the width that each model sees, in the first layer and over all.
 
     Of (L, H) renormalised distances: with the class token dropped, what heads give it would count as near.
@@ -193,7 +200,7 @@ def of_distances(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
         "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width "
         "far and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} "
         "and {mean1} %.",
-        first=A_AND_B[0], second=A_AND_B[1], **facts,
+        first=MODEL_LETTERS[0], second=MODEL_LETTERS[1], **facts,
     )  # fmt: skip
     return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
 
@@ -204,9 +211,17 @@ def _layer_by_layer(means: list[NDArray]) -> str:
     deeper = int(len(means[1]) > len(means[0]))
     other = means[1 - deeper][[layer_at_same_depth(block, many, few) for block in range(many)]]
     lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
-    places = [np.flatnonzero(lead > ALIKE).tolist(), np.flatnonzero(lead < -ALIKE).tolist()]
-    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=A_AND_B[deeper])
-    facts = {"how": how, "first": A_AND_B[0], "second": A_AND_B[1], "here": _ranges(places[0]), "there": _ranges(places[1]),
+    places = [
+        np.flatnonzero(lead > EQUAL_DISTANCE_SHARE).tolist(),
+        np.flatnonzero(lead < -EQUAL_DISTANCE_SHARE).tolist(),
+    ]
+    how = (
+        ""
+        if few == many
+        else say(" (at the same depth, counted as the layers of {model})", model=MODEL_LETTERS[deeper])
+    )
+    facts = {"how": how, "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1], "here": _ranges(places[0]),
+        "there": _ranges(places[1]),
              "one": len(places[0]), "two": len(places[1])}  # fmt: skip
     if places[0] and places[1]:
         return say("By the mean of a layer's heads{how}, {first} reaches farther in {one:layer|layers} {here}, {second} in "
@@ -215,7 +230,7 @@ def _layer_by_layer(means: list[NDArray]) -> str:
         return say("By the mean of a layer's heads{how}, both reach equally far in every layer.", **facts)
     side = int(not places[0])
     return say("By the mean of a layer's heads{how}, {who} reaches farther in {count:layer|layers} {where}, the other in none.",
-               how=how, who=A_AND_B[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
+               how=how, who=MODEL_LETTERS[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -235,44 +250,60 @@ def _ranges(numbers: list[int]) -> str:
 def handout(
     comparison: Comparison,
     vits: tuple[Vit, Vit],
-    names: Names | None = None,
-    origin: Origin | None = None,
+    names: ModelNames | None = None,
+    origin: ReportOrigin | None = None,
     command: str = "",
 ) -> bytes:
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
-    origin = origin or Origin()
+    origin = origin or ReportOrigin()
     names = names or (vits[0].name, vits[1].name)
     recs = [side.rec for side in comparison.recordings]
-    maps = of_maps(comparison.rollouts, comparison.difference, comparison.rank_correlation)
-    maps = " ".join([maps, *filter(None, of_outliers(comparison))])
+    maps = map_difference_sentence(comparison.rollouts, comparison.difference, comparison.rank_correlation)
+    maps = " ".join([maps, *filter(None, outlier_sentences(comparison))])
     px = [rec.distance_renormalised_px for rec in recs]
-    dimmed = say("The photo {name}; what the model does not see is dimmed", name=title_of(recs[0], origin))
-    return html_page.page(
-        "compare.html", lang=origin.lang, title=title_of(recs[0], origin),
-        names=[f"{letter} · {name}" for letter, name in zip(A_AND_B, names, strict=True)],
+    dimmed = say("The photo {name}; what the model does not see is dimmed", name=recording_title(recs[0], origin))
+    return html_page.render_html(
+        "compare.html",
+        lang=origin.lang,
+        title=recording_title(recs[0], origin),
+        names=[f"{letter} · {name}" for letter, name in zip(MODEL_LETTERS, names, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
-        photo=html_page.image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
-        drawn={name: _drawing(fig) for name, fig in figures_of(comparison, vits, names).items()},
-        tops=[rec.top_classes() for rec in recs], on=on(comparison.grid), tokens_on=on(comparison.cka_grid),
-        said={"maps": maps, "tokens": of_tokens(comparison), "answers": of_answers(comparison),
-              "distances": of_distances(px, vits)},
-        models=[_facts(vit) for vit in vits], versions=[*versions().items(), (say("Made"), origin.made or now())],
-        credits=[(say("File"), recs[0].photo.name), (say("Author"), origin.credit.get("author", "")),
-                 (say("Licence"), origin.credit.get("licence", "")), (say("Source"), origin.credit.get("source", ""))],
-        origin=origin, sources=SOURCES, command=command, numbers=facts(comparison),
-    )  # fmt: skip
+        photo=html_page.embed_image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
+        drawn={name: _drawing(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
+        tops=[rec.top_classes() for rec in recs],
+        on=common_grid_sentence(comparison.grid),
+        tokens_on=common_grid_sentence(comparison.cka_grid),
+        said={
+            "maps": maps,
+            "tokens": token_similarity_sentence(comparison),
+            "answers": prediction_agreement_sentence(comparison),
+            "distances": attention_distance_sentence(px, vits),
+        },
+        models=[_facts(vit) for vit in vits],
+        versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
+        credits=[
+            (say("File"), recs[0].photo.name),
+            (say("Author"), origin.credit.get("author", "")),
+            (say("Licence"), origin.credit.get("licence", "")),
+            (say("Source"), origin.credit.get("source", "")),
+        ],
+        origin=origin,
+        sources=SOURCES,
+        command=command,
+        numbers=comparison_facts(comparison),
+    )
 
 
-def command_of(first: str, second: str, photo: str, mask_outliers: bool = False) -> str:
+def comparison_command(first: str, second: str, photo: str, mask_outliers: bool = False) -> str:
     """The shell command that compares the same models."""
     masks = ["--mask-outliers"] if mask_outliers else []
     return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, *masks, "--out", "compared"])
 
 
-def _drawing(fig: go.Figure) -> html_page.Drawing:
+def _drawing(fig: go.Figure) -> html_page.ThemedSvg:
     title, about = fig.layout.title.text, fig.layout.title.subtitle.text or ""
     fig.layout.margin.t = 24
-    return html_page.drawing(fig, f"{title} {about}".strip())
+    return html_page.embed_figure(fig, f"{title} {about}".strip())
 
 
 def _facts(vit: Vit) -> list[tuple[str, str]]:
@@ -283,22 +314,22 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
         (say("Parameters"), f"{sum(p.numel() for p in vit.module.parameters()):,}".replace(",", " ")),
         (say("Grid"), say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide)),
         (say("What the model sees"), f"{broad} × {tall} px"), (say("Layers × heads"), f"{vit.blocks} × {vit.heads}"),
-        (say("Answer read from"), say(vit.readout)),
+        (say("Answer read from"), say(vit.pooling)),
     ]  # fmt: skip
 
 
 # The numbers
 
-TOP = 5
+TOP_CLASSES = 5
 
 
-def facts(comparison: Comparison) -> Mapping[str, Any]:
+def comparison_facts(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
     both, answers = comparison.recordings, comparison.answers
     models = [{
         "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
         "sees_px": list(side.rec.model_input.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
-        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP)],
+        "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP_CLASSES)],
     } for side in both]  # fmt: skip
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,

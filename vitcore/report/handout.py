@@ -6,16 +6,22 @@ the model's card and the digest of its weights, the photo's digest and credits, 
 
 from typing import Any
 
-from vitcore.figures.theme import stops
+from vitcore.figures.theme import gradient_stops
 from vitcore.forward.recording import Recording
 from vitcore.images import outline_crop
 from vitcore.models.load_model import Vit
 from vitcore.report import html_page
-from vitcore.report.model_facts import ModelSide, look_at
-from vitcore.report.photo_titles import by_imagenet, row_of
-from vitcore.report.report_numbers import left_out, mask, now, numbers, versions
-from vitcore.report.report_pictures import Picture, asked, of_model, of_photo
-from vitcore.report.report_settings import USUAL, Origin, Settings, command
+from vitcore.report.model_facts import ModelFacts, collect_model_facts
+from vitcore.report.photo_titles import gallery_row, imagenet_name_sentence
+from vitcore.report.report_numbers import (
+    current_time_text,
+    masked_outlier_patches,
+    package_versions,
+    report_numbers,
+    rollout_map,
+)
+from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures, query_token_words
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, report_command
 from vitcore.translation import percent, say
 
 WIDE = {
@@ -31,28 +37,35 @@ SOURCES = (
 
 
 def handout(
-    vit: Vit, rec: Recording, settings: Settings = USUAL, origin: Origin | None = None, side: ModelSide | None = None
+    vit: Vit,
+    rec: Recording,
+    settings: ReportSettings = DEFAULT_SETTINGS,
+    origin: ReportOrigin | None = None,
+    model_facts: ModelFacts | None = None,
 ) -> bytes:
     """The handout as the bytes of a self-contained HTML file; `rec` holds the last block's maps and the fusion asked for.
 
-    `side` is `look_at(vit)`, for callers that have it already. Raises: ValueError, for settings the model can't have.
+    `model_facts` is `look_at(vit)`, for callers that have it already. Raises: ValueError, for settings the model can't have.
     """
-    settings.check(rec.grid, vit.blocks)
-    origin, side = origin or Origin(), side or look_at(vit)
-    shown = {one.name: one for one in (*of_photo(vit, rec, settings), *of_model(vit, side, settings))}
-    return html_page.page(
-        "handout.html", lang=origin.lang, title=title_of(rec, origin), lead=_lead(vit, rec),
-        photo=_photo(rec, title_of(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
+    settings.check_against_grid(rec.grid, vit.blocks)
+    origin, model_facts = origin or ReportOrigin(), model_facts or collect_model_facts(vit)
+    shown = {
+        one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))
+    }
+    return html_page.render_html(
+        "handout.html", lang=origin.lang, title=recording_title(rec, origin), lead=_lead(vit, rec),
+        photo=_photo(rec, recording_title(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
-        settings=_settings(vit, rec, settings), model=_card(vit, rec, side), credits=_credits(rec, origin),
+        settings=_settings(vit, rec, settings), model=_card(vit, rec, model_facts), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=SOURCES,
-        command=command(origin.file or rec.photo.name, vit.called, settings), numbers=numbers(vit, rec, settings, side),
+        command=report_command(origin.file or rec.photo.name, vit.display_name, settings), numbers=report_numbers(vit, rec,
+        settings, model_facts),
     )  # fmt: skip
 
 
-def title_of(rec: Recording, origin: Origin) -> str:
+def recording_title(rec: Recording, origin: ReportOrigin) -> str:
     """What the photo is called: its title in the gallery, else its file's name."""
     return say(origin.credit["title"]) if origin.credit.get("title") else rec.photo.name
 
@@ -69,13 +82,13 @@ def _photo(rec: Recording, title: str) -> dict[str, Any]:
     alt = say("The photo {name}; what the model does not see is dimmed", name=title)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
-    drawn = html_page.image(outline_crop(rec.photo, rec.model_input), alt, True, 800, "fitted")
+    drawn = html_page.embed_image(outline_crop(rec.photo, rec.model_input), alt, True, 800, "fitted")
     return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 
 def _input(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
-    drawn = html_page.image(rec.model_input.pixels, say("The model's input"), False, kind="seen")
+    drawn = html_page.embed_image(rec.model_input.pixels, say("The model's input"), False, kind="seen")
     return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
 
 
@@ -92,21 +105,21 @@ def _answer(rec: Recording) -> str:
             "each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits)
         )
     )
-    named = by_imagenet(row_of(rec.photo), [label for label, _ in rec.top_classes()])
+    named = imagenet_name_sentence(gallery_row(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over
 
 
-def _shown(one: Picture) -> dict[str, Any]:
+def _shown(one: ReportPicture) -> dict[str, Any]:
     """A picture as the page shows it: pixels and SVG embedded, the colours of its scale."""
     drawn, tiles = None, []
     if one.chart and one.figure:
-        drawn = html_page.drawing(one.figure("light"), one.alt)
+        drawn = html_page.embed_figure(one.figure("light"), one.alt)
     else:
         tiles = [
-            (name, html_page.image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
+            (name, html_page.embed_image(pixels, f"{one.alt}: {name}" if name else one.alt, one.photo))
             for name, pixels in one.tiles
         ]
-    colours = stops(one.scale.colours, 16) if one.scale else []
+    colours = gradient_stops(one.scale.colours, 16) if one.scale else []
     return {"kind": WIDE.get(one.name), "drawing": drawn, "tiles": tiles, "stops": colours}
 
 
@@ -116,19 +129,19 @@ def _distances(vit: Vit, rec: Recording) -> dict[str, Any]:
     return {"head": [say("layer"), *heads], "rows": rows}
 
 
-def _rollout(rec: Recording, settings: Settings) -> dict[str, Any]:
+def _rollout(rec: Recording, settings: ReportSettings) -> dict[str, Any]:
     about = say(
         "Rollout of every patch, % of the total, {rows} {rows:row|rows} and {cols} {cols:column|columns}",
         rows=rec.grid.rows,
         cols=rec.grid.cols,
     )
-    rows = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(100 * mask(rec, settings))]
+    rows = [[str(r), *(f"{share:.3f}" for share in line)] for r, line in enumerate(100 * rollout_map(rec, settings))]
     return {"about": about, "head": [say("row"), *map(str, range(rec.grid.cols))], "rows": rows}
 
 
-def _settings(vit: Vit, rec: Recording, settings: Settings) -> list[tuple[str, str]]:
+def _settings(vit: Vit, rec: Recording, settings: ReportSettings) -> list[tuple[str, str]]:
     given = {
-        say("Asked"): asked(vit, settings),
+        say("Asked"): query_token_words(vit, settings),
         say("Heads fused by"): {"mean": say("mean"), "max": say("maximum"), "min": say("minimum")}[settings.fusion],
         say("Weakest weights discarded"): percent(settings.discard, 0),
         say("Residual weight"): percent(settings.residual, 0),
@@ -136,27 +149,27 @@ def _settings(vit: Vit, rec: Recording, settings: Settings) -> list[tuple[str, s
         say("Class token in distances"): say("dropped, not renormalised, as in the paper"),
     }
     if settings.mask_outliers:
-        patches = ", ".join(map(str, left_out(rec, settings)))
+        patches = ", ".join(map(str, masked_outlier_patches(rec, settings)))
         given[say("Outlier tokens masked")] = say("patches {patches}", patches=patches) if patches else say("none here")
     return list(given.items())
 
 
-def _card(vit: Vit, rec: Recording, side: ModelSide) -> list[tuple[str, str]]:
+def _card(vit: Vit, rec: Recording, side: ModelFacts) -> list[tuple[str, str]]:
     grid = rec.grid
     high, wide = grid.step_px
     tokens = say("{tokens} tokens: {prefix} before {patches} {patches:patch|patches}", tokens=grid.tokens, prefix=grid.prefix,
                  patches=grid.patches)  # fmt: skip
     given = {
-        say("Title"): vit.card.title, say("Name"): vit.called,
+        say("Title"): vit.card.title, say("Name"): vit.display_name,
         say("Parameters"): f"{side.params:,}".replace(",", " "), say("Licence"): vit.card.licence,
         say("Grid"): say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide),
         say("Sequence"): tokens, say("Layers × heads"): f"{vit.blocks} × {vit.heads}",
-        say("Answer read from"): asked(vit, USUAL), say("Weights, SHA-256"): side.digest,
+        say("Answer read from"): query_token_words(vit, DEFAULT_SETTINGS), say("Weights, SHA-256"): side.digest,
     }  # fmt: skip
     return list(given.items())
 
 
-def _credits(rec: Recording, origin: Origin) -> list[tuple[str, ...]]:
+def _credits(rec: Recording, origin: ReportOrigin) -> list[tuple[str, ...]]:
     credit = origin.credit
     licence = credit.get("licence_url", "")
     return [
@@ -168,5 +181,5 @@ def _credits(rec: Recording, origin: Origin) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _versions(origin: Origin) -> list[tuple[str, str]]:
-    return [*versions().items(), (say("Made"), origin.made or now())]
+def _versions(origin: ReportOrigin) -> list[tuple[str, str]]:
+    return [*package_versions().items(), (say("Made"), origin.made or current_time_text())]

@@ -11,15 +11,15 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.png_and_svg import in_dark, print_figure
-from vitcore.figures.theme import data_address
+from vitcore.figures.png_and_svg import print_figure, svg_in_dark_mode
+from vitcore.figures.theme import file_to_data_uri
 from vitcore.translation import percent, say
 
-HERE = Path(__file__).parent
+REPORT_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedImage:
     """A picture of pixels in a page."""
 
     address: str
@@ -30,7 +30,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ThemedSvg:
     """An SVG for light pages and paper, and one for dark pages."""
 
     light: str
@@ -38,33 +38,37 @@ class Drawing:
     alt: str
 
 
-def page(template: str, **facts: Any) -> bytes:
+def render_html(template: str, **facts: Any) -> bytes:
     """A whole HTML file: a template filled with facts; words are escaped there, `say` is known there."""
-    return (templates().get_template(template).render(facts) + "\n").encode()
+    return (jinja_environment().get_template(template).render(facts) + "\n").encode()
 
 
 @cache
-def templates() -> Any:
+def jinja_environment() -> Any:
     """The templates, as Jinja2 keeps them."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(REPORT_FOLDER / "templates"),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-    made.globals |= {"say": say, "percent": percent, "style": (HERE / "handout.css").read_text(encoding="utf-8")}
+    made.globals |= {
+        "say": say,
+        "percent": percent,
+        "style": (REPORT_FOLDER / "handout.css").read_text(encoding="utf-8"),
+    }
     return made
 
 
-def image(
-    pixels: NDArray[np.uint8] | Image.Image, alt: str, photo: bool, most_px: int = 1000, kind: str = ""
-) -> Embedded:
+def embed_image(
+    pixels: NDArray[np.uint8] | Image.Image, alt: str, photo: bool, max_px: int = 1000, kind: str = ""
+) -> EmbeddedImage:
     """Pixels as WebP, lossy for photographs and exact for what is made of cells."""
     drawn = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
-    if max(drawn.size) > most_px:
+    if max(drawn.size) > max_px:
         drawn = drawn.resize(
-            _shrunk(drawn.size, most_px), Image.Resampling.BOX if not photo else Image.Resampling.LANCZOS
+            _shrunk(drawn.size, max_px), Image.Resampling.BOX if not photo else Image.Resampling.LANCZOS
         )
     file = io.BytesIO()
     if photo:  # method 4 saves 4 % of the bytes and takes twice as long
@@ -72,16 +76,16 @@ def image(
     else:
         drawn.save(file, "WEBP", lossless=True, quality=80)
     kinds = " ".join(one for one in (kind, "" if photo else "sharp") if one)
-    return Embedded(data_address(file.getvalue(), "image/webp"), *drawn.size, alt, kinds)
+    return EmbeddedImage(file_to_data_uri(file.getvalue(), "image/webp"), *drawn.size, alt, kinds)
 
 
 def _shrunk(size: tuple[int, int], most_px: int) -> tuple[int, int]:
     return max(1, size[0] * most_px // max(size)), max(1, size[1] * most_px // max(size))
 
 
-def drawing(light: go.Figure, alt: str) -> Drawing:
+def embed_figure(light: go.Figure, alt: str) -> ThemedSvg:
     """A light figure as a drawing, without its title: the page says that as text."""
     light.layout.title = None
     printed = print_figure(light, "svg")
-    on_paper, in_the_dark = (data_address(svg, "image/svg+xml") for svg in (printed, in_dark(printed)))
-    return Drawing(on_paper, in_the_dark, alt)
+    on_paper, in_the_dark = (file_to_data_uri(svg, "image/svg+xml") for svg in (printed, svg_in_dark_mode(printed)))
+    return ThemedSvg(on_paper, in_the_dark, alt)

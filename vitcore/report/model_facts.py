@@ -13,7 +13,7 @@ from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, eq=False)
-class ModelSide:
+class ModelFacts:
     """Computed once a model and shared by the reports of all its photos."""
 
     digest: str  # SHA-256 over names and values of all weights
@@ -28,11 +28,11 @@ class ModelSide:
         return components_as_picture(self.components.vectors[:count])
 
 
-def look_at(vit: Vit) -> ModelSide:
+def collect_model_facts(vit: Vit) -> ModelFacts:
     """What there is to say of a model before it has seen a photo."""
-    kernel, table = load_model.first_kernel(vit), load_model.positions(vit)
+    kernel, table = load_model.first_kernel(vit), load_model.position_embeddings(vit)
     cosine = None if table is None else position_similarity(table)
-    return ModelSide(
+    return ModelFacts(
         weights_digest(vit),
         sum(p.numel() for p in vit.module.parameters()),
         None if kernel is None else principal_components(kernel),

@@ -9,18 +9,18 @@ from vitcore.images import Photo
 from vitcore.translation import say
 
 
-def row_of(photo: Photo) -> Mapping[str, str]:
+def gallery_row(photo: Photo) -> Mapping[str, str]:
     """The gallery's row of a photo; empty for one that is not of the gallery."""
-    return next((row for row in samples() if digest(row["id"]) == photo.digest), {})
+    return next((row for row in samples() if gallery_photo_digest(row["id"]) == photo.digest), {})
 
 
-def title_of(photo: Photo) -> str:
+def photo_title(photo: Photo) -> str:
     """Its title in the gallery, else its file's name."""
-    row = row_of(photo)
+    row = gallery_row(photo)
     return say(row["title"]) if row else photo.name
 
 
-def by_imagenet(row: Mapping[str, str], labels: Collection[str]) -> str:
+def imagenet_name_sentence(row: Mapping[str, str], labels: Collection[str]) -> str:
     """A sentence where one of these answers is the gallery's photo under another name; else nothing."""
     label = row.get("imagenet", "")
     if not label or label not in labels:
@@ -29,6 +29,6 @@ def by_imagenet(row: Mapping[str, str], labels: Collection[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def digest(name: str) -> str:
+def gallery_photo_digest(name: str) -> str:
     """Of a photo of the gallery, as `open_photo` gives it."""
     return hashlib.sha256((SAMPLES / f"{name}.jpg").read_bytes()).hexdigest()[:16]

@@ -17,34 +17,46 @@ from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import PrincipalComponents
-from vitcore.figures.attention import fitted, own_tops, tops_of
-from vitcore.figures.heat_overlay import LEAST_TOP, fine_detail, on_photo, scale_on_photo, scale_top
-from vitcore.figures.outlier_frames import on_pixels, outlined_maps
-from vitcore.figures.patches import split_picture
-from vitcore.figures.relevance import build_up_scale, build_up_top
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, Scale, colour, mosaic
+from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
+from vitcore.figures.heat_overlay import (
+    MIN_TOP_IN_EVEN_SHARES,
+    fine_detail,
+    heat_colour_scale,
+    heat_on_photo,
+    scale_top,
+)
+from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outliers_in_pixels
+from vitcore.figures.patches import patch_mosaic
+from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, ColourScale, apply_colour_scale, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import outlier_sentence
-from vitcore.report.model_facts import ModelSide
-from vitcore.report.report_numbers import last_heads, layers, left_out, marked, mask
-from vitcore.report.report_settings import Settings
+from vitcore.report.model_facts import ModelFacts
+from vitcore.report.report_numbers import (
+    last_layer_heads,
+    masked_outlier_patches,
+    outlier_patches_in_map,
+    rollout_map,
+    rollout_per_layer,
+)
+from vitcore.report.report_settings import ReportSettings
 from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from PIL import Image
 
-ACROSS = 7  # the paper's 28 components in rows of seven
-FIRST = 4  # components that are described in words
-WIDE_PX = 1000  # no picture of a handout is wider
-CELL_PX = 12  # of a small map with frames in it, a patch
+COLUMNS = 7  # the paper's 28 components in rows of seven
+DESCRIBED_COMPONENTS = 4  # components that are described in words
+MAX_WIDTH_PX = 1000  # no picture of a handout is wider
+MAP_PATCH_PX = 12  # of a small map with frames in it, a patch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class ReportPicture:
     """A picture with its words; `tiles` are (caption, pixels), drawn side by side, `figure` the whole with its title."""
 
     name: str
@@ -55,15 +67,15 @@ class Picture:
     about: str = ""  # the finding, in a line
     tiles: tuple[tuple[str, Any], ...] = ()  # pixels (H, W, 3 or 4), uint8
     across: int = 1  # tiles in a row
-    scale: Scale | None = None
+    scale: ColourScale | None = None
     photo: bool = False  # smooth, and compressed as photographs are; else every cell stays sharp
     figure: Callable[[str], go.Figure] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
     chart: bool = False  # the figure itself is printed in the handout: it has no pixels
 
 
-def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
+def photo_pictures(vit: Vit, rec: Recording, settings: ReportSettings) -> Iterator[ReportPicture]:
     """The pictures of a photo, in the order of the paper's argument."""
-    photo = fitted(sharp_crop(rec.photo, rec.model_input))
+    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     yield _patches(rec, settings)
     yield _distance(rec)
     yield _rollout(vit, rec, settings, photo)
@@ -73,29 +85,29 @@ def of_photo(vit: Vit, rec: Recording, settings: Settings) -> Iterator[Picture]:
         yield replace(_heads(vit, rec, replace(settings, patch=settings.pin)), name="pinned")
 
 
-def of_model(vit: Vit, side: ModelSide, settings: Settings) -> Iterator[Picture]:
+def model_pictures(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> Iterator[ReportPicture]:
     """The pictures of a model, the same for all photos."""
-    yield _filters(vit, side, settings)
-    yield _positions(vit, side)
+    yield _filters(vit, model_facts, settings)
+    yield _positions(vit, model_facts)
 
 
-def asked(vit: Vit, settings: Settings) -> str:
+def query_token_words(vit: Vit, settings: ReportSettings) -> str:
     """Whose attention the pictures show, in words."""
     if settings.patch is not None:
         return say("patch {patch}", patch=settings.patch)
-    return say("the {readout}", readout=say(vit.readout))
+    return say("the {readout}", readout=say(vit.pooling))
 
 
-def _patches(rec: Recording, settings: Settings) -> Picture:
+def _patches(rec: Recording, settings: ReportSettings) -> ReportPicture:
     grid = rec.grid
     zoom = max(1, round(800 / grid.image_px[1]))
-    drawn = split_picture(rec.model_input.pixels, grid, 1, zoom)
+    drawn = patch_mosaic(rec.model_input.pixels, grid, 1, zoom)
     more = ""
     if settings.pin is not None:
         drawn = _pinned(drawn, grid, settings.pin)
         row, col = grid.row_col(settings.pin)
         more = " · " + say("patch {patch}, row {row}, column {col}, is outlined", patch=settings.pin, row=row, col=col)
-    return Picture(
+    return ReportPicture(
         name="patches", title=say("The photo as patches"), photo=True,
         alt=say("What the model sees, cut into {rows} {rows:row|rows} of {cols} {cols:patch|patches}", rows=grid.rows,
                 cols=grid.cols),
@@ -126,9 +138,9 @@ def _pinned(drawn: NDArray[np.uint8], grid: Any, patch: int) -> NDArray[np.uint8
     return np.asarray(sheet)
 
 
-def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
+def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPicture:
     if side.components is None:
-        return Picture(
+        return ReportPicture(
             name="filters", title=say("Embedding filters"), alt="", how="", limits="",
             about=say("This model does not embed patches of pixels with one linear kernel, so it has no patch filters."),
         )  # fmt: skip
@@ -141,35 +153,37 @@ def _filters(vit: Vit, side: ModelSide, settings: Settings) -> Picture:
     if vit.hybrid:
         how = say("A hybrid has no RGB patch filters. These are the principal components of its network's first convolution, "
                   "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
-    return Picture(
+    return ReportPicture(
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, row by row", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
-                  share=percent(variance[:count].sum())) + _looks(side.components),
+                  share=percent(variance[:count].sum())) + _filter_pattern_words(side.components),
         how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
-        tiles=(("", mosaic(tiles, ACROSS, gutter=1)),),
+        tiles=(("", mosaic(tiles, COLUMNS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
     )  # fmt: skip
 
 
-def _looks(found: PrincipalComponents) -> str:
+def _filter_pattern_words(found: PrincipalComponents) -> str:
     """What the first few look like; nothing where they have no colours to draw."""
     if found.vectors.shape[-1] != 3:
         return ""
-    told = (figures.looks_like(**asdict(describe_filter(one))) for one in found.vectors[:FIRST])
+    told = (
+        figures.filter_pattern_words(**asdict(describe_filter(one))) for one in found.vectors[:DESCRIBED_COMPONENTS]
+    )
     return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
 
 
-def _positions(vit: Vit, side: ModelSide) -> Picture:
+def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
     cosine, grid = side.cosine, vit.grid
     title = say("Position-embedding similarity")
     if cosine is None:
         about = say(
             "This model has no learned absolute position embeddings: it tells position in another way, or not at all."
         )
-        return Picture(name="positions", title=title, alt="", how="", limits="", about=about)
-    tiles = colour(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
-    return Picture(
+        return ReportPicture(name="positions", title=title, alt="", how="", limits="", about=about)
+    tiles = apply_colour_scale(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    return ReportPicture(
         name="positions", title=title,
         alt=say("{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows,
                 cols=grid.cols),
@@ -177,13 +191,13 @@ def _positions(vit: Vit, side: ModelSide) -> Picture:
         how=say("Each tile is one position compared with all others, laid out as the picture is. Red is alike, blue is opposite; "
                 "each tile's own position is 1."),
         limits=say("How strongly a layer uses position: that depends on its query and key weights too."),
-        tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=Scale(colours=DIVERGING, low=-1, high=1,
+        tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=ColourScale(colours=DIVERGING, low=-1, high=1,
                                                                                           unit=say("cosine similarity")),
-        figure=lambda mode: figures.positions(cosine, grid, _mode(mode)),
+        figure=lambda mode: figures.position_similarity(cosine, grid, _mode(mode)),
     )  # fmt: skip
 
 
-def _distance(rec: Recording) -> Picture:
+def _distance(rec: Recording) -> ReportPicture:
     grid, px, share = rec.grid, rec.distance_px, rec.prefix_attention_share if rec.grid.prefix else None
     even = uniform_distance_px(grid)
     how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. The dashed line is what "
@@ -191,85 +205,88 @@ def _distance(rec: Recording) -> Picture:
               "attention or more to tokens that are not patches.")  # fmt: skip
     limits = say("What a head looks at. The class token is dropped and the rest not renormalised, as in the paper: a head that "
                  "gives it half its attention reads half the distance.")  # fmt: skip
-    return Picture(
+    return ReportPicture(
         name="distance", title=say("Mean attention distance"), chart=True,
         alt=say("One dot per head over {blocks} {blocks:layer|layers}; the first layer from {near} to {far} px", blocks=len(px),
                 near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
         about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
                   far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
         how=how, limits=limits if grid.prefix else say("What a head looks at, or whether the answer uses it."),
-        figure=lambda mode: figures.distance(px, grid, even, mode=_mode(mode), share=share),
+        figure=lambda mode: figures.attention_distance(px, grid, even, mode=_mode(mode), prefix_attention_share=share),
     )  # fmt: skip
 
 
-def _rollout(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
-    grid, amounts = rec.grid, mask(rec, settings)
-    who, top = asked(vit, settings), scale_top(amounts)
-    marks = marked(rec, amounts)
+def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
+    grid, amounts = rec.grid, rollout_map(rec, settings)
+    who, top = query_token_words(vit, settings), scale_top(amounts)
+    marks = outlier_patches_in_map(rec, amounts)
     plain = say("what {who} gathered", who=who) + _begins(settings)
-    about, printed = plain + _outlying(rec, settings, marks), plain + _outlying(rec, settings, [])
-    return Picture(
+    about, printed = plain + _outlier_words(rec, settings, marks), plain + _outlier_words(rec, settings, [])
+    return ReportPicture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
         how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
                 "input. Bright patches have more of it."),
         limits=say("Why the model decided: it shows from where attention could have carried information, if all values counted "
                    "alike. That it lies on the object makes it plausible, not proof."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
-        scale=scale_on_photo(100 * amounts, 100 * top, say("% of the total")),
-        figure=lambda mode: figures.outlined(
-            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), about=printed, start=settings.patch), marks, grid,
-            told=outlier_sentence(marks, grid),
+        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total")),
+        figure=lambda mode: figures.frame_outliers(
+            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), subtitle=printed, query_patch=settings.patch),
+            marks, grid,
+            sentence=outlier_sentence(marks, grid),
         ),
     )  # fmt: skip
 
 
-def _layers(vit: Vit, rec: Recording, settings: Settings, photo: Image.Image) -> Picture:
-    maps, first = layers(rec, settings), settings.first_block
+def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
+    maps, first = rollout_per_layer(rec, settings), settings.first_block
     top, small = (
-        build_up_top(maps),
+        rollout_per_layer_top(maps),
         photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
     )
     drawn = _over(small, maps, top, settings, rec)
-    tiles = [(span(first, first + i), one) for i, one in enumerate(drawn)]
-    return Picture(
+    tiles = [(layer_range_words(first, first + i), one) for i, one in enumerate(drawn)]
+    return ReportPicture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
         alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
-        about=say("what {who} would have gathered if the model stopped there", who=asked(vit, settings))
-        + _outlying(rec, settings, _any(marked(rec, one) for one in maps)),
+        about=say("what {who} would have gathered if the model stopped there", who=query_token_words(vit, settings))
+        + _outlier_words(rec, settings, _any(outlier_patches_in_map(rec, one) for one in maps)),
         how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
         limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
-        scale=build_up_scale(maps),
+        scale=rollout_per_layer_scale(maps),
     )  # fmt: skip
 
 
-def _heads(vit: Vit, rec: Recording, settings: Settings) -> Picture:
-    maps = last_heads(rec, settings)
+def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
+    maps = last_layer_heads(rec, settings)
     drawn = [
-        colour(m, SEQUENTIAL, 0, top) for m, top in zip(maps.astype(np.float64), tops_of(maps, rec.grid), strict=True)
+        apply_colour_scale(m, SEQUENTIAL, 0, top)
+        for m, top in zip(maps.astype(np.float64), head_scale_tops(maps, rec.grid), strict=True)
     ]
     title = say("All heads of the last layer")
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
-    about = say("attention of {who} in layer {block}", who=asked(vit, settings), block=vit.blocks - 1)
-    marks = [marked(rec, one) for one in maps]
+    about = say("attention of {who} in layer {block}", who=query_token_words(vit, settings), block=vit.blocks - 1)
+    marks = [outlier_patches_in_map(rec, one) for one in maps]
     if any(marks):
-        large = (one.repeat(CELL_PX, 0).repeat(CELL_PX, 1) for one in drawn)
-        drawn = [on_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
-    printed, said = f"{title}: {about}{_outlying(rec, settings, [])}", outlier_sentence(_any(marks), rec.grid)
-    about += _outlying(rec, settings, _any(marks))
-    return Picture(
+        large = (one.repeat(MAP_PATCH_PX, 0).repeat(MAP_PATCH_PX, 1) for one in drawn)
+        drawn = [frame_outliers_in_pixels(one, some, rec.grid) for one, some in zip(large, marks, strict=True)]
+    printed, said = f"{title}: {about}{_outlier_words(rec, settings, [])}", outlier_sentence(_any(marks), rec.grid)
+    about += _outlier_words(rec, settings, _any(marks))
+    return ReportPicture(
         name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
         how=say("One small map a head, laid out as the photo is. Each scale ends at the map's largest weight, which is named "
-                "below it, but not below {least} times an even share: a nearly even map stays dark.", least=f"{LEAST_TOP:g}"),
+                "below it, but not below {least} times an even share: a nearly even map stays dark.",
+                least=f"{MIN_TOP_IN_EVEN_SHARES:g}"),
         limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
-        scale=Scale(colours=SEQUENTIAL, low=0, high=1, unit=own_tops()),
-        figure=lambda mode: outlined_maps(
-            figures.heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, told=said
+        scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=own_scale_unit()),
+        figure=lambda mode: frame_outliers_in_maps(
+            figures.attention_heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, sentence=said
         ),
     )  # fmt: skip
 
 
-def _begins(settings: Settings) -> str:
+def _begins(settings: ReportSettings) -> str:
     """The layer that rollout begins at, in words; nothing where it begins at the first."""
     return " · " + say("from layer {first} on", first=settings.first_block) if settings.first_block else ""
 
@@ -279,26 +296,31 @@ def _any(marks: Iterable[list[int]]) -> list[int]:
     return sorted({patch for some in marks for patch in some})
 
 
-def _outlying(rec: Recording, settings: Settings, marks: list[int]) -> str:
+def _outlier_words(rec: Recording, settings: ReportSettings, marks: list[int]) -> str:
     """How many outlier tokens were masked, or which hold much of what is shown, in words; nothing where none do."""
-    count = len(left_out(rec, settings))
+    count = len(masked_outlier_patches(rec, settings))
     if count:
         return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
     return " · " + outlier_sentence(marks, rec.grid) if marks else ""
 
 
-def span(first: int, last: int) -> str:
+def layer_range_words(first: int, last: int) -> str:
     """The layers a rollout has been through, in words."""
     return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
-def _over(photo: Image.Image, maps: NDArray, top: float, settings: Settings, rec: Recording) -> list[NDArray[np.uint8]]:
+def _over(
+    photo: Image.Image, maps: NDArray, top: float, settings: ReportSettings, rec: Recording
+) -> list[NDArray[np.uint8]]:
     """The photo under rollouts (L, rows, cols), as `figures.rollout` draws them; the patch that was asked and outliers outlined."""
-    drawn = over(photo, maps, top, rec.grid, settings.patch)
-    return [on_pixels(one, marked(rec, values), rec.grid) for one, values in zip(drawn, maps, strict=True)]
+    drawn = heat_over_photo(photo, maps, top, rec.grid, settings.patch)
+    return [
+        frame_outliers_in_pixels(one, outlier_patches_in_map(rec, values), rec.grid)
+        for one, values in zip(drawn, maps, strict=True)
+    ]
 
 
-def over(
+def heat_over_photo(
     photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None
 ) -> list[NDArray[np.uint8]]:
     """(L, rows, cols) amounts, each as heat over a photo of any size, (H, W, 3); a patch that was asked is outlined."""
@@ -306,7 +328,7 @@ def over(
 
     detail, drawn = fine_detail(photo, grid), []
     for one in maps:
-        mixed = Image.fromarray(on_photo(one, detail, top))
+        mixed = Image.fromarray(heat_on_photo(one, detail, top))
         if patch is not None:
             (row, col), wide, high = grid.row_col(patch), photo.width / grid.cols, photo.height / grid.rows
             box = (round(col * wide), round(row * high), round((col + 1) * wide) - 1, round((row + 1) * high) - 1)

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.grid import Grid
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ReportSettings:
     """The settings of the pictures; defaults are those of the paper's figures.
 
     Raises: ValueError, with a sentence, for settings out of range.
@@ -37,7 +37,7 @@ class Settings:
         if not (0 <= self.discard < 1 and 0 <= self.residual <= 1 and self.components >= 1):
             raise ValueError(say("The discard ratio is from 0 to below 1, the residual weight from 0 to 1."))
 
-    def check(self, grid: Grid, blocks: int) -> None:
+    def check_against_grid(self, grid: Grid, blocks: int) -> None:
         """Raise ValueError, with a sentence, where the settings ask for what a model does not have."""
         for patch in (self.patch, self.pin):
             if patch is not None and not 0 <= patch < grid.patches:
@@ -45,30 +45,32 @@ class Settings:
         if not 0 <= self.first_block < blocks:
             raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
 
-    def of_rollout(self) -> dict[str, Any]:
+    def rollout_arguments(self) -> dict[str, Any]:
         """The arguments of `analysis.rollout.rollout`."""
         return {"discard_ratio": self.discard, "residual": self.residual, "first_block": self.first_block}
 
-    def start(self, grid: Grid) -> int | None:
+    def query_token(self, grid: Grid) -> int | None:
         """The token that rollout starts from, or None for the one the answer is read from."""
         return None if self.patch is None else grid.prefix + self.patch
 
-    def arguments(self) -> list[str]:
+    def command_line_flags(self) -> list[str]:
         """The shell's flags for all that is not the default."""
         flags = {"--fusion": "fusion", "--discard": "discard", "--residual": "residual", "--first-block": "first_block",
                  "--patch": "patch", "--pin": "pin"}  # fmt: skip
         asked = {
-            flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(USUAL, name)
+            flag: getattr(self, name)
+            for flag, name in flags.items()
+            if getattr(self, name) != getattr(DEFAULT_SETTINGS, name)
         }
         valued = [part for flag, value in asked.items() for part in (flag, str(value))]
         return [*valued, "--mask-outliers"] if self.mask_outliers else valued
 
 
-USUAL = Settings()
+DEFAULT_SETTINGS = ReportSettings()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class ReportOrigin:
     """Where a report came from, for its last page."""
 
     address: str = ""  # that shows the same in the app; empty where there is none
@@ -97,7 +99,9 @@ class Origin:
         return given.is_loopback or given.is_unspecified
 
 
-def command(photo: str, model: str, settings: Settings) -> str:
+def report_command(photo: str, model: str, settings: ReportSettings) -> str:
     """The shell command that writes the same report."""
-    which = [] if model == DEFAULT else ["--model", model]
-    return shlex.join(["python", "-m", "vitcore", "report", photo, *which, *settings.arguments(), "--out", "report"])
+    which = [] if model == DEFAULT_MODEL else ["--model", model]
+    return shlex.join(
+        ["python", "-m", "vitcore", "report", photo, *which, *settings.command_line_flags(), "--out", "report"]
+    )

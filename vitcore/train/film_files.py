@@ -18,12 +18,21 @@ from safetensors.numpy import load_file, save_file
 
 from vitcore.grid import Grid
 from vitcore.train.recipe import Recipe
-from vitcore.train.run_folder import RunError, RunFolder, find, recipe_of, records, replace, source_of, write
+from vitcore.train.run_folder import (
+    RunError,
+    RunFolder,
+    find_run,
+    read_log,
+    read_recipe,
+    read_source,
+    replace_atomically,
+    write_atomically,
+)
 
-TOP = 5  # classes kept per photo
+TOP_CLASSES = 5  # classes kept per photo
 
 
-class Accuracy(NamedTuple):
+class FilmAccuracy(NamedTuple):
     """What an evaluation during a training found: at which step, % named right, of how many photos (0: not known)."""
 
     step: int
@@ -45,18 +54,18 @@ class Film:
     photos: NDArray[np.uint8]  # (K, px, px, 3)
     names: tuple[str, ...]  # of the photos
     classes: tuple[str, ...]
-    still: dict[str, NDArray] = field(default_factory=dict)  # what does not change: corrupted, truth
+    shared_arrays: dict[str, NDArray] = field(default_factory=dict)  # what does not change: corrupted, truth
     log: list[dict[str, Any]] = field(default_factory=list)
     command: str = ""  # what made it
     data: str = ""  # the photos it learned from, in words
     shared: bool = False  # whether it was measured on the photos it learned from, and none were held out
     class_count: int = 0  # that it chooses from, 0 where it is not known: a saved film names only classes that it shows
 
-    def at(self, name: str, frame: int) -> NDArray[np.float32]:
+    def array_at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
         return self.arrays[name][frame].astype(np.float32)
 
-    def accuracy(self) -> Accuracy | None:
+    def accuracy(self) -> FilmAccuracy | None:
         """Of the last evaluation, on held-out or `shared` photos; None where no names are learned."""
         return last_accuracy(self.log)
 
@@ -68,12 +77,14 @@ class Film:
         return [(self.classes[i], float(v)) for i, v in zip(classes, p, strict=True)]
 
 
-def last_accuracy(log: Sequence[dict[str, Any]]) -> Accuracy | None:
+def last_accuracy(log: Sequence[dict[str, Any]]) -> FilmAccuracy | None:
     """What the last evaluation in a training's log found; None where there is none, or no names are learned."""
-    return next((Accuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
+    return next(
+        (FilmAccuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None
+    )
 
 
-def terms_come(log: Sequence[dict[str, Any]]) -> list[int]:
+def steps_of_new_loss_terms(log: Sequence[dict[str, Any]]) -> list[int]:
     """The steps of a training's log at which its loss has a term that it did not have before."""
     no_terms = {"step", "loss", "lr", "images_per_s", "top1", "top5"}
     known: set[str] = set()
@@ -98,27 +109,29 @@ def spaced_steps(steps: int, count: int) -> set[int]:
     return {0, steps} | {round(s) for s in np.geomspace(1, steps, max(count - 1, 1)).tolist()}
 
 
-def whole(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
+def contiguous_arrays(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
     """The arrays in reading order: safetensors writes memory as it lies, whatever the strides."""
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
 def save_frame(folder: RunFolder, step: int, frame: dict[str, NDArray]) -> None:
     """Write the frame of a step."""
-    replace(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(whole(frame), to))
+    replace_atomically(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(contiguous_arrays(frame), to))
 
 
-def save_still(folder: RunFolder, photos: NDArray[np.uint8], names: Sequence[str], grid: Grid, classes: Sequence[str],
+def save_shared_arrays(folder: RunFolder, photos: NDArray[np.uint8], names: Sequence[str], grid: Grid, classes: Sequence[str],
                **still: NDArray) -> None:  # fmt: skip
     """Write what all frames share."""
-    replace(folder.frames / "still.safetensors", lambda to: save_file(whole({"photos": photos, **still}), to))
+    replace_atomically(
+        folder.frames / "still.safetensors", lambda to: save_file(contiguous_arrays({"photos": photos, **still}), to)
+    )
     facts = {"names": list(names), "grid": [grid.rows, grid.cols, grid.patch_px, grid.prefix], "classes": list(classes)}
-    write(folder.frames / "still.json", json.dumps(facts))
+    write_atomically(folder.frames / "still.json", json.dumps(facts))
 
 
-def of_run(run_id: str | Path, title: str = "") -> Film:
+def film_of_run(run_id: str | Path, title: str = "") -> Film:
     """The film of a run so far. Raises: RunError, when there is no frame yet."""
-    folder = find(run_id)
+    folder = find_run(run_id)
     files = sorted(folder.frames.glob("[0-9]*.safetensors"))
     try:
         still = load_file(folder.frames / "still.safetensors")
@@ -130,9 +143,9 @@ def of_run(run_id: str | Path, title: str = "") -> Film:
         raise RunError("run {id} has no pictures yet.", id=folder.id)
     arrays = {name: np.stack([frame[name] for frame in frames]) for name in frames[0]}
     return Film(
-        title or folder.id, recipe_of(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
-        still.pop("photos"), tuple(facts["names"]), tuple(facts["classes"]), still, records(folder),
-        shared=source_of(folder) == "samples", class_count=len(facts["classes"]),
+        title or folder.id, read_recipe(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
+        still.pop("photos"), tuple(facts["names"]), tuple(facts["classes"]), still, read_log(folder),
+        shared=read_source(folder) == "samples", class_count=len(facts["classes"]),
     )  # fmt: skip
 
 
@@ -145,16 +158,16 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     facts = {
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
-        "log": thinned(film.log, most_records), "command": film.command, "data": film.data,
+        "log": thin_log(film.log, most_records), "command": film.command, "data": film.data,
         "shared": film.shared, "class_count": film.class_count,
     }  # fmt: skip
-    still = {f"still.{name}": value for name, value in {**film.still, "photos": film.photos}.items()}
+    still = {f"still.{name}": value for name, value in {**film.shared_arrays, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace(file, lambda to: save_file(whole({"steps": film.steps, **arrays, **still}), to))
-    write(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
+    replace_atomically(file, lambda to: save_file(contiguous_arrays({"steps": film.steps, **arrays, **still}), to))
+    write_atomically(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
 
 
-def thinned(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def thin_log(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Every n-th record, and those with an evaluation."""
     every = max(1, -(-len(log) // most))
     return [r for i, r in enumerate(log) if i % every == 0 or "val_loss" in r or i == len(log) - 1]

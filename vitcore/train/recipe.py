@@ -21,7 +21,9 @@ class RecipeError(RefusalError):
     """A recipe that can't be used, with a sentence that says why."""
 
 
-def knob(default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0) -> Any:
+def recipe_field(
+    default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0
+) -> Any:
     """A field with what a person needs to set it; `least` is the smallest value allowed."""
     about = {"group": group, "help": help, "unit": unit, "choices": choices, "least": least}
     return dataclasses.field(default=default, metadata=about)
@@ -31,97 +33,128 @@ def knob(default: Any, group: str, help: str, unit: str = "", choices: tuple[str
 class Recipe:
     """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
 
-    task: str = knob("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
-    start_from: str = knob("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
-    teacher: str = knob("", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run")
-    distil_kind: str = knob("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
-    distil_share: float = knob(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")
-    distil_temperature: float = knob(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
-    masked_target: str = knob("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
+    task: str = recipe_field("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
+    start_from: str = recipe_field(
+        "", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch"
+    )
+    teacher: str = recipe_field(
+        "", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run"
+    )
+    distil_kind: str = recipe_field(
+        "soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard")
+    )
+    distil_share: float = recipe_field(
+        0.5, "Task", "share of the loss that comes from the teacher; the rest from labels"
+    )
+    distil_temperature: float = recipe_field(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
+    masked_target: str = recipe_field("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
                               "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
-    masked_share: float = knob(0.5, "Task", "share of patch embeddings that are corrupted")
-    forced: float = knob(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
+    masked_share: float = recipe_field(0.5, "Task", "share of patch embeddings that are corrupted")
+    forced: float = recipe_field(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
                          "(layers); after them the model goes its own way")  # fmt: skip
-    attention_weight: float = knob(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
-    looker: str = knob(
+    attention_weight: float = recipe_field(
+        0.3, "Task", "weight of the divergence from the teacher's attention (layers)"
+    )
+    looker: str = recipe_field(
         "", "Task", "second teacher, whose last class attention is followed, also by rollout (layers): as `teacher`"
     )
-    looker_from: float = knob(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
-    looker_share: float = knob(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
-    looker_weight: float = knob(0.5, "Task", "weight of the divergence from its class attention (layers)")
+    looker_from: float = recipe_field(
+        0.8, "Task", "share of the steps after which the second teacher is asked (layers)"
+    )
+    looker_share: float = recipe_field(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
+    looker_weight: float = recipe_field(0.5, "Task", "weight of the divergence from its class attention (layers)")
 
-    image_px: int = knob(128, "Model", "side of the square the model sees", "px", least=8)
-    patch_px: int = knob(8, "Model", "side of a patch", "px", least=1)
-    width: int = knob(192, "Model", "D, numbers per token", least=1)
-    blocks: int = knob(12, "Model", "L, number of blocks", least=1)
-    heads: int = knob(3, "Model", "H, heads of a block", least=1)
-    mlp_ratio: float = knob(4.0, "Model", "hidden numbers of a block's MLP, times the width", least=0.01)
-    readout: str = knob("class", "Model", "where the answer is read: a class token, or the mean of the patches (Fig. 9)",
+    image_px: int = recipe_field(128, "Model", "side of the square the model sees", "px", least=8)
+    patch_px: int = recipe_field(8, "Model", "side of a patch", "px", least=1)
+    width: int = recipe_field(192, "Model", "D, numbers per token", least=1)
+    blocks: int = recipe_field(12, "Model", "L, number of blocks", least=1)
+    heads: int = recipe_field(3, "Model", "H, heads of a block", least=1)
+    mlp_ratio: float = recipe_field(4.0, "Model", "hidden numbers of a block's MLP, times the width", least=0.01)
+    readout: str = recipe_field("class", "Model", "where the answer is read: a class token, or the mean of the patches (Fig. 9)",
                         choices=("class", "mean"))  # fmt: skip
-    positions: str = knob("1d", "Model", "position embeddings (Table 8): raster order, row and column, offsets between tokens "
+    positions: str = recipe_field("1d", "Model",
+        "position embeddings (Table 8): raster order, row and column, offsets between tokens "
                           "in attention, none", choices=("1d", "2d", "relative", "none"))  # fmt: skip
-    positions_at: str = knob("stem", "Model", "where positions act: before the blocks (relative: in the first alone), in every "
+    positions_at: str = recipe_field("stem", "Model",
+        "where positions act: before the blocks (relative: in the first alone), in every "
                              "block, in every block with one table", choices=("stem", "blocks", "shared"))  # fmt: skip
-    family: str = knob("vit", "Model", "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
+    family: str = recipe_field("vit", "Model",
+        "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
                        choices=("vit", "axial", "resnet", "axial resnet"))  # fmt: skip
-    resnet: str = knob("", "Model", "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
+    resnet: str = recipe_field("", "Model",
+        "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
                        "a ResNet's width is its root's", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
-    mlp_head: bool = knob(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
-    patch_init_std: float = knob(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
+    mlp_head: bool = recipe_field(
+        False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training"
+    )
+    patch_init_std: float = recipe_field(
+        0.02, "Model", "deviation of the first embedding filters; small shows what is learned"
+    )
 
-    steps: int = knob(1000, "Schedule", "optimiser steps", "steps", least=1)
-    batch: int = knob(128, "Schedule", "images a step, over all processes", "images", least=1)
-    learn_most: int = knob(0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos")
-    micro_batch: int = knob(
+    steps: int = recipe_field(1000, "Schedule", "optimiser steps", "steps", least=1)
+    batch: int = recipe_field(128, "Schedule", "images a step, over all processes", "images", least=1)
+    learn_most: int = recipe_field(
+        0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos"
+    )
+    micro_batch: int = recipe_field(
         0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
     )
-    optimiser: str = knob("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
+    optimiser: str = recipe_field("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
                           choices=("adamw", "sgd", "muon"))  # fmt: skip
-    lr_peak: float = knob(1e-3, "Schedule", "learning rate after the warm-up", least=0)
-    warmup_steps: int = knob(100, "Schedule", "linear rise of the learning rate", "steps")
-    free_lr: float = knob(0.2, "Schedule", "times lr_peak: the peak once the model goes its own way (layers)")
-    adam_lr: float = knob(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
-    place_lr: float = knob(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
-    hold: float = knob(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
-    decay: str = knob(
+    lr_peak: float = recipe_field(1e-3, "Schedule", "learning rate after the warm-up", least=0)
+    warmup_steps: int = recipe_field(100, "Schedule", "linear rise of the learning rate", "steps")
+    free_lr: float = recipe_field(0.2, "Schedule", "times lr_peak: the peak once the model goes its own way (layers)")
+    adam_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
+    place_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
+    hold: float = recipe_field(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
+    decay: str = recipe_field(
         "cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant")
     )
-    momentum: float = knob(0.9, "Schedule", "of SGD, or Adam's first β")
-    beta2: float = knob(0.999, "Schedule", "Adam's second β")
-    weight_decay: float = knob(0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token")
-    clip_norm: float = knob(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
-    average_decay: float = knob(0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights")
+    momentum: float = recipe_field(0.9, "Schedule", "of SGD, or Adam's first β")
+    beta2: float = recipe_field(0.999, "Schedule", "Adam's second β")
+    weight_decay: float = recipe_field(
+        0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token"
+    )
+    clip_norm: float = recipe_field(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
+    average_decay: float = recipe_field(
+        0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights"
+    )
 
-    dropout: float = knob(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
-    label_smoothing: float = knob(0.0, "Regularisation", "share of the target spread over all classes")
-    crop_area: float = knob(0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop")
-    flip: bool = knob(True, "Augmentation", "mirror half of the photos")
-    rand_augment: str = knob("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
-    mixup: float = knob(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
-    cutmix: float = knob(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
-    keep_patches: str = knob(
+    dropout: float = recipe_field(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
+    label_smoothing: float = recipe_field(0.0, "Regularisation", "share of the target spread over all classes")
+    crop_area: float = recipe_field(
+        0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop"
+    )
+    flip: bool = recipe_field(True, "Augmentation", "mirror half of the photos")
+    rand_augment: str = recipe_field("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
+    mixup: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
+    cutmix: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
+    keep_patches: str = recipe_field(
         "", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps"
     )
 
-    precision: str = knob("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
+    precision: str = recipe_field("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
                           choices=("auto", "fp32", "bf16"))  # fmt: skip
-    compile: bool = knob(False, "Engine", "torch.compile: worth it on a GPU")
-    resident_gb: float = knob(
+    compile: bool = recipe_field(False, "Engine", "torch.compile: worth it on a GPU")
+    resident_gb: float = recipe_field(
         4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB"
     )
-    workers: int = knob(2, "Engine", "processes that decode a streamed set", "processes")
-    evaluate_every_steps: int = knob(200, "Watching", "validation accuracy; 0: at the end only", "steps")
-    evaluate_most: int = knob(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
-    test_share: float = knob(0.0, "Watching", "share of the held-out photos kept for a test after the last step, which no choice "
+    workers: int = recipe_field(2, "Engine", "processes that decode a streamed set", "processes")
+    evaluate_every_steps: int = recipe_field(200, "Watching", "validation accuracy; 0: at the end only", "steps")
+    evaluate_most: int = recipe_field(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
+    test_share: float = recipe_field(0.0, "Watching",
+        "share of the held-out photos kept for a test after the last step, which no choice "
                              "has seen")  # fmt: skip
-    few_shot_every_steps: int = knob(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
-    few_shots: int = knob(10, "Watching", "photos a class for it", "photos", least=1)
-    save_every_steps: int = knob(100, "Watching", "a checkpoint to go on from", "steps", least=1)
-    snapshots: int = knob(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
-    seed: int = knob(0, "Schedule", "decides initial weights, batches and augmentation")
+    few_shot_every_steps: int = recipe_field(
+        0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps"
+    )
+    few_shots: int = recipe_field(10, "Watching", "photos a class for it", "photos", least=1)
+    save_every_steps: int = recipe_field(100, "Watching", "a checkpoint to go on from", "steps", least=1)
+    snapshots: int = recipe_field(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
+    seed: int = recipe_field(0, "Schedule", "decides initial weights, batches and augmentation")
 
     def __post_init__(self) -> None:
-        for field in knobs():
+        for field in recipe_fields():
             value = getattr(self, field.name)
             choices = field.metadata["choices"]
             if choices and value not in choices and (field.name, value) != ("task", FILMED):
@@ -138,7 +171,7 @@ class Recipe:
                     least=field.metadata["least"],
                     value=value,
                 )
-        for name in SHARES:
+        for name in SHARE_FIELDS:
             if getattr(self, name) > 1:
                 raise RecipeError("{name} is a share, 0 to 1, not {value!r}.", name=name, value=getattr(self, name))
         if self.image_px % self.patch_px:
@@ -147,7 +180,7 @@ class Recipe:
                 image_px=self.image_px,
                 patch_px=self.patch_px,
             )
-        if problem := misfit(self):
+        if problem := architecture_conflict(self):
             raise RecipeError(problem)
         if self.width % self.heads and self.family != "resnet":
             raise RecipeError(
@@ -165,11 +198,11 @@ class Recipe:
             raise RecipeError("distillation needs a teacher.")
 
 
-SHARES = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
+SHARE_FIELDS = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
           "momentum", "beta2", "forced", "looker_from", "looker_share", "test_share")  # fmt: skip
 
 
-def misfit(recipe: "Recipe") -> str:
+def architecture_conflict(recipe: "Recipe") -> str:
     """What in the fields of the architecture does not go together, in one sentence; "" where all does."""
     plain = recipe.family == "vit" and not recipe.resnet
     if recipe.family == "vit" and recipe.resnet and recipe.resnet not in BACKBONES:
@@ -201,7 +234,7 @@ def needs_labels(recipe: Recipe) -> bool:
     return recipe.task == "classify" or (recipe.task == "distil" and recipe.distil_share < 1)
 
 
-def knobs() -> tuple[dataclasses.Field, ...]:
+def recipe_fields() -> tuple[dataclasses.Field, ...]:
     """The fields of a recipe; `metadata` has group, help, unit, choices and least."""
     return dataclasses.fields(Recipe)
 
@@ -222,12 +255,12 @@ def from_json(text: str) -> Recipe:
         raise RecipeError(
             "the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION
         )
-    return changed(Recipe(), facts)
+    return with_changes(Recipe(), facts)
 
 
-def changed(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+def with_changes(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     """The recipe with some fields replaced. Raises: RecipeError for unknown names and wrong types."""
-    known = {field.name: type(field.default) for field in knobs()}
+    known = {field.name: type(field.default) for field in recipe_fields()}
     for name, value in values.items():
         if name not in known:
             raise RecipeError("a recipe has no field {name!r}.", name=name)

@@ -26,11 +26,11 @@ from vitcore.errors import RefusalError, first_line
 from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
 from vitcore.translation import parts, retell, say
 
-RUNS = Path(os.environ.get("VITCORE_RUNS", "runs"))
-NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
+RUNS_FOLDER = Path(os.environ.get("VITCORE_RUNS", "runs"))
+RUN_NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
     r"(?!(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_-])?"
 )
-PACKAGES = ("inside-vit", "torch", "timm", "accelerate", "numpy")
+RECORDED_PACKAGES = ("inside-vit", "torch", "timm", "accelerate", "numpy")
 
 
 class RunError(RefusalError):
@@ -54,14 +54,14 @@ class RunFolder:
         return self.path / "checkpoint"
 
     @property
-    def before(self) -> Path:
+    def previous_checkpoint(self) -> Path:
         """The checkpoint before that, should the newest be damaged."""
         return self.path / "checkpoint-before"
 
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is something to go on from."""
-        return self.checkpoint.is_dir() or self.before.is_dir()
+        return self.checkpoint.is_dir() or self.previous_checkpoint.is_dir()
 
     @property
     def frames(self) -> Path:
@@ -74,7 +74,7 @@ class RunFolder:
         return self.path / "model.safetensors"
 
     @property
-    def stop(self) -> Path:
+    def stop_file(self) -> Path:
         """A file that asks the process training this run to save and stop, where no signal can."""
         return self.path / "stop"
 
@@ -84,40 +84,40 @@ class RunFolder:
         return self.path / "log.jsonl"
 
 
-def create(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
+def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
-    if not NAME.fullmatch(run_id):
+    if not RUN_NAME.fullmatch(run_id):
         raise RunError(
             "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.", name=run_id[:64]
         )
-    folder = RunFolder((root or RUNS) / run_id)
+    folder = RunFolder((root or RUNS_FOLDER) / run_id)
     try:
         folder.path.mkdir(parents=True, exist_ok=False)
     except FileExistsError:
         raise RunError("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id) from None
-    with explained(folder, say("its recipe")):
-        write(folder.path / "recipe.json", to_json(recipe))
-        write(folder.path / "source.json", json.dumps({"data": source}))
-        write(folder.path / "environment.json", json.dumps(environment(), indent=1))
+    with explain_write_errors(folder, say("its recipe")):
+        write_atomically(folder.path / "recipe.json", to_json(recipe))
+        write_atomically(folder.path / "source.json", json.dumps({"data": source}))
+        write_atomically(folder.path / "environment.json", json.dumps(environment(), indent=1))
         folder.frames.mkdir()
     return folder
 
 
-def find(run_id: str | Path, root: Path | None = None) -> RunFolder:
+def find_run(run_id: str | Path, root: Path | None = None) -> RunFolder:
     """The run of that name, or in that folder. Raises: RunError."""
-    for path in ((root or RUNS) / run_id, Path(run_id)):
+    for path in ((root or RUNS_FOLDER) / run_id, Path(run_id)):
         if (path / "recipe.json").is_file():
             return RunFolder(path)
-    raise RunError("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS)
+    raise RunError("there is no run {name!r} in {folder}.", name=str(run_id), folder=root or RUNS_FOLDER)
 
 
 def all_runs(root: Path | None = None) -> list[RunFolder]:
     """Every run, newest first."""
-    runs = [RunFolder(file.parent) for file in (root or RUNS).glob("*/recipe.json")]
+    runs = [RunFolder(file.parent) for file in (root or RUNS_FOLDER).glob("*/recipe.json")]
     return sorted(runs, key=lambda run: (run.path / "recipe.json").stat().st_mtime, reverse=True)
 
 
-def recipe_of(folder: RunFolder) -> Recipe:
+def read_recipe(folder: RunFolder) -> Recipe:
     """The recipe a run was started with. Raises: RunError, also for one of another version."""
     try:
         return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
@@ -125,12 +125,12 @@ def recipe_of(folder: RunFolder) -> Recipe:
         raise RunError("the recipe of run {id} can't be read: {error}", id=folder.id, error=error) from None
 
 
-def source_of(folder: RunFolder) -> str:
+def read_source(folder: RunFolder) -> str:
     """Where the run's photos are."""
     return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8"))["data"])
 
 
-def status(folder: RunFolder) -> dict[str, Any]:
+def read_status(folder: RunFolder) -> dict[str, Any]:
     """What the run last said of itself: {"state", "step", "message", "pid", "problems", "parts"}.
 
     A dead "running" is "broken off".
@@ -139,7 +139,7 @@ def status(folder: RunFolder) -> dict[str, Any]:
         said: dict[str, Any] = json.loads((folder.path / "status.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         said = {"state": "starting", "step": 0, "message": ""}
-    if said["state"] in ("running", "starting") and not held(folder):
+    if said["state"] in ("running", "starting") and not is_training(folder):
         age = datetime.now(UTC).timestamp() - (folder.path / "recipe.json").stat().st_mtime
         if said["state"] == "running" or age > 60:
             said = said | {"state": "broken off"}
@@ -156,16 +156,16 @@ def write_status(folder: RunFolder, state: str, step: int, message: str = "", **
         "message": parts(message),
         "problems": [parts(one) for one in more.get("problems", ())],
     }
-    write(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
+    write_atomically(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
 
 
-def retold(said: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+def translate_status(said: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The message and the problems of a status in the reader's language; an older run's as they were said."""
     apart = said if not isinstance(said.get("parts"), dict) else said["parts"]
     return retell(apart.get("message") or ""), tuple(map(retell, apart.get("problems") or ()))
 
 
-def records(folder: RunFolder) -> list[dict[str, Any]]:
+def read_log(folder: RunFolder) -> list[dict[str, Any]]:
     """The log so far; a line that is being written is left out, and a step logged twice counts as last logged."""
     by_step: dict[int, dict[str, Any]] = {}
     with contextlib.suppress(FileNotFoundError):
@@ -176,7 +176,7 @@ def records(folder: RunFolder) -> list[dict[str, Any]]:
     return [by_step[step] for step in sorted(by_step)]
 
 
-def held(folder: RunFolder) -> bool:
+def is_training(folder: RunFolder) -> bool:
     """Whether a process is training this run now."""
     try:
         with FileLock(folder.path / "lock", timeout=0):
@@ -188,7 +188,7 @@ def held(folder: RunFolder) -> bool:
 
 
 @contextlib.contextmanager
-def alone(folder: RunFolder) -> Iterator[None]:
+def lock_run(folder: RunFolder) -> Iterator[None]:
     """Hold the run. Raises: RunError when another process does."""
     lock = FileLock(folder.path / "lock", timeout=1)
     try:
@@ -202,7 +202,9 @@ def alone(folder: RunFolder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+def explain_write_errors(
+    folder: RunFolder, what: str, errors: tuple[type[Exception], ...] = (OSError,)
+) -> Iterator[None]:
     """Turn what goes wrong in writing (disk full, folder gone) into a RunError that says what is left."""
     try:
         yield
@@ -220,13 +222,13 @@ def explained(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] 
         ) from error
 
 
-def write(file: Path, content: str | bytes, sync: bool = True) -> None:
+def write_atomically(file: Path, content: str | bytes, sync: bool = True) -> None:
     """Write a file in one step: readers see the old one or the new one; with `sync` also after a power cut."""
     data = content.encode() if isinstance(content, str) else content
-    replace(file, lambda to: to.write_bytes(data), sync)
+    replace_atomically(file, lambda to: to.write_bytes(data), sync)
 
 
-def replace(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
+def replace_atomically(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
     """Let `fill` write a new file beside `file`, then put it in its place; nothing is left behind when it fails."""
     new = file.with_name(f".{file.name}.{os.getpid()}")
     try:
@@ -254,7 +256,7 @@ def environment() -> dict[str, Any]:
     """What the run ran on: versions, machine, command."""
     return {
         "python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count(),
-        "versions": {name: version(name) for name in PACKAGES}, "command": sys.argv, "started": _now(),
+        "versions": {name: version(name) for name in RECORDED_PACKAGES}, "command": sys.argv, "started": _now(),
     }  # fmt: skip
 
 

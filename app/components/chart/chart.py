@@ -63,13 +63,13 @@ def _numbers(values: Any) -> list[float | None]:
 
 
 def _scatter(trace: Any) -> dict[str, Any]:
-    from vitcore.figures.theme import scale_of, stops
+    from vitcore.figures.theme import colour_scale_of_trace, gradient_stops
 
     marker, line = trace.marker, trace.line
-    if scale := scale_of(trace):
+    if scale := colour_scale_of_trace(trace):
         return {
             "kind": "scale",
-            "colours": stops(scale.colours, 16),
+            "colours": gradient_stops(scale.colours, 16),
             "low": scale.low,
             "high": scale.high,
             "unit": scale.unit,

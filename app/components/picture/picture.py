@@ -28,10 +28,10 @@ def picture(
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
     `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i. `overlay` and `detail` are
-    addresses of `figures.heat_overlay.cells` and `fine_detail`: heat, until the photo is asked for by holding the pointer or a key
-    down; `strongest` are patches outlined on it. `values`, where there is one, are read out with `unit` under the pointer, and
-    as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many rows
-    and columns, are pointed at together. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so.
+    addresses of `figures.heat_overlay.heat_colours` and `fine_detail`: heat, until the photo is asked for by holding the pointer or
+    a key down; `strongest` are patches outlined on it. `values`, where there is one, are read out with `unit` under the pointer,
+    and as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
+    rows and columns, are pointed at together. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so.
     """
     text = texts.prose("common")
     data: dict[str, Any] = {

@@ -10,7 +10,7 @@ def player(
     image: str, detail: str, frames: str, shape: tuple[int, int], names: list[str], captions: list[str], ratio: float,
     words: dict[str, str], *, key: str, label: str, marks: Sequence[Sequence[int]] = (),
 ) -> None:  # fmt: skip
-    """Show `frames` (an address of `figures.heat_overlay.cells`, a frame below another) on `image` with its `detail`.
+    """Show `frames` (an address of `figures.heat_overlay.heat_colours`, a frame below another) on `image` with its `detail`.
 
     `shape` is rows and columns, `ratio` width over height. `names` and `captions` are of the frames, `marks` the patches that
     get a thin frame in each; `words` are "play", "pause", "layer" and "layers", what the parts are called.

@@ -17,8 +17,8 @@ from app.state.reports import model_side, photo_credit
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
-    from vitcore.report.bundle import Bundle
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.report_settings import ReportSettings
 
 MAX_PHOTOS = 100
 MAX_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -30,7 +30,7 @@ class ZipJob(StoppableJob):
 
     photos: list[tuple[str, bytes]]
     file: Any
-    bundle: Bundle
+    bundle: ReportBundle
     photo_count: int
     are_samples: bool  # photos of the gallery, whose credits are known
     model: str  # its name
@@ -63,10 +63,10 @@ def current_job() -> ZipJob | None:
     return st.session_state.get("_batch")
 
 
-def start_job(model: str, photos: list[tuple[str, bytes]], settings: Settings, are_samples: bool) -> str:
+def start_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
-    from vitcore.report.bundle import Bundle
-    from vitcore.report.output_folder import Zip
+    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.output_folder import ZipFolder
 
     discard_job()
     vit = loaded_models.loaded(model)
@@ -76,8 +76,8 @@ def start_job(model: str, photos: list[tuple[str, bytes]], settings: Settings, a
     except memory_cache.MemoryBudgetError:
         return texts.prose("common")["no room photos"]
     file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
-    bundle = Bundle(vit, Zip(file, MAX_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
-    st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.called)
+    bundle = ReportBundle(vit, ZipFolder(file, MAX_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
+    st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.display_name)
     return ""
 
 
@@ -95,8 +95,8 @@ def add_photos(job: ZipJob) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
     from vitcore.images import PhotoError, open_photo
     from vitcore.models.model_cards import ModelError
-    from vitcore.report.output_folder import FullError
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.output_folder import OutputFullError
+    from vitcore.report.report_settings import ReportOrigin
 
     job.run_number = run_number = job.run_number + 1
     for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):
@@ -104,8 +104,8 @@ def add_photos(job: ZipJob) -> Iterator[int]:
         try:
             photo: Photo = open_photo(data, name)
             credit = photo_credit(name.removesuffix(".jpg")) if job.are_samples else {}
-            made = job.bundle.make(
-                photo, Origin(credit=credit, file=f"assets/samples/{name}" if credit else photo.name)
+            made = job.bundle.render_photo(
+                photo, ReportOrigin(credit=credit, file=f"assets/samples/{name}" if credit else photo.name)
             )
         except (PhotoError, ModelError) as error:
             problem = str(error)
@@ -113,8 +113,8 @@ def add_photos(job: ZipJob) -> Iterator[int]:
             if job.run_number != run_number:  # stopped while this photo was looked at, or the page looks at it again
                 return
             try:
-                job.bundle.add(made) if made else job.bundle.fail(problem)
-            except FullError as error:
+                job.bundle.add_photo(made) if made else job.bundle.add_problem(problem)
+            except OutputFullError as error:
                 job.full_reason = str(error)
                 break
             job.done_count = place

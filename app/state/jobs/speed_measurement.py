@@ -26,8 +26,8 @@ from vitcore.translation import retell
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.profiling.profile_subprocess import Order
-    from vitcore.profiling.throughput import Device, Profile
+    from vitcore.profiling.profile_subprocess import ProfileOrder
+    from vitcore.profiling.throughput import Device, ThroughputProfile
 
 MAX_KEPT = 32  # measurements that are kept
 Key = tuple[str, bool]  # what the model is kept under, and whether it is trained
@@ -42,7 +42,7 @@ class SpeedMeasurement:
     batch: int = 0  # that is timed now
     search_memory_gb: float = 0.0  # into which the largest batch is looked for now
     device: Device | None = None
-    profile: Profile | None = None
+    profile: ThroughputProfile | None = None
     problem_parts: Any = None  # of what went wrong: `vitcore.translation.parts`
     is_running: bool = True
     stopped: bool = False
@@ -76,9 +76,9 @@ def running_measurement() -> SpeedMeasurement | None:
 def start(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
     """Measure, unless a measurement is under way: two at once would each slow the other. Raises: NotAllowedError; OSError."""
     permissions.require("measurements")
-    from vitcore.profiling.profile_subprocess import Order
+    from vitcore.profiling.profile_subprocess import ProfileOrder
 
-    order = Order(_model_source(vit), training, batches, memory_gb)
+    order = ProfileOrder(_model_source(vit), training, batches, memory_gb)
     with _starting:
         if running_measurement() is not None:
             return
@@ -98,7 +98,7 @@ def stop() -> None:
 
 
 def _model_source(vit: Vit) -> Any:
-    """What a process opens that model by: `vitcore.profiling.profiled_model.Asked`."""
+    """What a process opens that model by: `vitcore.profiling.profiled_model.ModelSource`."""
     ref = ModelRef.parse(vit.name)
     model = uploaded_model.current() if ref.name == uploaded_model.MODEL_ID else None
     if model is not None and model.options is not None:
@@ -110,7 +110,7 @@ def _model_source(vit: Vit) -> Any:
     return str(runs.model_folder(ref.name)) if ref.checkpoint else vit.name
 
 
-def _start_process(order: Order) -> Popen[str]:
+def _start_process(order: ProfileOrder) -> Popen[str]:
     command = [sys.executable, "-m", "vitcore.profiling.profile_subprocess", json.dumps(asdict(order))]
     apart: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}  # ends with those it starts
     return Popen(command, env=process_environment(), stdin=DEVNULL, stdout=PIPE,
@@ -119,7 +119,7 @@ def _start_process(order: Order) -> Popen[str]:
 
 def _read_output(measurement: SpeedMeasurement) -> None:
     """Take down what the process says, until it ends."""
-    from vitcore.profiling.profile_subprocess import measured
+    from vitcore.profiling.profile_subprocess import parse_profile
 
     assert measurement.process is not None and measurement.process.stdout is not None
     with measurement.process.stdout as lines:
@@ -132,7 +132,7 @@ def _read_output(measurement: SpeedMeasurement) -> None:
                 )
                 measurement.problem_parts = line.get("problem", measurement.problem_parts)
                 if "profile" in line:
-                    measurement.device, measurement.profile = measured(line)
+                    measurement.device, measurement.profile = parse_profile(line)
     code = measurement.process.wait()
     if code and not measurement.stopped and not measurement.problem_parts:
         from vitcore.translation import parts, say

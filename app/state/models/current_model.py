@@ -12,7 +12,7 @@ from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_menu
 from app.state.photos import current_photo
 from app.state.recordings import recordings
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def load(progress: Callable[[int, int], None]) -> Vit:
     """The chosen model, downloaded if need be; when it can't be had, the one there was (`error_sentence` says why)."""
-    name = st.session_state.get("model") or DEFAULT
-    last = st.session_state.get("_model", DEFAULT)
+    name = st.session_state.get("model") or DEFAULT_MODEL
+    last = st.session_state.get("_model", DEFAULT_MODEL)
     from vitcore.models.model_cards import ModelError
 
     try:
-        model = loaded_models.fetch_and_load(name, name in (last, DEFAULT), progress)
+        model = loaded_models.fetch_and_load(name, name in (last, DEFAULT_MODEL), progress)
         if name != last:
             recordings.recording(
                 model, current_photo.load()
@@ -36,7 +36,7 @@ def load(progress: Callable[[int, int], None]) -> Vit:
         fallback = _last_model()
         st.session_state["_model_problem"] = {
             "name": name, "why": str(error) or texts.prose("common")["no room now"], "tries": tries,
-            "told": st.session_state.get("_model", DEFAULT) == name,
+            "told": st.session_state.get("_model", DEFAULT_MODEL) == name,
         }  # fmt: skip
         return fallback
     st.session_state["_model"] = name
@@ -47,9 +47,9 @@ def load(progress: Callable[[int, int], None]) -> Vit:
 
 def _last_model() -> Vit:
     """The model there was; if it was a run's or the visitor's own, that may be gone by now."""
-    last = st.session_state.get("_model", DEFAULT)
+    last = st.session_state.get("_model", DEFAULT_MODEL)
     if model_menu.is_gone(last):
-        last = st.session_state["_model"] = DEFAULT
+        last = st.session_state["_model"] = DEFAULT_MODEL
     return loaded_models.loaded(model_menu.model_version(last))
 
 
@@ -58,7 +58,7 @@ def error_sentence() -> str | None:
     problem, text = st.session_state.get("_model_problem"), texts.prose("common")
     if not problem:
         return None
-    last = st.session_state.get("_model", DEFAULT)
+    last = st.session_state.get("_model", DEFAULT_MODEL)
     title = cards[last].title if last in (cards := model_menu.menu()) else last
     tried = text["tried"].format(count=problem["tries"]) + " " if problem["tries"] > 1 else ""
     return f"{problem['why']} {tried}" + text["stays"].format(model=title)
@@ -73,14 +73,18 @@ def load_failed() -> bool:
 def reset_picker() -> None:
     """Before the picker is drawn: it and the address name the model that is shown, not one that could not be had."""
     if load_failed():
-        st.session_state["model"] = st.session_state.get("_model", DEFAULT)
+        st.session_state["model"] = st.session_state.get("_model", DEFAULT_MODEL)
         st.session_state["_model_problem"]["told"] = True
 
 
 def stale_query_params() -> list[tuple[str, str, str]]:
     """What a link's address may still say, and should not: the parameter, its value, and the right one."""
     problem = st.session_state.get("_model_problem")
-    return [("model", problem["name"], st.session_state.get("_model", DEFAULT))] if problem and problem["told"] else []
+    return (
+        [("model", problem["name"], st.session_state.get("_model", DEFAULT_MODEL))]
+        if problem and problem["told"]
+        else []
+    )
 
 
 def try_again() -> None:

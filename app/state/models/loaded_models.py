@@ -15,31 +15,31 @@ from app.state.training import runs
 from app.state.uploads import uploaded_model
 from app.state.uploads.uploaded_model import MODEL_ID
 from vitcore.architectures import paper_models
-from vitcore.models.model_cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.models.model_size import Plan
+    from vitcore.models.model_size import ModelSize
 
 MODEL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}(?<!\.safetensors)")
 
 
 def fetch_and_load(name: str, is_local: bool, progress: Callable[[int, int], None]) -> Vit:
     """The model of that name, downloaded if need be. Raises: ModelError, with a sentence for the visitor."""
-    from vitcore.models.load_model import fetch
+    from vitcore.models.load_model import fetch_weights
 
     name = model_menu.resolve_name(name) or name
     if name != MODEL_ID and runs.model_folder(name) is None and not is_local:
-        if family := paper_models.find(name):
+        if family := paper_models.find_paper_model(name):
             raise ModelError(texts.prose("common")["no weights"].format(name=family.name))
         if not MODEL_NAME.fullmatch(name):
             raise ModelError(texts.prose("common")["no model name"].format(name=repr(name[:60])))
         if name not in model_menu.menu() and not permissions.allows("downloads"):
             raise ModelError(permissions.why_not("downloads"))
-        fetch(name, progress)
+        fetch_weights(name, progress)
     version = model_menu.model_version(name)
     kept: Vit | None = memory_cache.CACHE.peek(_cache_key(version))
-    if kept is None and version == name != DEFAULT:
+    if kept is None and version == name != DEFAULT_MODEL:
         _make_room_for_model(name)
     elif kept is None and name == MODEL_ID and (one := uploaded_model.current()):
         _reserve(one.display_name, 4 * one.inspection.params)
@@ -105,21 +105,21 @@ def load_variant(vit: Vit, variant: str) -> Vit:
 def _make_variant(ref: ModelRef) -> Vit:
     """What `variant` asks for."""
     from vitcore.models import load_model
-    from vitcore.models.random_weights import untrained
+    from vitcore.models.random_weights import with_random_weights
 
     base, variant = str(ref.base), ref.outermost
     path = runs.model_folder(ref.name) if ref.checkpoint else None
     note = ""
     if variant == RANDOM:
-        vit = untrained(loaded(base))
+        vit = with_random_weights(loaded(base))
     elif variant.partition(".")[0] in CHECKPOINTS and path:
         from vitcore.train.run_folder import RunFolder
-        from vitcore.train.trainer.checkpoint import open_model
+        from vitcore.train.trainer.checkpoint import open_checkpoint_model
 
-        vit, step = open_model(RunFolder(path), variant.partition(".")[0])
+        vit, step = open_checkpoint_model(RunFolder(path), variant.partition(".")[0])
         note = str(step)
     elif ref.base.variant == RANDOM:
-        vit = untrained(loaded(str(replace(ref, variant=variant))))
+        vit = with_random_weights(loaded(str(replace(ref, variant=variant))))
     else:
         high, wide = variant.split("x")
         vit = load_model.load(path or base, image_px=(int(high), int(wide)))
@@ -135,10 +135,10 @@ def _make_room_for_model(name: str) -> None:
 
     Raises: ModelError, where there can't be so much.
     """
-    from vitcore.models.model_size import plan
+    from vitcore.models.model_size import size_of_timm_model
 
     try:
-        planned = plan(name)
+        planned = size_of_timm_model(name)
     except ModelError:  # it may be a file with a name of timm's; what is wrong with it, loading it says
         planned = None
     if planned is None:
@@ -161,8 +161,8 @@ def _too_large_sentence(name: str, need: int) -> str:
     return said.format(name=name, need=need / memory_cache.GB, limit=memory_cache.memory_budget() / memory_cache.GB)
 
 
-def memory_plan(vit: Vit) -> Plan:
+def memory_plan(vit: Vit) -> ModelSize:
     """What a model that is here takes."""
-    from vitcore.models.model_size import of_module
+    from vitcore.models.model_size import size_of_module
 
-    return of_module(vit.module, vit.structure)
+    return size_of_module(vit.module, vit.structure)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
 Settings = tuple[tuple[str, float | str], ...]
 
@@ -98,19 +98,19 @@ def attention_maps(
 @memory_cache.cached
 def heat_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
     """A map in colours up to `top`, to be laid on the photo, as a data address."""
-    from vitcore.figures.heat_overlay import cells
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.heat_overlay import heat_colours
+    from vitcore.figures.theme import pixels_to_data_uri
 
-    return data_uri(cells(_values, top))
+    return pixels_to_data_uri(heat_colours(_values, top))
 
 
 @memory_cache.cached
 def signed_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
     """A difference in red and blue, to be laid on the photo, as a data address."""
-    from vitcore.figures.heat_overlay import cells
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.heat_overlay import heat_colours
+    from vitcore.figures.theme import pixels_to_data_uri
 
-    return data_uri(cells(_values, top, signed=True))
+    return pixels_to_data_uri(heat_colours(_values, top, signed=True))
 
 
 @memory_cache.cached
@@ -119,12 +119,12 @@ def common_photo_files(comparison: Comparison) -> tuple[bytes, bytes]:
     from PIL import Image
 
     from vitcore.figures.heat_overlay import fine_detail
-    from vitcore.figures.theme import encoded
+    from vitcore.figures.theme import encode_image
     from vitcore.forward.compare_models import common_photo
 
     pixels, grid = common_photo(comparison), comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
-    return encoded(pixels, photo=True)[0], encoded(detail, photo=True)[0]
+    return encode_image(pixels, photo=True)[0], encode_image(detail, photo=True)[0]
 
 
 def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
@@ -134,14 +134,14 @@ def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) ->
 
 
 def handout(
-    first: str, second: str, key: str, names: tuple[str, str], origin: Origin, sample: str, mask_outliers: bool
+    first: str, second: str, key: str, names: tuple[str, str], origin: ReportOrigin, sample: str, mask_outliers: bool
 ) -> bytes:
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
-    from vitcore.report.comparison_handout import command_of
+    from vitcore.report.comparison_handout import comparison_command
     from vitcore.report.comparison_handout import handout as made
 
     comparison, vits = from_keys(first, second, key, mask_outliers)
     file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
     refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
-    command = "" if refs[1].variant else command_of(refs[0].name, refs[1].name, file, mask_outliers)
+    command = "" if refs[1].variant else comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
     return made(comparison, vits, names, replace(origin, credit=reports.photo_credit(sample)), command)

@@ -6,12 +6,17 @@ from app.state.training import runs
 from app.state.uploads import uploaded_model
 from app.state.uploads.uploaded_model import MODEL_ID
 from vitcore.architectures import paper_models
-from vitcore.models.model_cards import CARDS, DEFAULT, ModelCard
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 
 
 def menu() -> dict[str, ModelCard]:
     """The models of the menu, by name: those of the table, the one that this visitor brought, and those trained here."""
-    return {DEFAULT: CARDS[0]} | uploaded_model.menu_card() | {card.name: card for card in CARDS} | runs.model_cards()
+    return (
+        {DEFAULT_MODEL: MODEL_CARDS[0]}
+        | uploaded_model.menu_card()
+        | {card.name: card for card in MODEL_CARDS}
+        | runs.model_cards()
+    )
 
 
 def resolve_name(requested: str | None) -> str | None:
@@ -20,8 +25,8 @@ def resolve_name(requested: str | None) -> str | None:
         return requested
     if requested in uploaded_model.menu_names():
         return MODEL_ID
-    family = paper_models.find(requested)
-    return family.trained if family and family.trained else requested
+    family = paper_models.find_paper_model(requested)
+    return family.trained_weights if family and family.trained_weights else requested
 
 
 def model_version(name: str) -> str:

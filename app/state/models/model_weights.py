@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.filters import PrincipalComponents
     from vitcore.analysis.position_embeddings import MirrorSymmetry
-    from vitcore.architectures.model_summary import Part, Table1
-    from vitcore.models.embeddings import ByOffset
+    from vitcore.architectures.model_summary import ModulePart, Table1Row
+    from vitcore.models.embeddings import RelativePositions
     from vitcore.models.load_model import Vit
 
 
@@ -36,20 +36,20 @@ def _filter_pattern(model: str, place: int) -> dict[str, Any]:
 
 
 @memory_cache.cached
-def model_summary(model: str, _vit: Vit) -> tuple[Table1, tuple[Part, ...]]:
+def model_summary(model: str, _vit: Vit) -> tuple[Table1Row, tuple[ModulePart, ...]]:
     """The row of the paper's Table 1 it would have, and its parts in the order they run."""
-    from vitcore.architectures.model_summary import parts, table1
+    from vitcore.architectures.model_summary import module_parts, table_1_row
 
     px = _vit.grid.image_px
-    return table1(_vit.module, px), parts(_vit.module, px)
+    return table_1_row(_vit.module, px), module_parts(_vit.module, px)
 
 
 @memory_cache.cached
-def relative_positions(model: str, block: int, _vit: Vit) -> ByOffset | None:
+def relative_positions(model: str, block: int, _vit: Vit) -> RelativePositions | None:
     """A block's relative position bias or the kernel of its rotations, from the middle patch, (H, N); None for neither."""
     from vitcore.models import load_model
 
-    return load_model.by_offset(_vit, block)
+    return load_model.relative_positions(_vit, block)
 
 
 @memory_cache.cached
@@ -70,7 +70,7 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     from vitcore.models import load_model
 
     vit = loaded_models.loaded(model)
-    table = load_model.positions(vit)
+    table = load_model.position_embeddings(vit)
     if table is None:
         return None
     return position_embeddings.position_similarity(
@@ -91,9 +91,9 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 @memory_cache.cached
 def similarity_tiles_png(model: str) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
-    from vitcore.figures.positions import tiles_picture
-    from vitcore.figures.theme import encoded
+    from vitcore.figures.positions import similarity_mosaic
+    from vitcore.figures.theme import encode_image
 
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return encoded(tiles_picture(cosine, loaded_models.loaded(model).grid, gutter=False))[0]
+    return encode_image(similarity_mosaic(cosine, loaded_models.loaded(model).grid, gutter=False))[0]

@@ -13,7 +13,7 @@ from app.state.models import loaded_models
 from app.state.models.model_ref import CHECKPOINTS, ModelRef
 from app.state.models.model_ref import RANDOM as RANDOM
 from app.state.training import runs
-from vitcore.models.model_cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -56,7 +56,7 @@ def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]
         return loaded_models.load_variant(
             first, f"{requested}.{(path / requested / 'model.safetensors').stat().st_mtime_ns}"
         )
-    return loaded_models.fetch_and_load(requested, requested == DEFAULT, progress)
+    return loaded_models.fetch_and_load(requested, requested == DEFAULT_MODEL, progress)
 
 
 def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.models.load_model import Vit
-    from vitcore.train.evaluation.few_shot_draws import Draws
+    from vitcore.train.evaluation.few_shot_draws import FewShotDraws
 
 PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
@@ -55,16 +55,16 @@ def features_of_photos(
     return np.stack(features_by_photo)
 
 
-def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> Draws:
+def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> FewShotDraws:
     """Few-shot answers over many draws of the photos to learn from."""
     return _draws(digest(x.tobytes() + labels.tobytes()), shots, x, labels)
 
 
 @memory_cache.cached
-def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> Draws:
-    from vitcore.train.evaluation.few_shot_draws import over_draws
+def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> FewShotDraws:
+    from vitcore.train.evaluation.few_shot_draws import few_shot_over_draws
 
-    return over_draws(_x, _labels, shots)
+    return few_shot_over_draws(_x, _labels, shots)
 
 
 def _key(version: str, trained: bool, digest: str) -> memory_cache.Key:
@@ -75,15 +75,15 @@ def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32
     import numpy as np
 
     from vitcore.train.data.photos import Photos
-    from vitcore.train.evaluation.accuracy import features
+    from vitcore.train.evaluation.accuracy import extract_features
 
     if not trained:
         vit = _untrained(runs.model_version(vit.name), vit)
-    return features(vit, Photos("photos", photos, np.full(len(photos), -1)))
+    return extract_features(vit, Photos("photos", photos, np.full(len(photos), -1)))
 
 
 @memory_cache.cached
 def _untrained(version: str, _vit: Vit) -> Vit:
-    from vitcore.models.random_weights import untrained
+    from vitcore.models.random_weights import with_random_weights
 
-    return untrained(_vit)
+    return with_random_weights(_vit)

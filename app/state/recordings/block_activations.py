@@ -52,14 +52,14 @@ def attention_on_photo_per_layer(rec: Recording) -> list[tuple[str, list[int]]]:
     import numpy as np
 
     from vitcore.analysis.outlier_tokens import outliers_in_map
-    from vitcore.figures.outlier_frames import on_pixels
-    from vitcore.figures.story_steps import lit
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.outlier_frames import frame_outliers_in_pixels
+    from vitcore.figures.story_steps import photo_under_maps
+    from vitcore.figures.theme import pixels_to_data_uri
 
     maps = np.stack([rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()])
     marks = [outliers_in_map(one, outlier_tokens.find_outliers(rec).patches).tolist() for one in maps]
     drawn = (
-        on_pixels(one, some, rec.grid)
-        for one, some in zip(lit(recordings.input_picture(rec)[0], maps, rec.grid), marks, strict=True)
+        frame_outliers_in_pixels(one, some, rec.grid)
+        for one, some in zip(photo_under_maps(recordings.input_picture(rec)[0], maps, rec.grid), marks, strict=True)
     )
-    return [(data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]
+    return [(pixels_to_data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

@@ -36,13 +36,13 @@ def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 @memory_cache.cached
-def norm_frames(rec: Recording) -> str:
+def norm_heat_maps(rec: Recording) -> str:
     """The norms after each block as frames on one scale, one below another, a data address."""
-    from vitcore.figures.charts.token_norms import norm_frames as frames
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.charts.token_norms import norm_heat_maps as frames
+    from vitcore.figures.theme import pixels_to_data_uri
 
     strip = frames(find_outliers(rec), rec.grid)
-    return data_uri(strip.reshape(-1, *strip.shape[2:]))
+    return pixels_to_data_uri(strip.reshape(-1, *strip.shape[2:]))
 
 
 def mask_outliers(vit: Vit, rec: Recording) -> Recording:

@@ -80,12 +80,12 @@ def input_picture(rec: Recording) -> tuple[Image.Image, bytes]:
 
 @memory_cache.cached
 def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
-    from vitcore.figures.attention import fitted
-    from vitcore.figures.theme import encoded
+    from vitcore.figures.attention import resize_for_figure
+    from vitcore.figures.theme import encode_image
     from vitcore.images import sharp_crop
 
-    picture = fitted(sharp_crop(photo, _rec.model_input))
-    return picture, encoded(_pixels(picture), photo=True)[0]
+    picture = resize_for_figure(sharp_crop(photo, _rec.model_input))
+    return picture, encode_image(_pixels(picture), photo=True)[0]
 
 
 @memory_cache.cached

@@ -45,14 +45,14 @@ def rollout_per_layer(
     rec: Recording, query: int | None, settings: Settings, _vit: Vit
 ) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
-    from vitcore.figures.heat_overlay import cells
-    from vitcore.figures.relevance import build_up_top
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.heat_overlay import heat_colours
+    from vitcore.figures.relevance import rollout_per_layer_top
+    from vitcore.figures.theme import pixels_to_data_uri
 
     grid, (read, how) = rec.grid, _recording_and_settings(_vit, rec, settings)
     maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
-    return maps, data_uri(cells(maps, build_up_top(maps)).reshape(-1, grid.cols, 3))
+    return maps, pixels_to_data_uri(heat_colours(maps, rollout_per_layer_top(maps)).reshape(-1, grid.cols, 3))
 
 
 def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:
@@ -65,16 +65,16 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
 @memory_cache.cached
 def heat_overlay(rec: Recording, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
     """A map in colours up to its top, to be laid on the photo, as a data address; `map_key` says which map it is."""
-    from vitcore.figures.heat_overlay import cells
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.heat_overlay import heat_colours
+    from vitcore.figures.theme import pixels_to_data_uri
 
-    return data_uri(cells(_values, _top, signed))
+    return pixels_to_data_uri(heat_colours(_values, _top, signed))
 
 
 @memory_cache.cached
 def fine_detail(rec: Recording) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
     from vitcore.figures.heat_overlay import fine_detail
-    from vitcore.figures.theme import encoded
+    from vitcore.figures.theme import encode_image
 
-    return encoded(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
+    return encode_image(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]

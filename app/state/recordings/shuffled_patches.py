@@ -23,7 +23,7 @@ def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     order = patches.shuffle_order(grid.patches, seed)
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid)
     logits = [rec.logits, predict(vit, mixed)]
-    if load_model.can_move_positions(vit):
+    if load_model.can_permute_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
     return [top_classes(one, vit.labels, output=vit.output) for one in logits]
 
@@ -40,6 +40,6 @@ def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | 
     grid = vit.patches or vit.grid
     order = patches.shuffle_order(grid.patches, seed)
     mixed = predict(vit, patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid))
-    bare = predict_without_positions(vit, rec.model_input.pixels) if load_model.can_take_place_away(vit) else None
+    bare = predict_without_positions(vit, rec.model_input.pixels) if load_model.can_average_positions(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

@@ -10,8 +10,8 @@ from vitcore.analysis import filters as kernels
 from vitcore.analysis import training_film
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
-from vitcore.figures.heat_overlay import LEAST_TOP
-from vitcore.figures.training_curves import Line
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
+from vitcore.figures.training_curves import TrainingCurve
 from vitcore.translation import decimal, percent
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     """What the weights alone tell, and the mean distances over all photos of the film."""
     drawn: Figures = {}
     if "kernel" in film.arrays:
-        basis = kernels.principal_components(film.at("kernel", frame))
+        basis = kernels.principal_components(film.array_at("kernel", frame))
         drawn["filters"] = figures.filters(
             kernels.components_as_picture(basis.vectors[:COMPONENTS_SHOWN]),
             basis.variance,
@@ -39,18 +39,18 @@ def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     if "positions" in film.arrays:
         drawn["positions"] = _position_figure(film, frame, mode)
     far, grid = film.arrays["distance_px"], film.grid
-    drawn["distance"] = figures.distance(
-        film.at("distance_px", frame), grid, uniform_distance_px(grid), images=len(film.photos), mode=mode,
-        most_px=float(far.max()),
+    drawn["distance"] = figures.attention_distance(
+        film.array_at("distance_px", frame), grid, uniform_distance_px(grid), images=len(film.photos), mode=mode,
+        max_px=float(far.max()),
     ).update_layout(height=400)  # fmt: skip
     return drawn
 
 
 def _position_figure(film: Film, frame: int, mode: Any) -> go.Figure:
-    table = film.at("positions", frame)
+    table = film.array_at("positions", frame)
     cosine = position_similarity(table[len(table) - film.grid.patches :])
     told = texts.prose("learn")["correlation"].format(value=decimal(correlation_with_distance(cosine, film.grid), 2))
-    return figures.positions(cosine, film.grid, mode, told, side_px=TILES_PX)
+    return figures.position_similarity(cosine, film.grid, mode, told, side_px=TILES_PX)
 
 
 def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
@@ -62,10 +62,10 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     for name in ("rollout", "last_block"):
         if name in film.arrays:
             even = 1 / grid.patches
-            most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), LEAST_TOP * even)
-            mask = film.at(name, frame)[photo]
+            most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
+            mask = film.array_at(name, frame)[photo]
             told = text["share"].format(most=percent(mask.max()), even=percent(even))
-            drawn[name] = figures.gathered(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
+            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
     if answers := film.top(frame, photo):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn
@@ -73,7 +73,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 
 def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     pixels, grid = film.photos[photo], film.grid
-    fate, source, truth = (film.still[name][photo] for name in ("fate", "source", "truth"))
+    fate, source, truth = (film.shared_arrays[name][photo] for name in ("fate", "source", "truth"))
     said = film.arrays["predicted"][frame, photo]
     off = training_film.colour_error(said, truth, fate)
     share, text = (fate != training_film.UNTOUCHED).mean(), texts.prose("learn")
@@ -82,11 +82,11 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         training_film.paint_patches(pixels, fate, truth, grid),
     )  # fmt: skip
     return {
-        "given": figures.masked(
+        "given": figures.masked_patches(
             given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training_film.MASKED
         ),
-        "predicted": figures.masked(guess, grid, text["predicted title"].format(off=off), mode),
-        "truth": figures.masked(true, grid, text["truth title"], mode),
+        "predicted": figures.masked_patches(guess, grid, text["predicted title"].format(off=off), mode),
+        "truth": figures.masked_patches(true, grid, text["truth title"], mode),
     }
 
 
@@ -97,11 +97,11 @@ def curve_figures(
 
     text = texts.prose("learn")
 
-    def line(name: str, field: str, kind: str = "line") -> Line:
+    def line(name: str, field: str, kind: str = "line") -> TrainingCurve:
         steps, values = training_film.log_curve(log, field)
         if kind != "dots":
             steps, values = training_film.bin_curve(steps, values, CURVE_POINTS, log_steps)
-        return Line(name, steps, values, kind)
+        return TrainingCurve(name, steps, values, kind)
 
     common: dict[str, Any] = {"mode": mode, "at": at, "last": last, "log_steps": log_steps}
     steps, loss = training_film.log_curve(log, "loss")
@@ -110,18 +110,20 @@ def curve_figures(
         mean = training_film.bin_curve(steps, loss, CURVE_POINTS // 8, log_steps)
         lines = [
             line(text["each step"], "loss", "raw"),
-            Line(text["mean"], *mean),
+            TrainingCurve(text["mean"], *mean),
             line(text["validation"], "val_loss", "dots"),
         ]
         title = text["loss title"].format(value=loss[-1], step=int(steps[-1]))
-        drawn["loss"] = figures.curves(lines, title, text["loss unit"], **common)
+        drawn["loss"] = figures.training_curves(lines, title, text["loss unit"], **common)
     fields = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}
     right = [line(text[name], field, "dots") for name, field in fields.items()]
     right = [one for one in right if len(one.steps)]
     if right:
         title = text["right title"].format(value=right[0].values[-1], name=right[0].name)
-        drawn["accuracy"] = figures.curves(right, title, text["right unit"], limits=(0, 102), **common)
+        drawn["accuracy"] = figures.training_curves(right, title, text["right unit"], limits=(0, 102), **common)
     rate = line(text["learning rate"], "lr")
     if len(rate.steps):
-        drawn["rate"] = figures.curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
+        drawn["rate"] = figures.training_curves(
+            [rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common
+        )
     return drawn

@@ -13,11 +13,11 @@ from app.state.memory import memory_cache
 from app.state.training import runs
 from app.state.training.training_processes import find_run
 from vitcore.assets import asset
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
 
 if TYPE_CHECKING:
-    from vitcore.train.film_files import Accuracy, Film
+    from vitcore.train.film_files import Film, FilmAccuracy
 
 RECORDINGS = asset("recordings")
 
@@ -28,7 +28,7 @@ def film_titles(lang: str | None = None) -> dict[str, str]:
     The titles are in the visitor's language, or in `lang`.
     """
     words = texts.table(lang)
-    files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT, file.stem))
+    files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT_MODEL, file.stem))
     titles = {file.stem: _film_title(str(file), file.stat().st_mtime_ns) for file in files_there}
     shipped = {name: words.get(title, title) for name, title in titles.items()}
     filmed = [run for run in map(find_run, runs.run_ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
@@ -43,14 +43,14 @@ def _film_title(file: str, changed_ns: int) -> str:
         return Path(file).stem
 
 
-def final_accuracy(name: str) -> Accuracy | None:
+def final_accuracy(name: str) -> FilmAccuracy | None:
     """What the film of a model that ships ends with; None where there is no such film, or it does not say of how many photos."""
     file = RECORDINGS / f"{name}.json"
     return _final_accuracy(str(file), file.stat().st_mtime_ns) if file.is_file() else None
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _final_accuracy(file: str, changed_ns: int) -> Accuracy | None:
+def _final_accuracy(file: str, changed_ns: int) -> FilmAccuracy | None:
     from vitcore.train.film_files import last_accuracy
 
     found = last_accuracy(json.loads(Path(file).read_text(encoding="utf-8"))["log"])
@@ -76,7 +76,7 @@ def open_film(name: str) -> tuple[str, Film]:
 def _open_film(path: str, key: str) -> Film:
     from vitcore.train import film_files
 
-    return film_files.open_film(Path(path)) if path.endswith(".safetensors") else film_files.of_run(path)
+    return film_files.open_film(Path(path)) if path.endswith(".safetensors") else film_files.film_of_run(path)
 
 
 @memory_cache.cached

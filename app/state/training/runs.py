@@ -75,7 +75,7 @@ class RunStatus:
 
 def run_ids() -> list[str]:
     """Every run, newest first."""
-    return [run.id for run in run_folder.all_runs() if run_folder.NAME.fullmatch(run.id)]
+    return [run.id for run in run_folder.all_runs() if run_folder.RUN_NAME.fullmatch(run.id)]
 
 
 def run_status(run_id: str) -> RunStatus | None:
@@ -83,15 +83,15 @@ def run_status(run_id: str) -> RunStatus | None:
     run = find_run(run_id)
     if run is None:
         return None
-    status, records = run_folder.status(run), read_log(run)
+    status, records = run_folder.read_status(run), read_log(run)
     step = max(int(status.get("step") or 0), int(records[-1]["step"]) if records else 0)
     try:
-        recipe, source = run_folder.recipe_of(run), run_folder.source_of(run)
+        recipe, source = run_folder.read_recipe(run), run_folder.read_source(run)
         steps, task, problem = max(recipe.steps, step), recipe.task, ""
         batch = 0 if task == FILMED else recipe.batch
     except (run_folder.RunError, OSError, ValueError, KeyError) as error:
         steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
-    message, problems = run_folder.retold(status)
+    message, problems = run_folder.translate_status(status)
     return RunStatus(
         run.id, run_state(run, status["state"]), step, steps, batch, task, source, problem or message, problems, records,
         task != FILMED and (run.has_checkpoint or not records),
@@ -110,7 +110,7 @@ def read_log(run: run_folder.RunFolder) -> list[dict[str, Any]]:
 
 @memory_cache.cached
 def _read_log(path: str, size: int, changed_ns: int) -> list[dict[str, Any]]:
-    return run_folder.records(run_folder.RunFolder(Path(path)))
+    return run_folder.read_log(run_folder.RunFolder(Path(path)))
 
 
 def last_step(run: run_folder.RunFolder) -> int | None:

@@ -22,12 +22,12 @@ def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tupl
 
     from vitcore.train.data import synthetic_dataset
 
-    asked = synthetic_dataset.parsed(data)
-    classes = synthetic_dataset.names(asked)[:MAX_CLASSES]
+    asked = synthetic_dataset.parse_options(data)
+    classes = synthetic_dataset.class_names(asked)[:MAX_CLASSES]
     which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(len(classes))
-    levels = tuple(sorted({asked.difficulty, synthetic_dataset.Drawing().difficulty}))
+    levels = tuple(sorted({asked.difficulty, synthetic_dataset.SyntheticDataset().difficulty}))
     sheets = [
-        synthetic_dataset.pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
+        synthetic_dataset.draw_pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
         for level in levels
     ]
     return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels, classes

@@ -11,7 +11,7 @@ from app import permissions, texts
 from vitcore.errors import refusal_reason
 
 if TYPE_CHECKING:
-    from vitcore.train.learning.training_cost import Cost
+    from vitcore.train.learning.training_cost import TrainingCost
 
 UNKNOWN_CLASS_COUNT = 1000  # classes assumed of a data set that is not counted before it is trained on
 
@@ -46,10 +46,10 @@ def count_photos(source: str, task: str) -> PhotoCount:
 
 @st.cache_data(max_entries=16, ttl=60, show_spinner=False)
 def _count_photos(source: str, lang: str) -> PhotoCount:
-    from vitcore.train.data.photo_sources import DataError, open_photos
+    from vitcore.train.data.photo_sources import DataError, open_photo_source
 
     try:
-        train, held_out = open_photos(source)
+        train, held_out = open_photo_source(source)
     except (DataError, OSError) as error:
         return PhotoCount(problem=str(error))
     return PhotoCount(True, len(train), len(held_out), len(train.classes), train is held_out)
@@ -65,7 +65,7 @@ def model_size(recipe_json: str, classes: int) -> tuple[int, float] | str:
         return refusal_reason(error)
 
 
-def measure_cost(recipe_json: str, classes: int) -> Cost | str:
+def measure_cost(recipe_json: str, classes: int) -> TrainingCost | str:
     """What a run costs on this machine, timed; or why that can't be said."""
     if not permissions.allows("trainings"):
         return permissions.why_not("trainings")
@@ -82,13 +82,13 @@ def _model_size(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
     from vitcore.train.recipe import from_json
 
     recipe = from_json(recipe_json)
-    params, forward = training_cost.shape(recipe, classes)
+    params, forward = training_cost.params_and_forward_flop(recipe, classes)
     return params, 3 * forward * recipe.batch
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _measure_cost(recipe_json: str, classes: int, lang: str) -> Cost:
-    from vitcore.train.learning.training_cost import cost
+def _measure_cost(recipe_json: str, classes: int, lang: str) -> TrainingCost:
+    from vitcore.train.learning.training_cost import training_cost
     from vitcore.train.recipe import from_json
 
-    return cost(from_json(recipe_json), classes)
+    return training_cost(from_json(recipe_json), classes)

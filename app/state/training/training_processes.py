@@ -34,7 +34,11 @@ _stopping: set[str] = set()
 
 def find_run(run_id: str) -> run_folder.RunFolder | None:
     """The run of that name; None for anything else, such as a path that came with an address."""
-    run = run_folder.RunFolder(Path(run_folder.RUNS).resolve() / run_id) if run_folder.NAME.fullmatch(run_id) else None
+    run = (
+        run_folder.RunFolder(Path(run_folder.RUNS_FOLDER).resolve() / run_id)
+        if run_folder.RUN_NAME.fullmatch(run_id)
+        else None
+    )
     return run if run and (run.path / "recipe.json").is_file() else None
 
 
@@ -72,7 +76,7 @@ def start_run(run_id: str, recipe: Recipe, source: str) -> str:
     """Make a run and its process; returns what went wrong, or nothing. Raises: NotAllowedError."""
     permissions.require("trainings")
     try:
-        run = run_folder.create(run_id, recipe, source)
+        run = run_folder.create_run(run_id, recipe, source)
     except (run_folder.RunError, OSError) as error:
         return str(error)
     return _start_process(run_folder.RunFolder(run.path.resolve()))
@@ -82,7 +86,7 @@ def resume_run(run_id: str) -> str:
     """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: NotAllowedError."""
     permissions.require("trainings")
     run = find_run(run_id)
-    if run is None or run.id in _started_at or run_folder.held(run) or _is_filmed_elsewhere(run):
+    if run is None or run.id in _started_at or run_folder.is_training(run) or _is_filmed_elsewhere(run):
         return ""
     return _start_process(run)
 
@@ -90,7 +94,7 @@ def resume_run(run_id: str) -> str:
 def _is_filmed_elsewhere(run: run_folder.RunFolder) -> bool:
     """Whether it is somebody's own training, whose process is not ours to start or to end."""
     try:
-        return run_folder.recipe_of(run).task == FILMED
+        return run_folder.read_recipe(run).task == FILMED
     except run_folder.RunError:
         return False
 
@@ -101,7 +105,7 @@ def delete_run(run_id: str) -> str:
     run = find_run(run_id)
     if run is None:
         return ""
-    if run.id in _started_at or run_folder.held(run):
+    if run.id in _started_at or run_folder.is_training(run):
         return texts.prose("train")["delete busy"].format(run=run.id)
     away = run.path.with_name(f".{run.id}.deleted")  # first out of sight, for taking it apart may take a while
     try:
@@ -152,7 +156,7 @@ def _wait_for_process(process: Popen[bytes], run: run_folder.RunFolder, begun: f
     with suppress(OSError):
         if code and not _has_reported(run, begun):
             printed = printed_output(run.id, 1).removeprefix("vitcore: ")
-            records = run_folder.records(run)
+            records = run_folder.read_log(run)
             message = printed or say("the process ended with code {code}", code=code)
             run_folder.write_status(run, "failed", records[-1]["step"] if records else 0, message)
     _started_at.pop(run.id, None)
@@ -162,14 +166,14 @@ def stop_run(run_id: str) -> str:
     """Ask the process that holds the run to save and stop; returns nothing. Raises: NotAllowedError."""
     permissions.require("trainings")
     run = find_run(run_id)
-    if run is None or not run_folder.held(run) or _is_filmed_elsewhere(run):
+    if run is None or not run_folder.is_training(run) or _is_filmed_elsewhere(run):
         return ""
-    pid = run_folder.status(run).get("pid")
+    pid = run_folder.read_status(run).get("pid")
     if isinstance(pid, int) and pid > 1 and pid != os.getpid():
         _stopping.add(run.id)
         with suppress(OSError):
             if sys.platform == "win32":  # where that signal does not ask but ends
-                run.stop.touch()
+                run.stop_file.touch()
             else:
                 os.kill(pid, signal.SIGTERM)
     return ""

@@ -130,12 +130,12 @@ def inspect_file(received: ReceivedFile) -> str | None:
 def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | None:
     """The same with a model of the hub, by its id. Raises: NotAllowedError, where this server downloads no others."""
     permissions.require("downloads")
-    from vitcore.models.hub import HUB_ID, id_in
-    from vitcore.models.hub_ids import fetch_id
+    from vitcore.models.hub import HUB_PREFIX, parse_hub_id
+    from vitcore.models.hub_ids import fetch_hub_folder
 
-    name = HUB_ID + id_in(hub_id)
+    name = HUB_PREFIX + parse_hub_id(hub_id)
     try:
-        path = fetch_id(name, progress)
+        path = fetch_hub_folder(name, progress)
         _keep_model(UploadedModel(path, name, _inspect(path)))
         return None
     except ModelError as error:
@@ -155,12 +155,12 @@ def choose_part(model: UploadedModel, part: str) -> str | None:
 
 def read_labels(model: UploadedModel, upload: Any) -> str | None:
     """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
-    from vitcore.models.checkpoint_inspection.class_names_file import class_names
+    from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
 
     folder = None
     try:
         folder, path = uploaded_file.save_upload(upload, LABELS_LIMIT_MB)
-        labels = class_names(path)
+        labels = read_class_names(path)
         if len(labels) != (classes := class_count(model)):
             problem = texts.prose("bring").fill("labels count", count=len(labels), classes=classes)
             raise ModelError(problem)
@@ -175,7 +175,7 @@ def read_labels(model: UploadedModel, upload: Any) -> str | None:
 
 def class_count(model: UploadedModel) -> int | None:
     """How many classes it tells apart; None where only the model of timm's that it is would say."""
-    if model.inspection.differences.only_the_head:
+    if model.inspection.differences.only_head_differs:
         return 0
     count = model.inspection.inferred.architecture.get("num_classes")
     return None if count is None else int(count)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     from vitcore import figures
-    from vitcore.figures.heat_overlay import LEAST_TOP, scale_top
+    from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
 
     maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
     queried = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")
@@ -31,7 +31,7 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
     head_scale = state["head"] is not None and not state["rolled"] and state["shared"]
     even, on = 1 / grid.tokens, grid.to_map(photo_weights)
     most = float((shown if head_scale else on).max())
-    top = max(most, LEAST_TOP * even) if head_scale or state["log"] else scale_top(on, even)
+    top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if head_scale or state["log"] else scale_top(on, even)
     model, key = vit.name, photo.key
     names = explorer_message.prefix_token_labels(vit, text)
     about = " · ".join(f"{name} {percent(float(share))}" for name, share in zip(names, photo_weights, strict=False))
@@ -47,7 +47,7 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
     ]
     marks, note = [one.patches for one in outliers], text["how printed"].format(block=state["block"])
     downloads(
-        lambda: figures.explorer(
+        lambda: figures.attention_explorer(
             grid.to_map(photo_weights),
             shown,
             recordings.input_picture_from_key(model, key),
@@ -56,16 +56,16 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
             unit,
             mode,
             top=top,
-            about=about,
+            subtitle=about,
             style=style,
-            log=log,
-            shared=shared,
-            asked=patches,
-            marks=marks,
+            log_scale=log,
+            shared_scale=shared,
+            query_patches=patches,
+            outlier_patches=marks,
         ),
         "heads",
         text.joined((note, outliers[0].sentence)),
-        subjects=(photo.name, vit.called),
+        subjects=(photo.name, vit.display_name),
         file_stem=f"heads-layer-{state['block']}",
         attention=shown,
     )

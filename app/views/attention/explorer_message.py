@@ -33,7 +33,7 @@ KEYBOARD_KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "
 def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
     from vitcore.analysis.attention_as_bytes import SPAN
-    from vitcore.figures.heat_overlay import plain
+    from vitcore.figures.heat_overlay import darkened_lut
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
     grid, names = rec.grid, prefix_token_labels(vit, text)
@@ -46,7 +46,7 @@ def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: text
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
     heads_by_block = attention_bytes.describe_heads(rec, tuple(rec.maps))
     detail = media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail")
-    colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": plain(SEQUENTIAL)}
+    colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL)}
     strip = attention_bytes.thumbnails(rec, state["token"], state["column"])
     rows, cols = attention_bytes.thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks

@@ -68,7 +68,7 @@ def show_explorer(model: str, text: texts.Prose) -> None:
 
 def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
-    from vitcore.figures.heat_overlay import LEAST_TOP
+    from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)
@@ -80,7 +80,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = query_controls.button_row(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
-            about = text.fill("shared help", least=f"{LEAST_TOP:g}")
+            about = text.fill("shared help", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
             shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=about)
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
             mask = outlier_masking.masking_switch(vit, recordings.recording(vit, photo), "drawing")

@@ -12,7 +12,7 @@ from app.state.recordings import recordings
 from app.state.uploads import uploaded_model
 from app.texts import Prose
 from app.views.bring import opening_questions
-from vitcore.models.model_cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 MAX_LINES = 12  # of tensors that do not fit; the shell lists them all
 
@@ -97,4 +97,4 @@ def _open_overview(text: Prose) -> None:
 def _discard_model() -> None:
     uploaded_model.discard()
     if st.session_state.get("model") == uploaded_model.MODEL_ID:
-        st.session_state["model"] = DEFAULT
+        st.session_state["model"] = DEFAULT_MODEL

@@ -7,7 +7,7 @@ import streamlit as st
 from app import texts
 from app.state.uploads import uploaded_model
 from app.texts import Prose
-from vitcore.models.checkpoint_inspection.open_questions import Question, written
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text
 
 LARGEST_PX = 2048
 RARE_QUESTIONS = ("activation", "eps")  # other than likely, and least to be seen
@@ -45,9 +45,9 @@ def opening_form(model: uploaded_model.UploadedModel, text: Prose) -> uploaded_m
     return uploaded_model.OpeningOptions(answers, labels, size, way)
 
 
-def _answer_menu(question: Question, model: uploaded_model.UploadedModel, text: Prose) -> str:
-    likely = written(question.likely)
-    others = COMMON_EPS if question.key == "eps" else tuple(written(choice) for choice in question.choices)
+def _answer_menu(question: OpenQuestion, model: uploaded_model.UploadedModel, text: Prose) -> str:
+    likely = answer_text(question.likely)
+    others = COMMON_EPS if question.key == "eps" else tuple(answer_text(choice) for choice in question.choices)
     options = list(dict.fromkeys([likely, *others]))
 
     def option_title(option: str) -> str:
@@ -55,7 +55,7 @@ def _answer_menu(question: Question, model: uploaded_model.UploadedModel, text: 
         return f"{said} · {text['likely']}" if option == likely else said
 
     chosen = st.selectbox(
-        question.asks, options, format_func=option_title, key=f"own_{question.key}_{model.form_id}_{model.part or ''}",
+        question.sentence, options, format_func=option_title, key=f"own_{question.key}_{model.form_id}_{model.part or ''}",
         accept_new_options=question.key in FREE_ANSWERS,
     )  # fmt: skip
     st.caption(texts.escape_markdown(question.consequence))
@@ -64,7 +64,7 @@ def _answer_menu(question: Question, model: uploaded_model.UploadedModel, text: 
 
 def _class_names(model: uploaded_model.UploadedModel, text: Prose) -> list[str] | None:
     """Names of the classes: the model's own, or those of a file."""
-    classes, own_names = uploaded_model.class_count(model), model.inspection.configured.labels
+    classes, own_names = uploaded_model.class_count(model), model.inspection.configuration.labels
     if classes == 0:
         return None
     names = model.labels or own_names

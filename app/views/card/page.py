@@ -29,8 +29,8 @@ with drawn:
     title = text["drawing"].format(model=vit.card.title)
     fig = figures.architecture(parts, title, page_theme.current())
     figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
-           subjects=(vit.called,),
-           parameters=np.array([part.params * part.times for part in parts]))  # fmt: skip
+           subjects=(vit.display_name,),
+           parameters=np.array([part.params * part.repeats for part in parts]))  # fmt: skip
 model_card.show_paper_comparison(card, text)
 model_card.show_commands(card, text)
 st.markdown(f"## {text['speed title']}")

@@ -126,10 +126,10 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
 
     profile, speeds = measurement.profile, measurement.profile.speeds
     st.markdown(speed_sentences.speed_sentences(profile, measurement.title, text))
-    line = figures.SpeedLine(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
+    line = figures.ThroughputCurve(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
                              profile.limit_images_per_s)  # fmt: skip
     figure(
-        figures.speed([line], measurement.device.line, training, page_theme.current()),
+        figures.throughput([line], measurement.device.description, training, page_theme.current()),
         "speed",
         text["speed alt"],
         text["speed how"],

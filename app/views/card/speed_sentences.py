@@ -8,12 +8,12 @@ from app.texts import Prose, escape_markdown
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.profiling.throughput import Profile
+    from vitcore.profiling.throughput import ThroughputProfile
 
 NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies by
 
 
-def speed_sentences(profile: Profile, title: str, text: Prose) -> str:
+def speed_sentences(profile: ThroughputProfile, title: str, text: Prose) -> str:
     """The sentences, for a profile with one batch size or more."""
     speeds, limit = profile.speeds, profile.limit_images_per_s
     best = max(speeds, key=lambda one: one.images_per_s)

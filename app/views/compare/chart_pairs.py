@@ -35,8 +35,8 @@ def show_distances(pair: ModelPair, comparison: Comparison) -> None:
     ]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
-    st.markdown(texts.escape_markdown(comparison_handout.of_distances(among, pair.vits)))
-    drawn = comparison_handout.distances(
+    st.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
+    drawn = comparison_handout.distance_figures(
         px, pair.vits, pair.mode, cls, [rec.prefix_attention_share for rec, _ in recordings_and_notes]
     )
     for (place, key, name), fig, array, (_, told) in zip(
@@ -65,18 +65,18 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
     text = pair.text
     left, right = lead().columns([3, 2], gap="large")
     with left:
-        fig = figures.cka(comparison.cka, pair.names, pair.mode)
+        fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
         figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], subjects=pair.file_subjects("a", "b"),
                cka=comparison.cka)  # fmt: skip
     with right:
-        st.markdown(texts.escape_markdown(comparison_handout.of_tokens(comparison)))
+        st.markdown(texts.escape_markdown(comparison_handout.token_similarity_sentence(comparison)))
         for letter, rec in zip("AB", pair.recs, strict=True):
             found = outlier_tokens.find_outliers(rec)
             if len(found.patches):
                 st.markdown(
                     text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
                 )
-        st.caption(comparison_handout.on(comparison.cka_grid))
+        st.caption(comparison_handout.common_grid_sentence(comparison.cka_grid))
         rows = comparison.cka_per_layer
         st.dataframe(
             {text["layer of"].format(model="A"): [i for i, *_ in rows],
@@ -91,7 +91,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     from vitcore import figures
     from vitcore.analysis import filters as of_filters
     from vitcore.analysis.model_similarity import subspace_overlap
-    from vitcore.figures.theme import fitted_to
+    from vitcore.figures.theme import fit_figure_to_width
 
     text = pair.text
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
@@ -116,7 +116,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
             if part is None:
                 st.info(text["no filters"])
                 continue
-            fig = fitted_to(
+            fig = fit_figure_to_width(
                 figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode),
                 PICTURE_WIDTH_PX,
             )
@@ -182,7 +182,9 @@ def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
     if comparison is None:  # else it stands above
         agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
         st.markdown(
-            texts.escape_markdown(comparison_handout.told_answers(agreed, [rec.top_classes(1) for rec in pair.recs]))
+            texts.escape_markdown(
+                comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])
+            )
         )
     photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):

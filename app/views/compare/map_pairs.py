@@ -92,14 +92,14 @@ def _show_maps(
     """Both maps side by side on one scale, their difference below; `map_key` tells maps of a kind apart in the cache."""
     import numpy as np
 
-    from vitcore.figures.heat_overlay import scale_on_photo, scale_top
+    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
     text = pair.text
-    aside(key="aside_grid").caption(comparison_handout.on(comparison.grid))
+    aside(key="aside_grid").caption(comparison_handout.common_grid_sentence(comparison.grid))
     both, unit = np.stack(maps.both), text[f"unit {kind}"]
     most, even = scale_top(both), float(both.mean())
-    scale = scale_on_photo(100 * both, 100 * most, unit)
+    scale = heat_colour_scale(100 * both, 100 * most, unit)
     outliers_of_both: list[outlier_masking.MapOutliers] = []
     for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
         outliers_of_both.append(map_outliers := _map_outliers(pair, comparison, which, mask))
@@ -121,7 +121,9 @@ def _show_maps(
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with two:
         st.markdown(
-            texts.escape_markdown(comparison_handout.of_maps(maps.both, maps.difference, maps.rank_correlation))
+            texts.escape_markdown(
+                comparison_handout.map_difference_sentence(maps.both, maps.difference, maps.rank_correlation)
+            )
         )
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
@@ -168,21 +170,21 @@ def _show_difference(
     outliers_of_both: list[outlier_masking.MapOutliers],
 ) -> None:
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
-    from vitcore.figures.heat_overlay import scale_on_photo
-    from vitcore.figures.relevance import limit
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.figures.relevance import relevance_scale_top
 
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(
         marks, pair.text.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
     )
     text, values = pair.text, maps.difference
-    most = limit(values, True, 100 / values.size)
+    most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
     drawn = model_comparisons.signed_overlay(comparison, map_key, most, values)
     _draw_map(
         pair, comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers
     )
-    colour_bar.map_scale_bar(scale_on_photo(values, most, text["points"], signed=True), "differ_scale")
+    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
 
 
 def _draw_map(
@@ -230,7 +232,9 @@ def map_figure(
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     grid = Grid.from_map(mask)
-    return figures.outlined(figures.gathered(mask, photo, grid, title, most, mode, name, even), marks, grid)
+    return figures.frame_outliers(
+        figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid
+    )
 
 
 def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
@@ -241,4 +245,4 @@ def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str,
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode,
-                             least=100 / values.size)  # fmt: skip
+                             min_top=100 / values.size)  # fmt: skip

@@ -17,7 +17,7 @@ from app.state.models.model_ref import CHECKPOINTS, ModelRef
 from app.views.compare import preset_pairs
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -110,7 +110,7 @@ def readable_size(size: str) -> str:
 
 def _first_menu(text: texts.Prose) -> None:
     """The sidebar's model once more: whoever compares looks here."""
-    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT
+    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT_MODEL
     st.session_state["a_model"] = model
     names = list(cards) if model in cards else [*cards, model]
     st.selectbox(text["first"], names, key="a_model", width=scaled_px(280), on_change=choose_first,

@@ -9,7 +9,7 @@ import streamlit as st
 from app import permissions, texts
 from app.state.models import current_model, second_model
 from app.state.training import runs
-from vitcore.models.model_cards import CARDS
+from vitcore.models.model_cards import MODEL_CARDS
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -44,7 +44,7 @@ UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downlo
 
 def presets_popover(text: texts.Prose, first: Vit) -> None:
     """The pairs, each a button with what it shows."""
-    cards = {card.name: card for card in CARDS}
+    cards = {card.name: card for card in MODEL_CARDS}
     with st.popover(text["ready"], icon=":material/auto_awesome:", key="ready"):
         for preset in PRESET_PAIRS:
             size = _smaller_size(first) if preset.key == "size" else preset.size

@@ -23,7 +23,7 @@ from vitcore.translation import speaking
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -47,7 +47,7 @@ def show_numbers(pair: ModelPair) -> None:
         )
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
-    st.markdown(texts.escape_markdown(comparison_handout.of_answers(comparison)))
+    st.markdown(texts.escape_markdown(comparison_handout.prediction_agreement_sentence(comparison)))
 
 
 def _number(value: float) -> str:
@@ -64,8 +64,8 @@ def teacher_note(pair: ModelPair) -> None:
 
 def handout_button(pair: ModelPair) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
-    from vitcore.report.comparison_handout import command_of
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.comparison_handout import comparison_command
+    from vitcore.report.report_settings import ReportOrigin
 
     text = pair.text
     if pair.comparison is None:
@@ -73,7 +73,7 @@ def handout_button(pair: ModelPair) -> None:
     st.markdown(f"## {text['take title']}")
     own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
     sample = "" if own else pair.photo.name.removesuffix(".jpg")
-    origin = Origin(
+    origin = ReportOrigin(
         address=_comparison_link(own),
         lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
         lang=texts.language(),
@@ -87,13 +87,13 @@ def handout_button(pair: ModelPair) -> None:
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
     if not refs[1].variant:
         st.caption(text["take shell"])
-        copyable_text(command_of(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
+        copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
 
 
 def make_handout(
     pair_key: tuple[str, str, str],
     names: tuple[str, str],
-    origin: Origin,
+    origin: ReportOrigin,
     sample: str,
     words: Mapping[str, str],
     mask_outliers: bool = False,

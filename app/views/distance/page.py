@@ -56,19 +56,19 @@ px = {"drop": dropped, "renormalise": renormalised}[cls]
 
 with aside(key="aside_found"):
     named = distance_sentences.show_headline(dropped, renormalised, cls, grid, text)
-fig = figures.distance(
+fig = figures.attention_distance(
     px,
     grid,
     attention_distance.uniform_distance_px(grid),
     cls,
     images,
     mode,
-    share=share if grid.prefix else None,
+    prefix_attention_share=share if grid.prefix else None,
 )
 with lead():
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
-downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images == 1 else f"{images} photos", vit.called),
+downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images == 1 else f"{images} photos", vit.display_name),
           distance_px=px, prefix_share=share)  # fmt: skip
 named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 distance_sentences.head_links(named, text)

@@ -16,7 +16,7 @@ aside(text["intro"])
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
 from vitcore.experiments.experiment import MEASURES  # noqa: E402
-from vitcore.experiments.experiment_chart import chart  # noqa: E402
+from vitcore.experiments.experiment_chart import chart_from_results  # noqa: E402
 
 titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
@@ -25,7 +25,7 @@ names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
 chosen = EXPERIMENTS[
     query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=360)
 ]
-by_origin = results_csv.results(chosen.name)
+by_origin = results_csv.available_results(chosen.name)
 st.subheader(text["heading"].format(title=say(chosen.title), where=paper_numbers.paper_reference(chosen)), anchor=False)
 if not by_origin:
     st.info(text["none yet"], icon=":material/science:")
@@ -44,7 +44,7 @@ with ours:
     titles = {name: say(MEASURES[name]) for name in chosen.measures if name != chosen.x_measure}
     if len(titles) > 1:
         measure = query_controls.select_menu(text["measure"], titles, f"measure_{chosen.name}", width=320)
-    plot(chart(chosen, results, measure, page_theme.current()), f"experiment_{chosen.name}",
+    plot(chart_from_results(chosen, results, measure, page_theme.current()), f"experiment_{chosen.name}",
          text["alt"].format(title=say(chosen.title)), clicked_run.remember_run)  # fmt: skip
     explain(say(chosen.measured))
 with theirs:

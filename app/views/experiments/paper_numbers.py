@@ -11,7 +11,7 @@ from app.components import page_theme
 from app.components.figure import plot
 from app.state.training.synthetic_examples import draw_examples
 from app.texts import Prose
-from vitcore.train.data.synthetic_dataset import NAME
+from vitcore.train.data.synthetic_dataset import SOURCE_NAME
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def paper_reference(experiment: Experiment) -> str:
 def show_training_pictures(results: Results, text: Prose) -> None:
     """Some of the drawn pictures that were learned from, class by class."""
     data = results.facts["data"]
-    if data.partition(":")[0] != NAME:
+    if data.partition(":")[0] != SOURCE_NAME:
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
         from vitcore import figures
 
         st.markdown(text["fair"])
-        plot(figures.drawn(*draw_examples(data), mode=page_theme.current()), "drawn", text["drawn alt"])
+        plot(figures.synthetic_pictures(*draw_examples(data), mode=page_theme.current()), "drawn", text["drawn alt"])
 
 
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
@@ -46,8 +46,8 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
 
     mode = page_theme.current()
     drawn: dict[str, Callable] = {
-        "positions": charts.position_embeddings, "data": charts.data_size, "optimiser": charts.optimisers,
-        "compute": charts.compute,
+        "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
+        "compute": charts.compute_chart,
     }  # fmt: skip
     fig = drawn[experiment.table](mode=mode)
     plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=paper_reference(experiment)))

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.figures.charts.few_shot import Curve
-    from vitcore.train.evaluation.few_shot_draws import Draws
+    from vitcore.figures.charts.few_shot import FewShotCurve
+    from vitcore.train.evaluation.few_shot_draws import FewShotDraws
 
 MAX_MISTAKEN = 6
 
 
 def accuracy_sentence(
-    best: Draws, pixels: Draws, shots: int, names: list[str], model: str, text: Prose, kind: str = ""
+    best: FewShotDraws, pixels: FewShotDraws, shots: int, names: list[str], model: str, text: Prose, kind: str = ""
 ) -> str:
     """How many are right, of which classes, between which ends, and what the pixels alone give; of photos, or of "pieces"."""
     of = f" {kind}".rstrip()
@@ -33,7 +33,7 @@ def accuracy_sentence(
     return text.fill("finding", classes=len(names), **facts)
 
 
-def pixel_comparison(model: Curve, pixels: Curve, text: Prose, kind: str = "") -> str:
+def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kind: str = "") -> str:
     """At which counts the model's mean is above the pixels', in the whole percents shown; of photos, or of "pieces".
 
     "On average", unless at every count one interval lies wholly above the other.
@@ -58,13 +58,13 @@ def _number_list(counts: list[int], text: Prose) -> str:
 
 
 def mistaken_photos(
-    draws: Draws, labels: NDArray[np.int64], names: list[str], text: Prose, kind: str = ""
+    draws: FewShotDraws, labels: NDArray[np.int64], names: list[str], text: Prose, kind: str = ""
 ) -> list[tuple[int, str]]:
     """The photos that are mistaken most often, by their number, each with a caption; none where all are right.
 
     `kind` is what each is: a photo, or of "pieces" or "digits".
     """
-    missed, other = draws.missed(labels), draws.taken_for(labels)
+    missed, other = draws.error_rates(labels), draws.most_frequent_errors(labels)
     told = text["mistaken of two" if len(names) == 2 else "mistaken one"]
     this = text[f"this {kind}".strip()]
     return [
@@ -73,13 +73,13 @@ def mistaken_photos(
     ]  # fmt: skip
 
 
-def _accuracy_range(draws: Draws, text: Prose) -> str:
+def _accuracy_range(draws: FewShotDraws, text: Prose) -> str:
     """Between which accuracies the draws lie; one number is no range."""
     low, high = map(_percent, draws.interval)
     if low != high:
         return text["range"].format(low=low, high=high)
     alike = _percent(draws.accuracy.min()) == _percent(draws.accuracy.max())
-    return text["range all"] if alike else text["range most"].format(inner=draws.inner)
+    return text["range all"] if alike else text["range most"].format(inner=draws.interval_percent)
 
 
 def _percent(share: float) -> str:

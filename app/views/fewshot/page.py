@@ -26,7 +26,7 @@ if given is None:
     st.stop()
 
 from vitcore import figures  # noqa: E402
-from vitcore.figures.charts.few_shot import Curve  # noqa: E402
+from vitcore.figures.charts.few_shot import FewShotCurve  # noqa: E402
 
 labels, most = np.array(given.labels), given.fewest - 1
 shots = query_controls.slider(text["shots"], "shots", 1, most, min(5, most))
@@ -43,7 +43,7 @@ curves, now = [], {}
 for name, x in vectors.items():
     draws = {n: image_features.few_shot_draws(x, labels, n) for n in counts}
     ends = [draws[n].interval for n in counts]
-    curves.append(Curve(text[f"features {name}"], counts, [float(draws[n].accuracy.mean()) for n in counts],
+    curves.append(FewShotCurve(text[f"features {name}"], counts, [float(draws[n].accuracy.mean()) for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
     now[name] = draws[shots]
 best = now["model"]
@@ -59,14 +59,14 @@ said.markdown(accuracy_sentences.pixel_comparison(curves[0], curves[1], text, ki
 with charts:
     left, right = st.columns(2, gap="large")
     with left:
-        fig = figures.few_shot(curves, chance, len(best.accuracy), best.inner, page_theme.current())
-        how = text["how"].format(draws=len(best.accuracy), inner=best.inner)
-        figure(fig, "few_shot", text["alt"], how, text["limits"], subjects=(vit.called,),
+        fig = figures.few_shot_accuracy(curves, chance, len(best.accuracy), best.interval_percent, page_theme.current())
+        how = text["how"].format(draws=len(best.accuracy), inner=best.interval_percent)
+        figure(fig, "few_shot", text["alt"], how, text["limits"], subjects=(vit.display_name,),
                accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
     with right:
         table = best.confusion(labels)
-        figure(figures.confusion(table, given.names, page_theme.current()), "confusion", text["confusion alt"],
-               text.fill("confusion how", shots=shots), subjects=(vit.called,), confusion=table)  # fmt: skip
+        figure(figures.confusion_matrix(table, given.names, page_theme.current()), "confusion", text["confusion alt"],
+               text.fill("confusion how", shots=shots), subjects=(vit.display_name,), confusion=table)  # fmt: skip
 if worst := accuracy_sentences.mistaken_photos(best, labels, names, text, "" if source == "own" else source):
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):

@@ -15,7 +15,7 @@ def filter_descriptions(model: str, count: int) -> list[str]:
     """What each of the first `count` components looks like."""
     from vitcore import figures
 
-    return [figures.looks_like(**look) for look in model_weights.filter_patterns(model, count)]
+    return [figures.filter_pattern_words(**look) for look in model_weights.filter_patterns(model, count)]
 
 
 def show_first_filters(text: texts.Prose, model: str, descriptions: list[str]) -> None:

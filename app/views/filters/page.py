@@ -18,7 +18,7 @@ vit, photo, rec = current_recording.load()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters, patches  # noqa: E402
-from vitcore.figures.theme import data_uri  # noqa: E402
+from vitcore.figures.theme import pixels_to_data_uri  # noqa: E402
 
 components, mode = model_weights.filter_components(vit.name), page_theme.current()
 if components is None:
@@ -47,23 +47,28 @@ with small:
         st.session_state["component"] = asked
     one = query_controls.slider(text["component"], "component", 1, count, 1)
     number = filter_sentences.variance_facts(components.variance, one)
-    plot(figures.component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
+    plot(figures.filter_component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     about = [text["one first" if one == 1 else "one"].format(**number)]
     about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
     st.markdown(text.joined(about))
 with large:
-    fig = figures.filters(tiles, components.variance, mode, subject, touch=True, looks=looks)
+    fig = figures.filters(tiles, components.variance, mode, subject, touch=True, pattern_words=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
     plot(fig, "filters", text.fill("alt", count=count), on_click=clicked_filter.remember_filter)
     if looks:
         filter_sentences.show_first_filters(text, vit.name, looks)
     explain(how, text["limits"])
     downloads(
-        lambda: fig, "filters", how, subjects=(vit.called,), components=components.vectors, variance=components.variance
+        lambda: fig,
+        "filters",
+        how,
+        subjects=(vit.display_name,),
+        components=components.vectors,
+        variance=components.variance,
     )
 st.caption(text["kinds"])
-figure(figures.scree(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
-       subjects=(vit.called,), variance=components.variance)  # fmt: skip
+figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
+       subjects=(vit.display_name,), variance=components.variance)  # fmt: skip
 
 if not rooted:
     st.markdown(f"## {text['rebuild title']}")
@@ -73,8 +78,8 @@ if not rooted:
     shares = {"variance": percent(components.variance[:k].sum()), "kept": percent(drawn.kept)}
     st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
-    before.image(data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
+    before.image(pixels_to_data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     rebuilt = patches.join_patches(drawn.patches, grid).clip(0, 255).round().astype("uint8")
     told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=shares["kept"])
-    after.image(data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
+    after.image(pixels_to_data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
     st.caption(text["rebuild"])

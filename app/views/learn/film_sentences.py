@@ -53,7 +53,7 @@ def show_snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None]
             told = text[f"{name} yes" if there else f"{name} no"]
             lines.append(f"{mark} {told.format(**numbers)}")
     if frame:
-        begun, now = film.at("distance_px", 0), film.at("distance_px", frame)
+        begun, now = film.array_at("distance_px", 0), film.array_at("distance_px", frame)
         block, head = most_changed_head(begun, now)
         lines.append(":material/swap_vert: " + text["head changed"].format(
             block=block, head=head, first=f"{begun[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip

@@ -16,7 +16,7 @@ from app.shell import current_recording, query_controls, selection
 from app.state.recordings import outlier_tokens, recordings, relevance_maps
 from app.widgets import colour_bar, model_card
 from app.widgets.outlier_masking import QUERY_KEY, masking_switch
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one woul
 def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
     """The norms on the photo after each layer, playing and as small pictures."""
     from vitcore import figures
-    from vitcore.figures.charts.token_norms import strip_top
+    from vitcore.figures.charts.token_norms import norm_strip_top
     from vitcore.figures.theme import HEAT
 
     grid, words = rec.grid, texts.prose("rollout")
@@ -45,18 +45,18 @@ def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Pro
             for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
     player(
         media_url(file, "image/jpeg", "photo"), media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail"),
-        outlier_tokens.norm_frames(rec), (grid.rows, grid.cols),
+        outlier_tokens.norm_heat_maps(rec), (grid.rows, grid.cols),
         [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], captions,
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
-    colour_bar.colour_strip(HEAT, 0, strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    colour_bar.colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
     mode = page_theme.current()
     downloads(
         lambda: figures.norm_strip(outliers, shown, grid, mode),
         "norm_strip",
         text["map how"],
-        subjects=(photo.name, vit.called),
+        subjects=(photo.name, vit.display_name),
         times=outliers.times,
     )
 
@@ -66,7 +66,7 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
     from vitcore import figures
     from vitcore.analysis.relevance import rank_correlation
     from vitcore.figures.heat_overlay import scale_top
-    from vitcore.figures.theme import fitted_to
+    from vitcore.figures.theme import fit_figure_to_width
 
     grid = rec.grid
     outliers = outlier_tokens.find_outliers(rec)
@@ -96,25 +96,26 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
                 text[f"side {key}"],
                 text[f"{source} about"].format(block=block, readout=current_recording.readout_name(vit)),
             )
-            drawn = fitted_to(
-                figures.gathered(amounts, shown, grid, title, top, page_theme.current(), about, even), PICTURE_WIDTH_PX
+            drawn = fit_figure_to_width(
+                figures.attention_on_photo(amounts, shown, grid, title, top, page_theme.current(), about, even),
+                PICTURE_WIDTH_PX,
             )
-            drawn = figures.outlined(drawn, outliers.patches, grid)
+            drawn = figures.frame_outliers(drawn, outliers.patches, grid)
             arrays: Any = {f"{source}_{key}": amounts}
             figure(
                 drawn,
                 f"masking_{key}",
                 f"{title}: {about}",
-                subjects=(photo.name, vit.called),
+                subjects=(photo.name, vit.display_name),
                 file_stem=f"{source} {key}",
                 **arrays,
             )
     explain(text["masking how"], text["masking limits"])
-    if score := model_card.localisation_score(DEFAULT):
+    if score := model_card.localisation_score(DEFAULT_MODEL):
         measured = text["measured"].format(
             photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc
         )
-        whose = text["measured here" if vit.card.name == DEFAULT else "measured elsewhere"]
+        whose = text["measured here" if vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
     masking_switch(vit, rec, "here")
     with st.container(horizontal=True):

@@ -15,7 +15,7 @@ vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
-from vitcore.figures.theme import fitted_to  # noqa: E402
+from vitcore.figures.theme import fit_figure_to_width  # noqa: E402
 from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
 mode, names = page_theme.current(), prefix_token_names(vit)
@@ -31,9 +31,10 @@ with aside(key="aside_layer"):
 
 left, right = lead().columns(2, gap="large")
 with left:
-    figure(fitted_to(figures.norm_map(outliers, block, shown, rec.grid, mode), masking_effect.PICTURE_WIDTH_PX), "norm_map",
+    norm_map = figures.norm_map(outliers, block, shown, rec.grid, mode)
+    figure(fit_figure_to_width(norm_map, masking_effect.PICTURE_WIDTH_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
-           subjects=(photo.name, vit.called),
+           subjects=(photo.name, vit.display_name),
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),

@@ -36,19 +36,19 @@ def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image
     import numpy as np
 
     from vitcore.analysis.outlier_tokens import outliers_in_map
-    from vitcore.figures.heat_overlay import cells, fine_detail, scale_on_photo, scale_top
-    from vitcore.figures.theme import stops
+    from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_colours, scale_top
+    from vitcore.figures.theme import gradient_stops
     from vitcore.forward.mask_outliers import outliers_in_recording
 
     mask, grid, patches = rec.rollout(), rec.grid, outliers_in_recording(rec).patches
     top = scale_top(mask)
-    scale = scale_on_photo(mask, top, "")
+    scale = heat_colour_scale(mask, top, "")
     return {
         "model": rec.model, "photo": photo, "readout": readout, "rows": grid.rows, "cols": grid.cols, "cell": list(grid.step_px),
-        "image": webp(np.asarray(image), 78), "overlay": webp(cells(mask, top)),
+        "image": webp(np.asarray(image), 78), "overlay": webp(heat_colours(mask, top)),
         "detail": webp(fine_detail(image, grid), 60),
         "values": [round(100 * float(v), 4) for v in mask.ravel()], "top": round(scale.high, 8), "more": bool(top < mask.max()),
-        "colours": stops(scale.colours), "answer": [(label, round(p, 4)) for label, p in rec.top_classes(2)],
+        "colours": gradient_stops(scale.colours), "answer": [(label, round(p, 4)) for label, p in rec.top_classes(2)],
         "outliers": outliers_in_map(mask, patches).tolist(), "outliers_of": len(patches),
     }  # fmt: skip
 
@@ -57,12 +57,12 @@ def webp(pixels: NDArray[np.uint8], quality: int | None = None) -> str:
     """(H, W), (H, W, 3 or 4) bytes as a data address, a third of a PNG's size: exact, or lossy with a `quality` up to 100."""
     from PIL import Image
 
-    from vitcore.figures.theme import data_address
+    from vitcore.figures.theme import file_to_data_uri
 
     file = io.BytesIO()
     how: dict[str, Any] = {"lossless": True, "method": 0} if quality is None else {"quality": quality, "method": 2}
     Image.fromarray(pixels).save(file, "WEBP", **how)
-    return data_address(file.getvalue(), "image/webp")
+    return file_to_data_uri(file.getvalue(), "image/webp")
 
 
 def model_previews(vit: Vit, mode: Any) -> dict[str, Any]:
@@ -74,15 +74,15 @@ def model_previews(vit: Vit, mode: Any) -> dict[str, Any]:
     from vitcore import figures
     from vitcore.analysis.filters import components_as_picture
     from vitcore.analysis.position_embeddings import correlation_with_distance
-    from vitcore.figures.filters import ACROSS
+    from vitcore.figures.filters import COLUMNS
 
     filters, cosine = model_weights.filter_components(vit.name), model_weights.position_similarity(vit.name)
     filters_figure = (
         None
         if filters is None
-        else figures.filters(components_as_picture(filters.vectors[: ACROSS**2]), filters.variance, mode)
+        else figures.filters(components_as_picture(filters.vectors[: COLUMNS**2]), filters.variance, mode)
     )
-    positions_figure = None if cosine is None else figures.positions(cosine, vit.grid, mode, side_px=520)
+    positions_figure = None if cosine is None else figures.position_similarity(cosine, vit.grid, mode, side_px=520)
     near = 0.0 if cosine is None else correlation_with_distance(cosine, vit.grid)
     return {
         "filters": filters_figure and _small_spec(filters_figure),
@@ -102,12 +102,12 @@ def photo_previews(vit: Vit, rec: Recording, mode: Any) -> dict[str, Any]:
         figures_by_page["patches"] = figures.patches(rec.model_input.pixels, vit.patches, mode=mode)
     if vit.is_global:
         figures_by_page["attention"], sentences["attention outliers"] = _sampled_heads(vit, rec, mode)
-        figures_by_page["distance"] = figures.distance(
+        figures_by_page["distance"] = figures.attention_distance(
             rec.distance_px,
             rec.grid,
             uniform_distance_px(rec.grid),
             mode=mode,
-            share=rec.prefix_attention_share if rec.grid.prefix else None,
+            prefix_attention_share=rec.prefix_attention_share if rec.grid.prefix else None,
         )
     if rec.top_classes():
         figures_by_page["answer"] = figures.predictions(rec.top_classes(), mode)
@@ -126,8 +126,8 @@ def _sampled_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
     import numpy as np
 
     from vitcore.analysis.outlier_tokens import outliers_in_map
-    from vitcore.figures.attention import heads
-    from vitcore.figures.outlier_frames import outlined_maps
+    from vitcore.figures.attention import attention_heads
+    from vitcore.figures.outlier_frames import frame_outliers_in_maps
     from vitcore.forward.mask_outliers import outliers_in_recording
     from vitcore.outlier_sentences import outlier_sentence
     from vitcore.translation import say
@@ -135,10 +135,13 @@ def _sampled_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
     blocks, some = sampled_blocks(rec), min(3, vit.heads)
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
-    title = say("Attention of the {readout}", readout=say(vit.readout))
-    fig, patches = heads(maps, rec.grid, title, mode, names=names, across=some), outliers_in_recording(rec).patches
+    title = say("Attention of the {readout}", readout=say(vit.pooling))
+    fig, patches = (
+        attention_heads(maps, rec.grid, title, mode, names=names, columns=some),
+        outliers_in_recording(rec).patches,
+    )
     marks = [outliers_in_map(one, patches).tolist() for one in maps]
-    return outlined_maps(fig, marks, rec.grid, some), outlier_sentence(
+    return frame_outliers_in_maps(fig, marks, rec.grid, some), outlier_sentence(
         sorted({patch for one in marks for patch in one}), rec.grid
     )
 
@@ -161,7 +164,7 @@ def _small_spec(fig: Any) -> dict[str, Any]:
 def compute_picture() -> dict[str, Any]:
     """The picture as it is computed now, for the model and the photo the app starts with."""
     from app.state.photos import sample_photos
-    from vitcore.figures.attention import fitted
+    from vitcore.figures.attention import resize_for_figure
     from vitcore.forward.recording import record
     from vitcore.images import sharp_crop
     from vitcore.models import load_model
@@ -169,7 +172,7 @@ def compute_picture() -> dict[str, Any]:
     name = sample_photos.samples()[0]["id"]
     vit = load_model.load()
     rec = record(vit, sample_photos.SAMPLES / f"{name}.jpg")
-    return rollout_picture(rec, name, vit.readout, fitted(sharp_crop(rec.photo, rec.model_input)))
+    return rollout_picture(rec, name, vit.pooling, resize_for_figure(sharp_crop(rec.photo, rec.model_input)))
 
 
 if __name__ == "__main__":

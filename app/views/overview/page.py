@@ -17,7 +17,7 @@ from app.views.overview.landing_figures import (
 from app.views.overview.page_preview import page_preview
 from app.views.overview.rollout_picture import show_rollout
 from app.widgets import outlier_masking
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 text, mode = texts.prose("overview"), page_theme.current()
 st.markdown(text["intro"])
@@ -29,7 +29,7 @@ first = (
 ready = (
     None
     if outlier_masking.is_on()
-    else precomputed_picture(st.session_state.get("model") or DEFAULT, st.session_state.get("photo"))
+    else precomputed_picture(st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo"))
 )
 if ready:
     with picture_column:
@@ -52,11 +52,11 @@ with figures_place, st.skeleton(height=560) if entered else st.container(), intr
         st.switch_page("views/attention/page.py", query_params={selection.PATCH: str(touched)})
     read, lang = outlier_masking.recording_to_show(vit, rec), texts.language()
     if not vit.is_global:
-        picture_column.info(texts.escape_markdown(vit.why_not(text["rollout what"])), icon=":material/info:")
+        picture_column.info(texts.escape_markdown(vit.why_undefined(text["rollout what"])), icon=":material/info:")
     elif not ready:
         shown = recordings.input_picture(rec)[0]
         ready = landing_page.cached_figures(
-            "first", read, mode, lang, lambda: rollout_picture(read, photo.key, vit.readout, shown)
+            "first", read, mode, lang, lambda: rollout_picture(read, photo.key, vit.pooling, shown)
         )
         with picture_column:
             show_rollout(ready)

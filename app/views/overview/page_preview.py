@@ -22,7 +22,7 @@ def page_preview(
             chart(spec, key=f"door_{slug}", alt=text[f"{slug} alt"])
             st.caption(text.joined((text[slug].format(**facts), last_sentence)))
         else:
-            st.info(text.get(f"{slug} none") or escape_markdown(vit.why_not(text[f"{slug} what"])))
+            st.info(text.get(f"{slug} none") or escape_markdown(vit.why_undefined(text[f"{slug} what"])))
         st.space("stretch")
         page = "rollout" if slug == "answer" else slug
         st.page_link(f"views/{page}/page.py", label=text[f"{slug} link"], icon=":material/arrow_forward:")

@@ -20,15 +20,16 @@ def chart_sentence(part: str, dataset: str, text: Prose) -> str:
 
 
 def _data_size_sentence(dataset: str, text: Prose) -> str:
-    from vitcore.paper.tables import IMAGES_M, PRETRAINING, by_data_size
+    from vitcore.paper.tables import PRETRAINING_IMAGES_M, PRETRAINING_SETS, accuracy_by_data_size
 
-    table = by_data_size(dataset)
-    small, large = PRETRAINING[0], PRETRAINING[-1]
+    table = accuracy_by_data_size(dataset)
+    small, large = PRETRAINING_SETS[0], PRETRAINING_SETS[-1]
     first, last = (_best_model(table, data) for data in (small, large))
     before, after = (table["ViT-L/16"][data] - table["ViT-B/16"][data] for data in (small, large))
     said = text["finding data"].format(
         first=first, first_value=f"{table[first][small]:.2f}", last=last, last_value=f"{table[last][large]:.2f}",
-        before=_points_ahead(before, text), after=_points_ahead(after, text), times=f"{IMAGES_M[large] / IMAGES_M[small]:.0f}",
+        before=_points_ahead(before, text), after=_points_ahead(after, text),
+        times=f"{PRETRAINING_IMAGES_M[large] / PRETRAINING_IMAGES_M[small]:.0f}",
     )  # fmt: skip
     overtakes = text["finding data overtakes"] if before < 0 < after else ""
     twice = _other_number_sentence(dataset, last, f"{table[last][large]:.2f}", text)
@@ -37,11 +38,12 @@ def _data_size_sentence(dataset: str, text: Prose) -> str:
 
 def _other_number_sentence(dataset: str, model: str, here: str, text: Prose) -> str:
     """That Table 2 has another number for the same model, where it has."""
-    from vitcore.paper.tables import PRETRAINING, rows
+    from vitcore.paper.tables import PRETRAINING_SETS, table_rows
 
-    asked = (dataset, model, PRETRAINING[-1])
+    asked = (dataset, model, PRETRAINING_SETS[-1])
     other = next(
-        (row["accuracy"] for row in rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here
+        (row["accuracy"] for row in table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked),
+        here,
     )
     return "" if float(other) == float(here) else text["finding data twice"].format(model=model, value=other)
 
@@ -56,12 +58,12 @@ def _points_ahead(points: float, text: Prose) -> str:
 
 
 def _compute_sentence(dataset: str, text: Prose) -> str:
-    from vitcore.paper.tables import runs, savings
+    from vitcore.paper.tables import compute_savings, pretraining_runs
 
-    given = runs(dataset)
+    given = pretraining_runs(dataset)
     said = []
     for kind in ("ResNet", "hybrid"):
-        ratios = [saving.ratio for saving in savings(given, kind)]
+        ratios = [saving.ratio for saving in compute_savings(given, kind)]
         compared = sum(run.family == kind for run in given)
         if ratios:
             said.append(text[f"finding compute {kind}"].format(
@@ -73,10 +75,10 @@ def _compute_sentence(dataset: str, text: Prose) -> str:
 
 
 def _state_of_the_art_sentence(dataset: str, text: Prose) -> str:
-    from vitcore.paper.tables import rows
+    from vitcore.paper.tables import table_rows
 
-    here = {(row["model"], row["pretraining"]): row for row in rows("2") if row["dataset"] == dataset}
-    cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in rows("2-compute")}
+    here = {(row["model"], row["pretraining"]): row for row in table_rows("2") if row["dataset"] == dataset}
+    cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
     best = max(here, key=lambda key: float(here[key]["accuracy"]))
     ours, bit = ("ViT-L/16", "JFT-300M"), ("BiT-L (ResNet152x4)", "JFT-300M")
     return text["finding art"].format(
@@ -87,12 +89,12 @@ def _state_of_the_art_sentence(dataset: str, text: Prose) -> str:
 
 
 def _vtab_sentence(_: str, text: Prose) -> str:
-    from vitcore.paper.tables import GROUPS, group_means
+    from vitcore.paper.tables import VTAB_GROUPS, vtab_group_means
     from vitcore.translation import say
 
-    huge = group_means("ViT-H/14 (JFT)")
-    more, less = (group_means(f"ViT-L/16 ({data})") for data in ("JFT", "I21k"))
-    widest = max(GROUPS, key=lambda group: more[group] - less[group])
+    huge = vtab_group_means("ViT-H/14 (JFT)")
+    more, less = (vtab_group_means(f"ViT-L/16 ({data})") for data in ("JFT", "I21k"))
+    widest = max(VTAB_GROUPS, key=lambda group: more[group] - less[group])
     return text["finding vtab"].format(
         mean=f"{huge['all']:.1f}", natural=f"{huge['Natural']:.1f}", specialized=f"{huge['Specialized']:.1f}",
         structured=f"{huge['Structured']:.1f}", widest=say(widest), lead=f"{more[widest] - less[widest]:.1f}",
@@ -100,11 +102,11 @@ def _vtab_sentence(_: str, text: Prose) -> str:
 
 
 def _positions_sentence(_: str, text: Prose) -> str:
-    from vitcore.paper.tables import rows
+    from vitcore.paper.tables import table_rows
 
-    at_stem = {row["positions"]: 100 * float(row["stem"]) for row in rows("8")}
+    at_stem = {row["positions"]: 100 * float(row["stem"]) for row in table_rows("8")}
     none = at_stem.pop("none")
-    everywhere = [100 * float(v) for row in rows("8") for k, v in row.items()
+    everywhere = [100 * float(v) for row in table_rows("8") for k, v in row.items()
                   if k not in ("table", "positions") and v and row["positions"] != "none"]  # fmt: skip
     return text["finding positions"].format(
         least=f"{min(everywhere) - none:.1f}", most=f"{max(everywhere) - none:.1f}",
@@ -113,10 +115,10 @@ def _positions_sentence(_: str, text: Prose) -> str:
 
 
 def _optimiser_sentence(_: str, text: Prose) -> str:
-    from vitcore.paper.tables import rows
+    from vitcore.paper.tables import table_rows
 
-    table = [row for row in rows("7") if row["dataset"] != "Average"]
-    average = next(row for row in rows("7") if row["dataset"] == "Average")
+    table = [row for row in table_rows("7") if row["dataset"] != "Average"]
+    average = next(row for row in table_rows("7") if row["dataset"] == "Average")
     lead = {
         model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")
     }

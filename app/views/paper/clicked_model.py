@@ -7,7 +7,7 @@ import streamlit as st
 from app import permissions
 from app.state.models import model_menu
 from app.texts import Prose
-from vitcore.models.model_cards import CARDS
+from vitcore.models.model_cards import MODEL_CARDS
 
 HYBRID_MODELS = {"R50x1+ViT-B/16": "vit_base_r50_s16_384.orig_in21k_ft_in1k"}
 
@@ -23,15 +23,15 @@ def show_model(text: Prose) -> None:
     if not clicked:
         st.caption(text["click"])
         return
-    from vitcore.paper.tables import rows
+    from vitcore.paper.tables import table_rows
 
     with st.container(border=True):
         st.markdown(f"**{clicked}**")
         size = clicked.split("+ViT-")[-1].removeprefix("ViT-")[:1] if "ViT" in clicked else ""
-        shape = next((row for row in rows("1") if size and row["model"].startswith(f"ViT-{size}")), None)
+        shape = next((row for row in table_rows("1") if size and row["model"].startswith(f"ViT-{size}")), None)
         if shape:
             st.markdown(text["shape"].format(**{k: v for k, v in shape.items() if k not in ("table", "model")}))
-        for row in rows("6"):
+        for row in table_rows("6"):
             if row["model"] == clicked:
                 st.markdown(text["transfer"].format(epochs=row["epochs"], cost=row["exaflops"], imagenet=row["ImageNet"],
                                                     cifar=row["CIFAR-100"]))  # fmt: skip
@@ -47,5 +47,5 @@ def show_model(text: Prose) -> None:
 
 def name_in_menu(model: str) -> str | None:
     """The name of the first model of the menu that is of this kind."""
-    titles = {card.title: card.name for card in CARDS}
+    titles = {card.title: card.name for card in MODEL_CARDS}
     return titles.get(model) or HYBRID_MODELS.get(model)

@@ -18,19 +18,19 @@ from vitcore.paper import charts, tables  # noqa: E402
 
 mode = page_theme.current()
 DATASETS = {
-    "data": list(dict.fromkeys(row["dataset"] for row in tables.rows("5"))),
-    "compute": ["mean", *tables.FIVE, "ImageNet ReaL"],
-    "art": list(dict.fromkeys(row["dataset"] for row in tables.rows("2"))),
+    "data": list(dict.fromkeys(row["dataset"] for row in tables.table_rows("5"))),
+    "compute": ["mean", *tables.FIVE_DATASETS, "ImageNet ReaL"],
+    "art": list(dict.fromkeys(row["dataset"] for row in tables.table_rows("2"))),
 }
 PRINTED = {"data": ["5"], "compute": ["6"], "art": ["2", "2-compute"], "vtab": ["9"], "positions": ["8"], "optimiser": ["7"],
            "models": ["1"], "settings": ["3", "4"], "curves": []}  # fmt: skip
-DRAWN = {"data": charts.data_size, "compute": charts.compute, "art": charts.state_of_the_art}
-ALONE = {"vtab": charts.vtab, "positions": charts.position_embeddings, "optimiser": charts.optimisers}
+DRAWN = {"data": charts.data_size_chart, "compute": charts.compute_chart, "art": charts.state_of_the_art_chart}
+ALONE = {"vtab": charts.vtab_chart, "positions": charts.position_embeddings_chart, "optimiser": charts.optimisers_chart}
 
 
 def table(name: str) -> None:
     """A table as the paper prints it, cell by cell; columns that are no model's or data set's name are put into words."""
-    given = tables.rows(name)
+    given = tables.table_rows(name)
     columns = [column for column in given[0] if column != "table"]
     st.dataframe(
         {text.get(f"column {column}", column): [row[column] for row in given] for column in columns},
@@ -41,7 +41,7 @@ def table(name: str) -> None:
 
 st.subheader(text[f"title {part}"], anchor=False)
 if part in DRAWN:
-    names = {name: charts.named(name) for name in DATASETS[part]}
+    names = {name: charts.dataset_title(name) for name in DATASETS[part]}
     dataset = query_controls.select_menu(
         text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet")
     )

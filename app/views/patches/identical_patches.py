@@ -30,7 +30,7 @@ def _class_token_alone(vit: Vit) -> bool:
     """Whether all that is no patch is the token the answer is read from."""
     from vitcore.forward.block_activations import prefix_token_names
 
-    return prefix_token_names(vit) == ("class",) and vit.readout == "class token"
+    return prefix_token_names(vit) == ("class",) and vit.pooling == "class token"
 
 
 def token_count_sentence(vit: Vit, patches: int, text: Prose) -> str:

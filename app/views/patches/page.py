@@ -20,7 +20,7 @@ vit, photo, rec = current_recording.load()
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import patches  # noqa: E402
-from vitcore.figures.patches import area  # noqa: E402
+from vitcore.figures.patches import patch_area_text  # noqa: E402
 from vitcore.images import crop_sentence  # noqa: E402
 
 if vit.patches is None:
@@ -41,7 +41,7 @@ if order is not None and rec.labels:  # beside the switch
 
 left, right = lead().columns([3, 2], gap="large")
 with left:
-    st.markdown("## " + text["count"].format(high=high, wide=wide, area=area(grid), count=grid.patches))
+    st.markdown("## " + text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
     picture(
         cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
@@ -50,14 +50,14 @@ with left:
     explain(text["how"])
     downloads(
         partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["how"],
-        subjects=(photo.name, vit.called), patches=cuts, embeddings=embeddings,
+        subjects=(photo.name, vit.display_name), patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)
     st.markdown("## " + text["chosen"].format(patch=chosen, row=row, col=col))
     st.caption(text["from 0"])
     slot = shuffle_question.slot_of_patch(order, chosen)
-    one = figures.one_patch(cuts[chosen], embeddings[chosen], grid, slot, mode)
+    one = figures.patch_and_embedding(cuts[chosen], embeddings[chosen], grid, slot, mode)
     plot(one, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,

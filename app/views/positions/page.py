@@ -38,8 +38,8 @@ with lead(), st.container(key="positions"):  # below each other where one would 
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = query_controls.patch_input(text["position"], grid)
-    figure(figures.tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"], subjects=(vit.called,),
-           file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
+    figure(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"],
+           subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
     st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2),
               help=text["correlation help"])  # fmt: skip
@@ -61,12 +61,16 @@ with left:
     colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
     explain(text["how"], text["limits"])
     downloads(
-        partial(figures.positions, cosine, grid, mode), "positions", text["how"], subjects=(vit.called,), cosine=cosine
+        partial(figures.position_similarity, cosine, grid, mode),
+        "positions",
+        text["how"],
+        subjects=(vit.display_name,),
+        cosine=cosine,
     )
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = places.position_similarity(places.untrained_positions(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
-        plot(figures.positions(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
+        plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")

@@ -50,7 +50,7 @@ def show_relative_positions(vit: Vit, rec: Recording, text: Prose, has_table: bo
             title,
             text[f"{kind} how"],
             text[f"{kind} limits"],
-            subjects=(vit.called,),
+            subjects=(vit.display_name,),
             by_offset=offsets.values,
         )
     with right:

@@ -16,7 +16,7 @@ from app.shell import lecture_mode, query_controls
 
 if TYPE_CHECKING:
     from vitcore.quiz.draw_quiz import Quiz
-    from vitcore.quiz.question import Picture, Question
+    from vitcore.quiz.question import Question, QuestionPicture
 
 REVEALED = -1  # in the place of an answer: it was shown, and nobody had answered
 
@@ -37,9 +37,9 @@ class QuizSheet(NamedTuple):
 
 def seed_input(text: texts.Prose) -> int:
     """Which quiz: kept in the address, so that a class sees the same."""
-    from vitcore.quiz.draw_quiz import SEEDS
+    from vitcore.quiz.draw_quiz import SEED_COUNT
 
-    return query_controls.number_input(text["seed"], "quiz_seed", SEEDS, width=130, help=text["seed help"])
+    return query_controls.number_input(text["seed"], "quiz_seed", SEED_COUNT, width=130, help=text["seed help"])
 
 
 def next_quiz_button(text: texts.Prose) -> None:
@@ -48,9 +48,9 @@ def next_quiz_button(text: texts.Prose) -> None:
 
 
 def _next_seed() -> None:
-    from vitcore.quiz.draw_quiz import SEEDS
+    from vitcore.quiz.draw_quiz import SEED_COUNT
 
-    st.session_state["quiz_seed"] = ((st.session_state.get("quiz_seed") or 0) + 1) % SEEDS
+    st.session_state["quiz_seed"] = ((st.session_state.get("quiz_seed") or 0) + 1) % SEED_COUNT
     st.session_state["question"] = 1
 
 
@@ -81,7 +81,7 @@ def show_question(sheet: QuizSheet, place: int) -> None:
     multiple_choice(
         [_choice_picture(one) for one in question.pictures], _choice_options(question), key="quiz_choice", label=text["choices"],
         name=f"{sheet.key} {place}", verdict_labels=(text["mark right"], text["mark wrong"]), large=lecture_mode.is_on(),
-        on_pick=partial(_keep_answer, sheet.key, place), right=question.right if known else None, picked=answered,
+        on_pick=partial(_keep_answer, sheet.key, place), right=question.correct_choice if known else None, picked=answered,
     )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center"):
         label, icon = ("hide", ":material/visibility_off:") if known else ("reveal", ":material/visibility:")
@@ -98,26 +98,26 @@ def show_question(sheet: QuizSheet, place: int) -> None:
 
 
 def _choice_options(question: Question) -> list[Option]:
-    from vitcore.quiz.quiz_handout import labelled
+    from vitcore.quiz.quiz_handout import choice_labels
 
     return [
-        Option(words, _choice_picture(one.picture) if one.picture else None, one.told)
-        for (_, words), one in zip(labelled(question), question.choices, strict=True)
+        Option(words, _choice_picture(one.picture) if one.picture else None, one.number_text)
+        for (_, words), one in zip(choice_labels(question), question.choices, strict=True)
     ]
 
 
-def _choice_picture(picture: Picture) -> ChoicePicture:
-    from vitcore.figures.theme import encoded
+def _choice_picture(picture: QuestionPicture) -> ChoicePicture:
+    from vitcore.figures.theme import encode_image
 
-    return ChoicePicture(*encoded(picture.pixels, picture.photo), picture.alt, picture.photo)
+    return ChoicePicture(*encode_image(picture.pixels, picture.photo), picture.alt, picture.photo)
 
 
 def _show_verdict(text: texts.Prose, question: Question, answered: int | None) -> None:
     """Whether it was right, why, and the page that shows it."""
     from vitcore.quiz.question import LETTERS
 
-    facts = {"letter": question.letter, "why": texts.escape_markdown(question.why)}
-    if answered == question.right:
+    facts = {"letter": question.correct_letter, "why": texts.escape_markdown(question.explanation)}
+    if answered == question.correct_choice:
         st.success(text["it is right"].format(**facts), icon=":material/check_circle:")
     elif answered is None or answered == REVEALED:
         st.info(text["it is"].format(**facts), icon=":material/lightbulb:")
@@ -140,11 +140,13 @@ def show_score(sheet: QuizSheet) -> None:
     """How many questions were answered, and how many of them right; an answer that was shown first counts as neither."""
     answers = {place: one for place, one in sheet.answers.items() if one != REVEALED}
     right = sum(
-        one == sheet.quiz.questions[place].right for place, one in answers.items() if place < len(sheet.quiz.questions)
+        one == sheet.quiz.questions[place].correct_choice
+        for place, one in answers.items()
+        if place < len(sheet.quiz.questions)
     )
     count = len(sheet.quiz.questions)
     st.markdown(sheet.text.fill("score" if answers else "no score", right=right, done=len(answers), count=count))
-    from vitcore.quiz.quiz_handout import few
+    from vitcore.quiz.quiz_handout import fewer_questions_sentence
 
-    if sentence := few(sheet.quiz):
+    if sentence := fewer_questions_sentence(sheet.quiz):
         st.caption(f":material/info: {sentence}")

@@ -20,34 +20,35 @@ if TYPE_CHECKING:
 
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import Origin
+    from vitcore.report.report_settings import ReportOrigin
 
 
 def handout_button(text: texts.Prose, vit: Vit, photo: Photo, seed: int, mask_outliers: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
-    from vitcore.quiz.quiz_handout import command
-    from vitcore.report.report_settings import Origin
+    from vitcore.quiz.quiz_handout import quiz_command
+    from vitcore.report.report_settings import ReportOrigin
 
     own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
     sample = "" if own else photo.name.removesuffix(".jpg")
     lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")
-    origin = Origin(address=copy_link.page_link({"quiz_seed": seed}), lacking=lacking, lang=texts.language())
+    origin = ReportOrigin(address=copy_link.page_link({"quiz_seed": seed}), lacking=lacking, lang=texts.language())
     st.markdown(f"## {text['take title']}")
     st.markdown(text["take about"])
     st.download_button(
         text["take get"], partial(make_handout, vit.name, photo.key, seed, sample, origin, texts.table(), mask_outliers),
-        file_name("html", f"quiz-{seed}", photo.name, vit.called),
+        file_name("html", f"quiz-{seed}", photo.name, vit.display_name),
         "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
     )  # fmt: skip
     if st.session_state.get("model") != uploaded_model.MODEL_ID:
         st.caption(text["take shell"])
         copyable_text(
-            command(photo.name if own else f"assets/samples/{photo.name}", vit.called, seed, mask_outliers), key="shell"
+            quiz_command(photo.name if own else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
+            key="shell",
         )
 
 
 def make_handout(
-    model: str, key: str, seed: int, sample: str, origin: Origin, words: Mapping[str, str], mask_outliers: bool
+    model: str, key: str, seed: int, sample: str, origin: ReportOrigin, words: Mapping[str, str], mask_outliers: bool
 ) -> bytes:
     """The file, where no visitor's language is known; what waits for it holds no model and no photo."""
     with speaking(words):

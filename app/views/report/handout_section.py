@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.report_settings import ReportSettings
 
 
-def rollout_settings(text: texts.Prose, vit: Vit) -> Settings:
+def rollout_settings(text: texts.Prose, vit: Vit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.report_settings import ReportSettings
 
     grid = vit.grid
     copy_link.restore_settings("report")
@@ -47,7 +47,7 @@ def rollout_settings(text: texts.Prose, vit: Vit) -> Settings:
         pin = _pinned_patch(text, grid.patches)
         mask = outlier_masking.masking_switch(vit, recordings.recording(vit, current_photo.load()), "report")
     chosen: Any = fusion
-    return Settings(
+    return ReportSettings(
         fusion=chosen,
         discard=discard / 100,
         residual=residual / 100,
@@ -70,7 +70,7 @@ def _pinned_patch(text: texts.Prose, count: int) -> int | None:
     )  # fmt: skip
 
 
-def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings: Settings, slug: str) -> None:
+def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings: ReportSettings, slug: str) -> None:
     """The handout: its picture, and the file with its size."""
     st.markdown(f"### {text['handout title']}")
     st.markdown(text["handout about"])
@@ -82,7 +82,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings:
     st.download_button(
         text["handout get"].format(size=readable_size(text, len(page))),
         lambda: page,
-        file_name("html", "handout", photo.name, vit.called),
+        file_name("html", "handout", photo.name, vit.display_name),
         "text/html",
         key="handout_html",
         icon=":material/print:",
@@ -94,10 +94,10 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings:
     )  # a stranger's words in it are escaped; it has no script
 
 
-def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_settings: Settings) -> None:
+def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_settings: ReportSettings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
-    from vitcore.figures.theme import data_address
-    from vitcore.report.report_numbers import mask
+    from vitcore.figures.theme import file_to_data_uri
+    from vitcore.report.report_numbers import rollout_map
 
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
@@ -106,11 +106,13 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_
     with st.spinner(text["animation making"], show_time=True):
         moving = reports.animation(*report_arguments, "webp", vit)
     plays = st.toggle(text["animation play"], key="animation_plays")
-    shown = data_address(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
+    shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
     st.image(
         shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420)
     )
-    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(vit, rec, mask(rec, chosen_settings)), "animation")
+    outlier_masking.note_and_switch(
+        outlier_masking.outliers_in_map(vit, rec, rollout_map(rec, chosen_settings)), "animation"
+    )
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, chosen_settings.fusion
@@ -122,7 +124,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_
         with speaking(words):
             return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
 
-    of = "rollout", photo.name, vit.called
+    of = "rollout", photo.name, vit.display_name
     with st.container(horizontal=True):
         st.download_button(
             text["animation webp"].format(size=readable_size(text, len(moving))),
@@ -137,11 +139,11 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_
                            icon=":material/gif_box:", on_click="ignore")  # fmt: skip
 
 
-def shell_command(vit: Vit, settings: Settings) -> str:
+def shell_command(vit: Vit, settings: ReportSettings) -> str:
     """The command that does the same for a folder of photos."""
-    from vitcore.report.report_settings import command
+    from vitcore.report.report_settings import report_command
 
-    return command("photos/*.jpg", vit.called, settings).replace("'photos/*.jpg'", "photos/*.jpg")
+    return report_command("photos/*.jpg", vit.display_name, settings).replace("'photos/*.jpg'", "photos/*.jpg")
 
 
 def readable_size(text: texts.Prose, count: int) -> str:

@@ -16,12 +16,12 @@ from vitcore.file_names import file_name
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import Settings
+    from vitcore.report.report_settings import ReportSettings
 
 PRESSED_FLAG = "_zip_asked"  # the button was pressed, and the page has not come to it since
 
 
-def show_zip(text: texts.Prose, vit: Vit, settings: Settings) -> None:
+def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
     """The ZIP file of many photos: which, begin, progress and stop, and the file."""
     which = query_controls.button_row(text, "which", ["samples", "own"])
     photos = sample_photos.sample_files()
@@ -38,7 +38,7 @@ def show_zip(text: texts.Prose, vit: Vit, settings: Settings) -> None:
 
 
 def _start_button(
-    text: texts.Prose, vit: Vit, settings: Settings, photos: list[tuple[str, bytes]], are_samples: bool
+    text: texts.Prose, vit: Vit, settings: ReportSettings, photos: list[tuple[str, bytes]], are_samples: bool
 ) -> report_zip.ZipJob | None:
     """The button, or what it began."""
     button = st.empty()

@@ -20,7 +20,7 @@ from vitcore.translation import percent, percent_in_two_digits
 def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
     """Rollout after each block, playing and as small pictures."""
     from vitcore import figures
-    from vitcore.figures.relevance import build_up_scale
+    from vitcore.figures.relevance import rollout_per_layer_scale
 
     text, grid = request.text, request.rec.grid
     settings_used: dict[str, Any] = {
@@ -60,7 +60,7 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
         label=request.title_from_layer(text["build-up label"].format(who=request.query_phrase), settings_used),
         marks=[one.patches for one in map_outliers],
     )
-    colour_bar.map_scale_bar(build_up_scale(maps), "build_up_scale")
+    colour_bar.map_scale_bar(rollout_per_layer_scale(maps), "rollout_per_layer_scale")
     outlier_masking.note_and_switch(
         map_outliers[-1]._replace(sentence=""), "build_up", always_switch=True
     )  # each picture says it itself
@@ -73,8 +73,8 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
     )
     note = text.joined((how_to_read, map_outliers[-1].sentence))
     downloads(
-        lambda: figures.build_up(maps, photo_shown, grid, title, mode=mode),
-        "build_up", note, subjects=(request.photo.name, request.vit.called), file_stem="rollout build-up", build_up=maps,
+        lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
+        "build_up", note, subjects=(request.photo.name, request.vit.display_name), file_stem="rollout build-up", build_up=maps,
     )  # fmt: skip
 
 

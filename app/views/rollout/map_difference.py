@@ -16,8 +16,8 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
     from vitcore.analysis.relevance import difference_points, rank_correlation
-    from vitcore.figures.heat_overlay import scale_on_photo
-    from vitcore.figures.relevance import limit
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.figures.relevance import relevance_scale_top
 
     text, grid = request.text, request.rec.grid
     values, rank_agreement = difference_points(left.values, right.values), rank_correlation(left.values, right.values)
@@ -25,7 +25,7 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
         100 / grid.patches,
         text["points"],
     )  # the scale reaches an even share: maps that hardly differ look like nothing
-    most = limit(values, True, least)
+    most = relevance_scale_top(values, True, least)
     same = left.method is right.method  # the same twice, with other settings
     pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
@@ -56,7 +56,7 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
             marks=map_outliers.patches,
             marks_sentence=map_outliers.sentence,
         )
-        colour_bar.map_scale_bar(scale_on_photo(values, most, unit, signed=True), "differ_scale")
+        colour_bar.map_scale_bar(heat_colour_scale(values, most, unit, signed=True), "differ_scale")
         outlier_masking.note_and_switch(map_outliers, "differ")
     with two:
         if abs(values).max() > 0:  # not where nothing differs
@@ -70,10 +70,10 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
         )
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
-            lambda: figures.outlined(
-                figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, least=least),
+            lambda: figures.frame_outliers(
+                figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, min_top=least),
                 map_outliers.patches, grid,
             ),
-            "difference", text["difference how"].format(**pair), subjects=(request.photo.name, request.vit.called),
+            "difference", text["difference how"].format(**pair), subjects=(request.photo.name, request.vit.display_name),
             file_stem=f"{left.method.name} less {right.method.name}", difference=values,
         )  # fmt: skip

@@ -153,15 +153,15 @@ def _compute_map(request: RolloutRequest, method: RelevanceMethod, chosen: dict[
 
 def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
-    from vitcore.figures.attention import no_scale, paper_drawing
-    from vitcore.figures.heat_overlay import scale_on_photo
-    from vitcore.figures.relevance import limit
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.attention import paper_style_note, paper_style_photo
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.figures.relevance import relevance_scale_top
+    from vitcore.figures.theme import pixels_to_data_uri
 
     grid, signed, most = (
         request.rec.grid,
         method_map.method.signed,
-        limit(method_map.shown_values, method_map.method.signed),
+        relevance_scale_top(method_map.shown_values, method_map.method.signed),
     )
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
@@ -180,10 +180,10 @@ def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
     if request.style == "paper" and not signed:
         beside, place = st.columns(2)
         beside.image(request.photo_shown)
-        drawn = data_uri(paper_drawing(method_map.values, request.photo_shown, grid), photo=True)
+        drawn = pixels_to_data_uri(paper_style_photo(method_map.values, request.photo_shown, grid), photo=True)
         with place:
             picture(drawn, grid.rows, grid.cols, grid.step_px, **arguments)
-        said = no_scale()
+        said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
     overlay = relevance_maps.heat_overlay(
@@ -193,7 +193,7 @@ def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
         request.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=request.detail_url, **arguments
     )
     colour_bar.map_scale_bar(
-        scale_on_photo(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale"
+        heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale"
     )
 
 
@@ -225,7 +225,7 @@ def _download(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
     style, mode, marks = request.style, request.mode, method_map.outliers.patches
     note = text.joined((_how_to_read(request, name), method_map.outliers.sentence))
     downloads(
-        lambda: figures.outlined(
+        lambda: figures.frame_outliers(
             figures.relevance(
                 method_map.shown_values,
                 photo_shown,
@@ -235,15 +235,15 @@ def _download(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
                 signed=method_map.method.signed,
                 style=style,
                 mode=mode,
-                about=method_map.title,
-                start=start,
+                subtitle=method_map.title,
+                query_patch=start,
             ),
             marks,
             grid,
         ),
         f"{prefix}{name}",
         note,
-        subjects=(request.photo.name, request.vit.called),
+        subjects=(request.photo.name, request.vit.display_name),
         file_stem=name,
         **{name: method_map.values},
     )

@@ -82,7 +82,7 @@ def request_controls(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) 
     if target is not None:
         with aside(key="aside_name"):
             photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes()])
-    if vit.is_global and vit.readout != "class token":
+    if vit.is_global and vit.pooling != "class token":
         st.caption(text["no class token"].format(readout=current_recording.readout_name(vit)))
     photo_shown, file = recordings.input_picture(rec)
     photo_url = media_url(file, "image/jpeg", "photo")

@@ -37,8 +37,8 @@ def _most_attended(story: StoryState, weights: NDArray) -> list[int]:
 def _draw_attention(story: StoryState) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
     from vitcore.analysis.outlier_tokens import mask_keys
-    from vitcore.figures.heat_overlay import cells, scale_on_photo, scale_top
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
+    from vitcore.figures.theme import pixels_to_data_uri
 
     grid = story.rec.grid
     if story.activations is None:
@@ -56,11 +56,14 @@ def _draw_attention(story: StoryState) -> None:
     st.markdown(f"##### {story.fill_text('attended title')}")
     picture(
         story.photo_url, grid.rows, grid.cols, grid.step_px, key="story_attended", label=story.fill_text("attended title"),
-        target="patch", selected=story.patch, overlay=data_uri(cells(grid.to_map(weights), top)), detail=story.detail_url,
+        target="patch", selected=story.patch, overlay=pixels_to_data_uri(heat_colours(grid.to_map(weights), top)),
+        detail=story.detail_url,
         lines=False, values=shares, unit=unit, even_share=100 * even, strongest=most,
         marks=found.patches, marks_sentence=found.sentence,
     )  # fmt: skip
-    colour_bar.map_scale_bar(scale_on_photo(100 * weights, 100 * top, unit, even=100 * even), "story_attended_scale")
+    colour_bar.map_scale_bar(
+        heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale"
+    )
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
     outlier_masking.note_and_switch(found._replace(sentence=story.text.joined((found.sentence, more))), "attended")
 
@@ -123,7 +126,7 @@ def _mlp_rows(story: StoryState) -> list[dict[str, Any]]:
 
 def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
-    from vitcore.figures.theme import data_uri
+    from vitcore.figures.theme import pixels_to_data_uri
     from vitcore.forward.block_activations import prefix_token_names
 
     prefix, shown = story.rec.grid.prefix, []
@@ -133,7 +136,7 @@ def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
             name = token_name(story, prefix_token_names(story.vit)[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
         else:
-            image = data_uri(story.patch_pixels[token - prefix])
+            image = pixels_to_data_uri(story.patch_pixels[token - prefix])
             shown.append({"image": image, "weight": weight, "name": str(token - prefix)})
     return shown
 
@@ -195,10 +198,12 @@ def _lens_below_answer(story: StoryState) -> None:
 def _draw_logit_lens(story: StoryState) -> None:
     share = block_activations.logit_lens(story.rec, story.vit)
     if share is not None:
-        from vitcore.figures.story_steps import lens
+        from vitcore.figures.story_steps import logit_lens
 
         story_chart(
-            lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.text["lens alt"]
+            logit_lens(share, story.vit.labels, story.mode, output=story.vit.output),
+            "story_lens",
+            story.text["lens alt"],
         )
 
 
@@ -225,10 +230,10 @@ def _ask_leading_class(story: StoryState) -> tuple[dict[str, Any], int]:
 
 def _draw_answer(story: StoryState) -> None:
     if story.vit.labels:
-        from vitcore.figures.story_steps import answer
+        from vitcore.figures.story_steps import logits_and_probabilities
 
         rec = story.rec
-        drawn = answer(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
+        drawn = logits_and_probabilities(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
         story_chart(drawn, "story_answer", story.text["answer alt"])
         photo_titles.imagenet_name_caption([label for label, _ in story.rec.top_classes()])
         return
@@ -257,7 +262,7 @@ def _readout_kind(story: StoryState) -> str:
         return " headless"
     if story.vit.output == "sigmoid":
         return " independent"
-    return {"class token": "", "class and distillation tokens": " distilled"}.get(story.vit.readout, " pooled")
+    return {"class token": "", "class and distillation tokens": " distilled"}.get(story.vit.pooling, " pooled")
 
 
 def _block_equations(_: StoryState) -> str:
@@ -269,7 +274,7 @@ def _block_equations(_: StoryState) -> str:
 
 
 def _readout_equation(story: StoryState) -> str:
-    if story.vit.readout == "class token":
+    if story.vit.pooling == "class token":
         return r"y_\ell = \mathrm{LN}(z_\ell^0), \quad \ell = 0 \dots L" + "\n" + r"y = y_L \quad (4)"
     return r"y_\ell = \mathrm{pool}(\mathrm{LN}(z_\ell)), \quad \ell = 0 \dots L"
 

@@ -27,13 +27,13 @@ def _clickable_photo(story: StoryState, key: str, gutter_px: float = 0) -> None:
 
 
 def _draw_pixels(story: StoryState) -> None:
-    from vitcore.figures.story_steps import channels
+    from vitcore.figures.story_steps import colour_channels
 
     photo, beside = st.columns([4, 1], gap="small")
     with photo:
         _clickable_photo(story, "story_pixels")
     with beside, st.container(horizontal=True):
-        for name, shown in zip(("red", "green", "blue"), channels(story.rec.model_input.pixels), strict=True):
+        for name, shown in zip(("red", "green", "blue"), colour_channels(story.rec.model_input.pixels), strict=True):
             st.image(shown, story.text[name], width=round(104 * page_size().scale), alt=story.text[f"{name} channel"])
 
 
@@ -68,10 +68,10 @@ def _draw_flattened(story: StoryState) -> None:
             [vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True
         )
         return
-    from vitcore.figures.story_steps import flattened
+    from vitcore.figures.story_steps import flattened_patch
 
     patch, given = story.patch_pixels[story.patch], story.normalised_patch
-    story_chart(flattened(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
+    story_chart(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 
 
 def same_width_note(story: StoryState) -> None:

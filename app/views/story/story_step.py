@@ -98,7 +98,7 @@ class StoryState:
             "head": self.head,
             "last": self.vit.blocks - 1,
             "classes": f"{len(self.vit.labels):,}",
-            "readout": self.text[self.vit.readout],
+            "readout": self.text[self.vit.pooling],
             "value": self.patch_pixels[self.patch].flat[0],
             "given": decimal(self.normalised_patch.flat[0], 2),
         }

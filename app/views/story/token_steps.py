@@ -23,10 +23,10 @@ def _draw_projection(story: StoryState) -> None:
             [_vector_row(story, *row) for row in rows], key="story_products", label=story.text["embedding"], flat=True
         )
     else:
-        from vitcore.figures.story_steps import projection
+        from vitcore.figures.story_steps import patch_projection
 
         story_chart(
-            projection(projected.x_p, projected.filters, projected.bias, story.mode),
+            patch_projection(projected.x_p, projected.filters, projected.bias, story.mode),
             "story_products",
             story.fill_text("projection alt"),
         )
@@ -64,9 +64,9 @@ def _draw_positions(story: StoryState) -> None:
     if cosine is None:
         vectors([_vector_row(story, "embedding", "x_{p} E", one)], key="story_sum", label=story.text["sum"], flat=True)
         return
-    from vitcore.models.load_model import positions
+    from vitcore.models.load_model import position_embeddings
 
-    place = positions(story.vit)[story.patch]  # type: ignore[index]  # there are some: they were compared
+    place = position_embeddings(story.vit)[story.patch]  # type: ignore[index]  # there are some: they were compared
     rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
     vectors([_vector_row(story, *row) for row in rows], key="story_sum", label=story.text["sum"], flat=True)
 
@@ -77,7 +77,9 @@ def _draw_similarity_tile(story: StoryState) -> None:
     if (cosine := model_weights.position_similarity(story.vit.name)) is None:
         return
     title = story.fill_text("tile title")
-    story_chart(figures.tile(cosine, story.rec.grid, story.patch, story.mode, title), "story_tile", title)
+    story_chart(
+        figures.position_similarity_tile(cosine, story.rec.grid, story.patch, story.mode, title), "story_tile", title
+    )
 
 
 def _position_kind(story: StoryState) -> str:
@@ -103,11 +105,11 @@ def _ask_nearest_position(story: StoryState) -> tuple[dict[str, Any], int]:
 
 
 def _draw_sequence(story: StoryState) -> None:
-    from vitcore.figures.story_steps import sequence
+    from vitcore.figures.story_steps import token_sequence
     from vitcore.forward.block_activations import prefix_token_names
 
     names = tuple(token_name(story, name) for name in prefix_token_names(story.vit))
-    shown = sequence(story.patch_pixels, story.rec.grid, names, story.patch, story.mode)
+    shown = token_sequence(story.patch_pixels, story.rec.grid, names, story.patch, story.mode)
     story_chart(shown, "story_sequence", story.fill_text("sequence alt"))
 
 

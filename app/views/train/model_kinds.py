@@ -13,7 +13,7 @@ from app import texts
 from app.shell.query_controls import select_menu
 from app.texts import escape_markdown
 from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.recipe import Recipe, RecipeError, with_changes
 
 PLAIN_VIT = "plain"
 BASE_WIDTH = 768  # a preset as wide as this, or wider, is given the paper's convolutions, others small ones
@@ -51,7 +51,7 @@ def offered_kinds(preset: str) -> list[str]:
 
 def _fits_preset(preset: str, kind: str) -> bool:
     try:
-        changed(PRESETS[preset](), kind_fields(preset, kind))
+        with_changes(PRESETS[preset](), kind_fields(preset, kind))
     except RecipeError:
         return False
     return kind == PLAIN_VIT or bool(kind_fields(preset, kind))
@@ -59,7 +59,7 @@ def _fits_preset(preset: str, kind: str) -> bool:
 
 def kind_recipe(preset: str, kind: str) -> Recipe:
     """The preset's recipe for a model of that kind."""
-    return changed(PRESETS[preset](), kind_fields(preset, kind))
+    return with_changes(PRESETS[preset](), kind_fields(preset, kind))
 
 
 def kind_menu(preset: str, text: texts.Prose) -> str:

@@ -20,7 +20,7 @@ from app.texts import escape_markdown
 from app.views.train import model_kinds
 from app.widgets.held_button import pressed
 from vitcore.train.presets import PRESETS
-from vitcore.train.recipe import Recipe, RecipeError, changed, knobs, to_json
+from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, to_json, with_changes
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
     """
     recipe, own = model_kinds.kind_recipe(name, kind), model_kinds.kind_fields(name, kind)
     values: dict[str, Any] = {}
-    by_name = {field.name: field for field in knobs()}
+    by_name = {field.name: field for field in recipe_fields()}
 
     def control(field: Field[Any]) -> Any:
         return _field_control(field, getattr(recipe, field.name), f"{name}.{kind}" if field.name in own else name, text)
@@ -104,10 +104,10 @@ def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
     with st.grid(min_column_width=scaled_px(150)):
         values |= {usual: control(by_name[usual]) for usual in MAIN_FIELDS}
     folded = {text["size and rate"]: [by_name[field] for field in SIZE_FIELDS]}
-    for group in dict.fromkeys(field.metadata["group"] for field in knobs()):
+    for group in dict.fromkeys(field.metadata["group"] for field in recipe_fields()):
         rest = [
             field
-            for field in knobs()
+            for field in recipe_fields()
             if field.metadata["group"] == group and field.name not in MAIN_FIELDS + SIZE_FIELDS
         ]
         folded |= {say(group): rest} if rest else {}
@@ -158,7 +158,7 @@ def _step_size(value: float) -> float:
 def build_recipe(name: str, values: dict[str, Any]) -> Recipe | str:
     """The recipe of these values, or the sentence that says why there is none."""
     try:
-        return changed(PRESETS[name](), values)
+        return with_changes(PRESETS[name](), values)
     except (RecipeError, TypeError) as error:
         return str(error)
 
@@ -176,7 +176,7 @@ def shell_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> s
         *(["--id", run_id] if run_id else []),
     ]
     usual = PRESETS[name]()
-    for field in knobs():
+    for field in recipe_fields():
         value, flag = getattr(recipe, field.name), field.name.replace("_", "-")
         if value != getattr(usual, field.name):
             words += (

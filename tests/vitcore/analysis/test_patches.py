@@ -91,5 +91,5 @@ def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_ad
     )
     found = patch_embeddings(shipped, join_patches(parts, grid))
     assert np.abs(found[[7, 200]] - found[3]).max() <= 1e-6 < np.abs(found[9] - found[3]).max()
-    placed = found + load_model.positions(shipped)
+    placed = found + load_model.position_embeddings(shipped)
     assert np.abs(placed[7] - placed[3]).max() > 0.01, "positions tell them apart"

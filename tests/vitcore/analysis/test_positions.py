@@ -40,7 +40,7 @@ def test_cosines_by_hand():
 @each_kind
 def test_cosines_of_a_model(make_vit, kind):
     vit = make_vit(**kind)
-    cosine = position_similarity(load_model.positions(vit))
+    cosine = position_similarity(load_model.position_embeddings(vit))
     assert cosine.shape == (vit.grid.patches,) * 2
     assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
     assert abs(cosine).max() <= 1
@@ -56,12 +56,12 @@ def test_prefix_tokens_are_left_out(make_vit, kind):
     table = vit.module.pos_embed[0]
     own = 0 if kind.get("no_embed_class") else vit.grid.prefix
     assert len(table) == own + vit.grid.patches
-    assert np.array_equal(load_model.positions(vit), table[own:].numpy())
+    assert np.array_equal(load_model.position_embeddings(vit), table[own:].numpy())
 
 
 def test_models_without_learned_positions_say_so(make_vit):
     vit = make_vit(pos_embed="none")
-    assert load_model.positions(vit) is None
+    assert load_model.position_embeddings(vit) is None
     with pytest.raises(load_model.ModelError, match="no learned absolute position"):
         load_model.resample_positions(vit, 5, 5)
 
@@ -106,7 +106,7 @@ def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
 
 
 def test_the_shipped_model_knows_where_its_patches_sit(shipped):
-    cosine = position_similarity(load_model.positions(shipped))
+    cosine = position_similarity(load_model.position_embeddings(shipped))
     assert cosine.shape == (256, 256)
     assert correlation_with_distance(cosine, shipped.grid) <= -0.4
 
@@ -129,7 +129,7 @@ each_size = pytest.mark.parametrize("image, rows, cols", SIZES)
 @pytest.mark.parametrize("kind", [{}, {"no_embed_class": True}, {"reg_tokens": 2}], ids=str)
 def test_the_papers_interpolation_is_scipys(make_vit, image, rows, cols, kind):
     vit = make_vit(img_size=image, **kind)
-    grid = load_model.positions(vit).reshape(vit.grid.rows, vit.grid.cols, -1).astype(np.float64)
+    grid = load_model.position_embeddings(vit).reshape(vit.grid.rows, vit.grid.cols, -1).astype(np.float64)
     # vit_jax/checkpoint.py: scipy.ndimage.zoom(posemb_grid, (new/old, new/old, 1), order=1)
     zoom = rows / vit.grid.rows, cols / vit.grid.cols, 1
     expected = scipy.ndimage.zoom(grid, zoom, order=1, mode="nearest", grid_mode=False)
@@ -150,12 +150,12 @@ def test_timms_interpolation_is_timms(make_vit, image, rows, cols):
 
 @pytest.mark.parametrize("method", ["paper", "timm"])
 def test_the_same_size_changes_nothing(tiny, method):
-    assert np.array_equal(load_model.resample_positions(tiny, 4, 4, method), load_model.positions(tiny))
+    assert np.array_equal(load_model.resample_positions(tiny, 4, 4, method), load_model.position_embeddings(tiny))
 
 
 def test_the_two_ways_differ_and_only_the_papers_keeps_corners(tiny):
     paper, timms = (load_model.resample_positions(tiny, 7, 7, way) for way in ("paper", "timm"))
-    corners, old = [0, 6, 42, 48], load_model.positions(tiny)[[0, 3, 12, 15]]
+    corners, old = [0, 6, 42, 48], load_model.position_embeddings(tiny)[[0, 3, 12, 15]]
     assert np.allclose(paper[corners], old, atol=1e-6)
     assert not np.allclose(timms[corners], old, atol=1e-3)
 
@@ -168,7 +168,9 @@ def test_an_unknown_method_is_refused(tiny):
 def test_loading_at_another_size_interpolates_as_timm_does(shipped):
     larger = load_model.load(image_px=192)
     assert (larger.grid.rows, larger.grid.cols, larger.grid.image_px) == (24, 24, (192, 192))
-    assert np.allclose(load_model.positions(larger), load_model.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)
+    assert np.allclose(
+        load_model.position_embeddings(larger), load_model.resample_positions(shipped, 24, 24, "timm"), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(

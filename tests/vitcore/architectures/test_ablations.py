@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from tests.conftest import lively
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.architectures import axial_vit
-from vitcore.architectures.build_model import build, create
+from vitcore.architectures.build_model import build_from_description, create_paper_model
 from vitcore.forward.recording import predict, record
 from vitcore.models import load_model
 
@@ -25,7 +25,7 @@ each_placed = pytest.mark.parametrize("changes", PLACED, ids=lambda c: "-".join(
 
 def model(changes, size=32):
     torch.manual_seed(0)
-    return build(TINY | changes, size)
+    return build_from_description(TINY | changes, size)
 
 
 @each
@@ -49,7 +49,7 @@ def test_every_weight_learns(changes):
 
 @each
 def test_every_picture_reads_it(changes, noise):
-    vit = load_model.wrap(lively(model(changes)), "ablated")
+    vit = load_model.wrap_module(lively(model(changes)), "ablated")
     rec = record(vit, noise(), maps=[0])
     assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5) and rec.distance_px.shape == (2, 3)
     assert np.allclose(rec.maps[0].astype(np.float32).sum(-1), 1, atol=2e-3)
@@ -64,14 +64,14 @@ def shuffle(vit, image):
 
 
 def test_without_positions_the_order_of_patches_does_not_matter(noise):
-    vit = load_model.wrap(lively(model({"pos_embed": "none"})), "none")
+    vit = load_model.wrap_module(lively(model({"pos_embed": "none"})), "none")
     straight, mixed, _ = shuffle(vit, noise(1))
     assert np.abs(predict(vit, mixed) - straight).max() <= 1e-4
 
 
 @each_placed
 def test_with_positions_it_matters_unless_they_move_along(changes, noise):
-    vit = load_model.wrap(lively(model(changes)), "placed")
+    vit = load_model.wrap_module(lively(model(changes)), "placed")
     before = {name: value.clone() for name, value in vit.module.state_dict().items()}
     straight, mixed, order = shuffle(vit, noise(1))
     assert np.abs(predict(vit, mixed) - straight).max() > 1e-2
@@ -111,8 +111,10 @@ def test_the_product_of_row_and_column_maps_is_dense_attention():
     """Kronecker-like factors multiplied as full matrices, and element by element by the formula."""
     rows, cols = 3, 4
     of_rows, of_columns = torch.rand(rows, 2, cols, cols).softmax(-1), torch.rand(cols, 2, rows, rows).softmax(-1)
-    found = axial_vit.reach(of_rows, of_columns)
-    dense = axial_vit.spread(of_columns, "column", rows, cols) @ axial_vit.spread(of_rows, "row", rows, cols)
+    found = axial_vit.combine_axis_attention(of_rows, of_columns)
+    dense = axial_vit.spread_axis_attention(of_columns, "column", rows, cols) @ axial_vit.spread_axis_attention(
+        of_rows, "row", rows, cols
+    )
     assert torch.allclose(found, dense, atol=1e-6) and torch.allclose(found.sum(-1), torch.ones(2, 12), atol=1e-6)
     one = found.view(2, rows, cols, rows, cols)
     assert torch.allclose(one[1, 2, 3, 0, 1], of_columns[3, 1, 2, 0] * of_rows[0, 1, 3, 1])
@@ -122,10 +124,10 @@ def test_what_is_spread_does_what_the_block_does():
     """With identity values the weights of a line, spread over all patches, give the line's own sum."""
     weights, x = torch.rand(3, 2, 4, 4).softmax(-1), torch.randn(3 * 4, 5)
     by_line = torch.stack([weights[r] @ x.view(3, 4, 5)[r] for r in range(3)], 1).reshape(2, 12, 5)
-    assert torch.allclose(axial_vit.spread(weights, "row", 3, 4) @ x, by_line, atol=1e-6)
+    assert torch.allclose(axial_vit.spread_axis_attention(weights, "row", 3, 4) @ x, by_line, atol=1e-6)
     weights = torch.rand(4, 2, 3, 3).softmax(-1)
     by_line = torch.stack([weights[c] @ x.view(3, 4, 5)[:, c] for c in range(4)], 2).reshape(2, 12, 5)
-    assert torch.allclose(axial_vit.spread(weights, "column", 3, 4) @ x, by_line, atol=1e-6)
+    assert torch.allclose(axial_vit.spread_axis_attention(weights, "column", 3, 4) @ x, by_line, atol=1e-6)
 
 
 def test_a_patch_reaches_beyond_its_row_and_column_only_in_two_steps():
@@ -143,7 +145,9 @@ def test_an_axial_vit_learns_digits():
     y, held_out = torch.from_numpy(found.target), torch.arange(len(x)) % 5 == 0
     torch.manual_seed(0)
     shape = {"patch_size": 2, "embed_dim": 48, "depth": 1, "num_heads": 4, "num_classes": 10, "family": "axial"}
-    module = lively(build(shape, 8)).train()  # timm's weights start out so small that they need twice the steps
+    module = lively(
+        build_from_description(shape, 8)
+    ).train()  # timm's weights start out so small that they need twice the steps
     optimiser = torch.optim.AdamW(module.parameters(), lr=4e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=150)
     for _ in range(150):
@@ -159,7 +163,7 @@ def test_an_axial_vit_learns_digits():
 
 def test_an_axial_resnet_runs_and_learns():
     torch.manual_seed(0)
-    module = build(
+    module = build_from_description(
         {"embed_dim": 8, "family": "axial resnet", "resnet": "R50", "num_heads": 2, "num_classes": 4}, (64, 32)
     )
     module(torch.randn(2, 3, 64, 32)).sum().backward()
@@ -169,6 +173,6 @@ def test_an_axial_resnet_runs_and_learns():
 
 def test_names_that_are_none():
     with pytest.raises(ValueError, match="ViT-X"):
-        create("ViT-X/16")
+        create_paper_model("ViT-X/16")
     with pytest.raises(ValueError, match="sideways"):
-        build(TINY | {"positions": "1d", "positions_at": "sideways"}, 32)
+        build_from_description(TINY | {"positions": "1d", "positions_at": "sideways"}, 32)

@@ -6,9 +6,9 @@ import pytest
 import timm
 
 from vitcore.architectures import paper_models
-from vitcore.architectures.build_model import create
+from vitcore.architectures.build_model import create_paper_model
 from vitcore.architectures.meta_device import meta_device
-from vitcore.architectures.model_summary import parts, table1
+from vitcore.architectures.model_summary import module_parts, table_1_row
 from vitcore.models import load_model
 
 # vit_jax/models_test.py and timm (BiT); GMACs of timm's benchmark, where it has them: (name, px, parameters, GMACs)
@@ -29,13 +29,13 @@ PUBLISHED = [
 def built(name, px=224):
     """On the meta device, where it takes no memory; nothing here changes it."""
     with meta_device():
-        return create(name, image_px=px)
+        return create_paper_model(name, image_px=px)
 
 
 @cache
 def row(name, px=224):
     """Of Table 1, counted once."""
-    return table1(built(name, px), (px, px))
+    return table_1_row(built(name, px), (px, px))
 
 
 def test_parameters_and_operations_are_the_published_ones(subtests):
@@ -66,26 +66,26 @@ def test_the_columns_of_table_1(name, blocks, width, mlp, heads, tokens):
     ("BiT-R50x1", "BiT R50x1"), ("axial-vit-b/16", "Axial-ViT-B/16"),
 ])  # fmt: skip
 def test_ways_to_spell_a_name(said, name):
-    assert paper_models.find(said).name == name
+    assert paper_models.find_paper_model(said).name == name
 
 
 @pytest.mark.parametrize("said", ["", "ViT-X/16", "vit_base_patch16_224", "R50", "ViT-B/15"])
 def test_names_of_other_things(said):
-    assert paper_models.find(said) is None and load_model.trained(said) == said
+    assert paper_models.find_paper_model(said) is None and load_model.timm_name(said) == said
 
 
 def test_weights_are_of_the_model_that_is_named(subtests):
     """On the hub by timm's table, and of that shape but for its classes and its resolution."""
-    for family in paper_models.FAMILIES.values():
-        if family.trained:
+    for family in paper_models.PAPER_MODELS.values():
+        if family.trained_weights:
             with subtests.test(family.name):
-                assert timm.models.get_pretrained_cfg(family.trained, allow_unregistered=False).hf_hub_id
-                entry = family.trained.partition(".")[0]
+                assert timm.models.get_pretrained_cfg(family.trained_weights, allow_unregistered=False).hf_hub_id
+                entry = family.trained_weights.partition(".")[0]
                 with meta_device():
                     theirs = timm.create_model(entry, pretrained=False, num_classes=7)
                 px = theirs.pretrained_cfg["input_size"][1]
                 with meta_device():
-                    ours = create(family.name, 7, px)
+                    ours = create_paper_model(family.name, 7, px)
                 shapes = [{n: p.shape for n, p in module.named_parameters()} for module in (theirs, ours)]
                 assert shapes[0] == shapes[1]
 
@@ -99,17 +99,21 @@ def test_a_model_without_weights_says_how_to_get_one():
 
 
 def test_the_parts_of_a_vit_in_the_order_they_run():
-    found = parts(built("ViT-B/16"), (224, 224))
+    found = module_parts(built("ViT-B/16"), (224, 224))
     assert [part.name for part in found] == ["patch_embed", "cls_token, pos_embed", "blocks.0", "norm", "head"]
-    assert [part.times for part in found] == [1, 1, 12, 1, 1]
-    assert [part.name for part in found[2].inside] == ["norm1", "attn", "norm2", "mlp"]
-    assert sum(part.params * part.times for part in found) == 86_567_656
-    assert found[0].before == (3, 224, 224) and found[0].after == (196, 768) and found[2].before == (197, 768)
+    assert [part.repeats for part in found] == [1, 1, 12, 1, 1]
+    assert [part.name for part in found[2].inner_parts] == ["norm1", "attn", "norm2", "mlp"]
+    assert sum(part.params * part.repeats for part in found) == 86_567_656
+    assert (
+        found[0].input_shape == (3, 224, 224)
+        and found[0].output_shape == (196, 768)
+        and found[2].input_shape == (197, 768)
+    )
 
 
 @pytest.mark.parametrize("name", ["R26+S/32", "BiT R50x1", "Axial-ViT-B/32", "AxialResNet-50"])
 def test_nothing_of_a_model_is_left_out(name):
     module = built(name)
-    found = parts(module, (224, 224))
-    assert sum(part.params * part.times for part in found) == sum(p.numel() for p in module.parameters())
-    assert all(part.before and part.after for part in found)
+    found = module_parts(module, (224, 224))
+    assert sum(part.params * part.repeats for part in found) == sum(p.numel() for p in module.parameters())
+    assert all(part.input_shape and part.output_shape for part in found)

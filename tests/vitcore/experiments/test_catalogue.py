@@ -8,9 +8,9 @@ import pytest
 
 from vitcore.assets import asset
 from vitcore.experiments import results_csv, run_experiment
-from vitcore.experiments.architecture_experiments import PARTS
-from vitcore.experiments.catalogue import EXPERIMENTS, judged
-from vitcore.experiments.experiment_chart import chart
+from vitcore.experiments.architecture_experiments import DATA_SIZES
+from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
+from vitcore.experiments.experiment_chart import chart_from_results
 from vitcore.experiments.results_csv import Results, Row
 from vitcore.train import run_folder
 
@@ -25,9 +25,10 @@ def made_up(
     one, noise = EXPERIMENTS[name], np.random.default_rng(draw)
     found = [
         Row(cell.name, curve, x, seed, 1, measure,
-            level(curve.removesuffix(", twice as long"), x, measure) + (0 if cell.checks else sd * noise.normal()),
+            level(curve.removesuffix(", twice as long"), x, measure) + (0 if cell.checks_plateau else sd * noise.normal()),
             f"{cell.name}-{seed}")
-        for seed in range(seeds or one.seeds) for cell in one.cells(quick) for curve, x in cell.at for measure in one.measures
+        for seed in range(seeds or one.seeds) for cell in one.cells(quick) for curve,
+        x in cell.chart_places for measure in one.measures
     ]  # fmt: skip
     return Results({"quick": quick, "seeds": one.seeds, "overlap": 0.0}, tuple(found))
 
@@ -36,18 +37,21 @@ def made_up(
 def test_every_cell_is_a_recipe_and_a_run(name):
     one = EXPERIMENTS[name]
     for quick in (True, False):
-        every = [*run_experiment.trials(one, quick, "digits"), *run_experiment.tasks(one, quick, "digits")]
+        every = [
+            *run_experiment.learning_rate_tasks(one, quick, "digits"),
+            *run_experiment.training_tasks(one, quick, "digits"),
+        ]
         assert len({task.run for task in every}) == len(every) and all(
-            run_folder.NAME.fullmatch(task.run) for task in every
+            run_folder.RUN_NAME.fullmatch(task.run) for task in every
         )
         names = [cell.name for cell in one.cells(quick)]
         for i, cell in enumerate(one.cells(quick)):
-            assert not cell.after or cell.after in names[:i], "what a cell goes on from comes first"
-            assert not cell.rate_of or cell.rate_of in names
-            assert not cell.checks or run_experiment.tasks(one, quick, "digits")[i].recipe.steps == 2 * next(
-                t.recipe.steps for t in every if t.cell.name == cell.rate_of
-            )
-        assert run_experiment.undone(every, {t.done_by for t in every if t.cell.at}) == []
+            assert not cell.continues_cell or cell.continues_cell in names[:i], "what a cell goes on from comes first"
+            assert not cell.learning_rate_of or cell.learning_rate_of in names
+            assert not cell.checks_plateau or run_experiment.training_tasks(one, quick, "digits")[
+                i
+            ].recipe.steps == 2 * next(t.recipe.steps for t in every if t.cell.name == cell.learning_rate_of)
+        assert run_experiment.unfinished_tasks(every, {t.row_key for t in every if t.cell.chart_places}) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,22 +59,28 @@ def test_every_cell_that_has_a_choice_of_rates_gets_one_and_no_other(name):
     """What only prepares a choice has no rows: a rate is told by its place."""
     for quick in (True, False):
         one = EXPERIMENTS[name]
-        drawn = [task for task in run_experiment.trials(one, quick, "digits") if task.cell.at]
-        made = [Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run) for t in drawn for at in t.cell.at]
-        assert run_experiment.chosen(made) == {cell.name: max(cell.rates) for cell in one.cells(quick) if cell.rates}
+        drawn = [task for task in run_experiment.learning_rate_tasks(one, quick, "digits") if task.cell.chart_places]
+        made = [
+            Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run)
+            for t in drawn
+            for at in t.cell.chart_places
+        ]
+        assert run_experiment.best_learning_rates(made) == {
+            cell.name: max(cell.learning_rates) for cell in one.cells(quick) if cell.learning_rates
+        }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_families_and_all_arms_have_as_many_rates(name):
     for quick in (True, False):
         cells = EXPERIMENTS[name].cells(quick)
-        assert len({len(cell.rates) for cell in cells if cell.rates}) <= 1
-        optimisers = {t.recipe.optimiser for t in run_experiment.tasks(EXPERIMENTS[name], quick, "digits")}
+        assert len({len(cell.learning_rates) for cell in cells if cell.learning_rates}) <= 1
+        optimisers = {t.recipe.optimiser for t in run_experiment.training_tasks(EXPERIMENTS[name], quick, "digits")}
         assert len(optimisers) == 1 or name == "optimiser"
 
 
 def verdicts(name: str, results: Results) -> list[str]:
-    return [told.verdict for _, told in judged(EXPERIMENTS[name], results)]
+    return [told.verdict for _, told in judge_claims(EXPERIMENTS[name], results)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,8 +95,8 @@ def test_noise_has_no_direction(name):
 def test_a_seed_that_is_not_finished_does_not_count():
     one, results = EXPERIMENTS["positions"], made_up("positions")
     broken = Results(results.facts, tuple(row for row in results.rows if (row.seed, row.x) != (2, "2-D")))
-    assert all(told.why == "seeds" and told.verdict == "open" for _, told in judged(one, broken))
-    assert all(told.why == "seeds" for _, told in judged(one, Results(results.facts, ())))
+    assert all(told.open_reason == "seeds" and told.verdict == "open" for _, told in judge_claims(one, broken))
+    assert all(told.open_reason == "seeds" for _, told in judge_claims(one, Results(results.facts, ())))
 
 
 def level(**at: float) -> Level:
@@ -103,7 +113,10 @@ def peaks(class_token: float, mean: float, lower: float = 0) -> Level:
 
 def costing(times: float) -> Level:
     """Accuracy that grows with a training's place, and a ResNet that costs so many times what a ViT as good does."""
-    order = {at: i // 2 for i, at in enumerate(sorted({at for c in EXPERIMENTS["compute"].cells(True) for at in c.at}))}
+    order = {
+        at: i // 2
+        for i, at in enumerate(sorted({at for c in EXPERIMENTS["compute"].cells(True) for at in c.chart_places}))
+    }
 
     def level(curve: str, x: str, measure: str) -> float:
         rank = sorted(at for at in order if at[0] == curve).index((curve, x))
@@ -127,7 +140,7 @@ def inside(own: float, other: float, accuracy: float = 90) -> Level:
     }.get(measure, accuracy)
 
 
-FEW, MOST = (str(part) for part in PARTS[True])
+FEW, MOST = (str(part) for part in DATA_SIZES[True])
 MADE_UP = [  # an experiment, a level for each place, and the verdict on each of its claims: for, against, neither
     ("positions", positions(60, 62.7, 62.7, 62.7, 40), ["as large", "same"]),
     ("positions", positions(60, 90, 90, 90, 40), ["other size", "same"]),
@@ -180,7 +193,7 @@ def test_every_claim_has_results_for_it_against_it_and_neither():
             missing = {"opposite", "open"} - set(seen)
             assert claim.quick or (
                 (not missing or claim.kind == "near") and {"same", "as large", "other size"} & set(seen)
-            ), claim.words
+            ), claim.sentence
 
 
 def test_what_only_the_full_form_has_is_tested_there():
@@ -190,17 +203,19 @@ def test_what_only_the_full_form_has_is_tested_there():
     assert found == ["same", "opposite"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if any(cell.checks for cell in EXPERIMENTS[name].cells(True))])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if any(cell.checks_plateau for cell in EXPERIMENTS[name].cells(True))]
+)
 def test_a_baseline_that_is_not_at_its_plateau_tells_nothing(name):
     results = made_up(name, sd=0.2)
-    checked = {cell.name for cell in EXPERIMENTS[name].cells(True) if cell.checks}
+    checked = {cell.name for cell in EXPERIMENTS[name].cells(True) if cell.checks_plateau}
     longer = [row._replace(value=row.value + 5) if row.cell in checked else row for row in results.rows]
-    for claim, told in judged(EXPERIMENTS[name], Results(results.facts, tuple(longer))):
-        assert (told.verdict, told.why) == (("untestable", "") if claim.quick else ("open", "plateau"))
+    for claim, told in judge_claims(EXPERIMENTS[name], Results(results.facts, tuple(longer))):
+        assert (told.verdict, told.open_reason) == (("untestable", "") if claim.quick else ("open", "plateau"))
 
 
 def test_every_experiment_but_that_of_lengths_checks_a_plateau():
-    unchecked = [name for name in NAMES if not any(cell.checks for cell in EXPERIMENTS[name].cells(True))]
+    unchecked = [name for name in NAMES if not any(cell.checks_plateau for cell in EXPERIMENTS[name].cells(True))]
     assert unchecked == ["compute"]
 
 
@@ -213,32 +228,34 @@ def test_every_experiment_ships_its_results():
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_shipped_results_are_whole_and_of_these_recipes(file):
-    one, results = EXPERIMENTS[file.stem], results_csv.read(file)
-    facts = run_experiment.facts(one, True, one.drawn)
+    one, results = EXPERIMENTS[file.stem], results_csv.read_results(file)
+    facts = run_experiment.csv_facts(one, True, one.drawn)
     assert [results.facts[what] for what in ("recipes", "data", "seeds")] == [
         facts[what] for what in ("recipes", "data", "seeds")
     ]
-    cells = [(cell.name, at) for cell in one.cells(True) for at in cell.at]
+    cells = [(cell.name, at) for cell in one.cells(True) for at in cell.chart_places]
     assert len(results.seeds()) == one.seeds >= 5
-    assert len(results.trials) == len([t for t in run_experiment.trials(one, True, one.drawn) if t.cell.at]) * len(
-        one.measures
-    )
+    assert len(results.trials) == len(
+        [t for t in run_experiment.learning_rate_tasks(one, True, one.drawn) if t.cell.chart_places]
+    ) * len(one.measures)
     assert len(results.rows) == len(results.seeds()) * len(cells) * len(one.measures)
-    fig = chart(one, results)
+    fig = chart_from_results(one, results)
     assert sum(len(trace.x) for trace in fig.data if trace.customdata is not None) == len(results.seeds()) * len(cells)
 
 
 @pytest.mark.slow
 def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     """To 1e-6, on the machine and with the versions it was made with; elsewhere sums may differ in the last digit."""
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path)
-    results = results_csv.read(asset("experiments") / "positions.csv")
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path)
+    results = results_csv.read_results(asset("experiments") / "positions.csv")
     one = EXPERIMENTS["positions"]
-    here = run_experiment.facts(one, True, one.drawn)
+    here = run_experiment.csv_facts(one, True, one.drawn)
     if any(here[what] != results.facts[what] for what in ("versions", "hardware")):
         pytest.skip("made on another machine, or with other versions")
-    task = run_experiment.tasks(one, True, one.drawn, rates=run_experiment.chosen(results.trials))[1]
-    there = [row for row in results.rows if (row.cell, row.seed) == task.done_by]
-    found = run_experiment.train(task)
+    task = run_experiment.training_tasks(
+        one, True, one.drawn, rates=run_experiment.best_learning_rates(results.trials)
+    )[1]
+    there = [row for row in results.rows if (row.cell, row.seed) == task.row_key]
+    found = run_experiment.train_task(task)
     assert [row[:6] for row in found] == [row[:6] for row in there]
     assert [row.value for row in found] == pytest.approx([row.value for row in there], abs=1e-6)

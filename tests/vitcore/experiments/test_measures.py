@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 from vitcore.analysis.position_embeddings import position_similarity, row_and_column_similarity
 from vitcore.experiments import run_experiment
 from vitcore.experiments.experiment import Cell, ExperimentError
-from vitcore.experiments.measures import measure
+from vitcore.experiments.measures import measure_run
 from vitcore.grid import Grid
 from vitcore.train import run_folder
 
@@ -18,9 +18,9 @@ from vitcore.train import run_folder
 def run(tiny):
     """A run of a ViT of one block, 12 wide, three heads, on digits of 4×4 patches of 2 px: six steps of eight."""
     one = replace(tiny, cells=lambda quick: [Cell("one", (("stem", "1-D"),))])
-    (task,) = run_experiment.tasks(replace(one, seeds=1), True, "digits")
-    run_experiment.train(task)
-    return run_folder.find(task.run, task.root)
+    (task,) = run_experiment.training_tasks(replace(one, seeds=1), True, "digits")
+    run_experiment.train_task(task)
+    return run_folder.find_run(task.run, task.root)
 
 
 def test_what_a_run_cost_and_what_its_model_shows(run):
@@ -31,7 +31,7 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
         tokens * width * (3 * width + width + 2 * 4 * width) + 2 * tokens**2 * width
     )  # the block, and its two attention products
     macs += width * classes
-    assert measure(run, ["training_gflop"])["training_gflop"] == pytest.approx(3 * 2 * macs * 8 * 6 / 1e9, rel=1e-9)
+    assert measure_run(run, ["training_gflop"])["training_gflop"] == pytest.approx(3 * 2 * macs * 8 * 6 / 1e9, rel=1e-9)
 
     file = run.path / "model.safetensors"
     weights = load_file(file)
@@ -42,7 +42,7 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
     bumps = np.exp(-((far_px / 6) ** 2)) @ axes  # their cosines are those of bumps around each position
     weights["pos_embed"][0, 1:] = bumps[:, -width:]
     save_file(weights, file)
-    seen = measure(
+    seen = measure_run(
         run, ["nearest_head", "untrained_head", "nearness", "row_column", "test_top1", "top1", "shuffled_top1"]
     )
     assert seen["nearest_head"] == pytest.approx(100, abs=1e-3)
@@ -56,4 +56,4 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
     )  # a position is its row's: half of the pairs in a row or column are alike, and no others
     assert row_and_column_similarity(rows_alone, Grid(4, 4, 2)) == pytest.approx(0.5)
     with pytest.raises(ExperimentError, match="has no speed at its end"):
-        measure(run, ["speed"])
+        measure_run(run, ["speed"])

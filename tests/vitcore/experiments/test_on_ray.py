@@ -15,18 +15,19 @@ from tests.vitcore.experiments.conftest import SHORT
 from vitcore.cli.commands import main
 from vitcore.experiments import run_experiment
 from vitcore.experiments.experiment import ExperimentError
-from vitcore.experiments.ray_cluster import OnRay, check_address, needs, together
+from vitcore.experiments.ray_cluster import RayTaskRunner, address_answers, describe_machines, resources_of_cell
 from vitcore.train import run_folder
-from vitcore.train.recipe import changed
+from vitcore.train.recipe import with_changes
 
-LONG = changed(SHORT, {"steps": 400, "save_every_steps": 20})  # long enough to be met at work
+LONG = with_changes(SHORT, {"steps": 400, "save_every_steps": 20})  # long enough to be met at work
 
 
 def test_without_ray_one_sentence_says_how_to_get_it(tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["experiment", "tiny", "--quick", "--on", "ray"]) == 2
     assert (
-        capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not run_folder.RUNS.exists()
+        capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n"
+        and not run_folder.RUNS_FOLDER.exists()
     )
 
 
@@ -37,22 +38,24 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", ray)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        check_address(address)
-        check_address(f"ray://{address}")
+        address_answers(address)
+        address_answers(f"ray://{address}")
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(ExperimentError, match=rf"^No Ray cluster answers at {address}, .* unset RAY_ADDRESS\.$"):
-        next(OnRay()([None]))
+        next(RayTaskRunner()([None]))
     for left_to_ray in ("", "auto", "local", "nonsense"):
-        check_address(left_to_ray)
+        address_answers(left_to_ray)
 
 
 def test_a_cell_asks_for_what_a_machine_has():
     small, large, two_gpus = {"CPU": 4.0}, {"CPU": 16.0, "memory": 1e9}, {"CPU": 24.0, "GPU": 2.0}
-    assert needs([small, large], one_thread=True) == (1, 0) and needs([small, large], one_thread=False) == (4, 0)
-    assert needs([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
-    assert needs([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
-    assert together([]) == {} and together([{"cores": 2}, {"cores": 2}]) == {"cores": 2}
-    assert together([{"cpu": "A", "cores": 2}, {"cpu": "B", "cores": 2}]) == {"cpu": "A, B", "cores": 2}
+    assert resources_of_cell([small, large], one_thread=True) == (1, 0) and resources_of_cell(
+        [small, large], one_thread=False
+    ) == (4, 0)
+    assert resources_of_cell([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
+    assert resources_of_cell([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
+    assert describe_machines([]) == {} and describe_machines([{"cores": 2}, {"cores": 2}]) == {"cores": 2}
+    assert describe_machines([{"cpu": "A", "cores": 2}, {"cpu": "B", "cores": 2}]) == {"cpu": "A, B", "cores": 2}
 
 
 @pytest.fixture
@@ -61,7 +64,7 @@ def two_workers():
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    OnRay()  # as the shell does first: it sets what Ray reads
+    RayTaskRunner()  # as the shell does first: it sets what Ray reads
     cluster = Cluster(True, True, head_node_args={"num_cpus": 1, "include_dashboard": False}, shutdown_at_exit=False)
     cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -76,7 +79,7 @@ def kill_one_at_work(killed: list[tuple[str, int, int]]) -> None:
     while not killed and time.monotonic() < end:
         for folder in run_folder.all_runs():
             if (
-                (said := run_folder.status(folder))["state"] == "running"
+                (said := run_folder.read_status(folder))["state"] == "running"
                 and said["step"] > 30
                 and folder.has_checkpoint
             ):
@@ -91,22 +94,25 @@ def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_worker
     longer, killed = replace(tiny, base=lambda quick: LONG), []
     watch = threading.Thread(target=kill_one_at_work, args=(killed,))
     watch.start()
-    on_ray = OnRay()
-    spread = run_experiment.run(
-        longer, True, tmp_path / "ray", show=lambda line: None, finish=on_ray, hardware=on_ray.hardware
+    on_ray = RayTaskRunner()
+    spread = run_experiment.run_experiment(
+        longer, True, tmp_path / "ray", on_progress=lambda line: None, run_tasks=on_ray, hardware=on_ray.hardware
     ).read_bytes()
     watch.join()
     assert killed, "no worker was met at work"
-    pids = {run_folder.status(folder)["pid"] for folder in run_folder.all_runs()}
+    pids = {run_folder.read_status(folder)["pid"] for folder in run_folder.all_runs()}
     assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "alone")
-    assert run_experiment.run(longer, True, tmp_path / "here", show=lambda line: None).read_bytes() == spread
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "alone")
+    assert (
+        run_experiment.run_experiment(longer, True, tmp_path / "here", on_progress=lambda line: None).read_bytes()
+        == spread
+    )
 
     # what stops a cell is said as it is by itself, and what was measured is whole
     once = replace(longer, seeds=1)
-    run_experiment.run(once, True, tmp_path / "more", show=lambda line: None)
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "blocked")
-    run_folder.RUNS.mkdir()
-    (run_folder.RUNS / "tiny-quick-first-100").write_text("no folder", encoding="utf-8")
+    run_experiment.run_experiment(once, True, tmp_path / "more", on_progress=lambda line: None)
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "blocked")
+    run_folder.RUNS_FOLDER.mkdir()
+    (run_folder.RUNS_FOLDER / "tiny-quick-first-100").write_text("no folder", encoding="utf-8")
     with pytest.raises(ExperimentError, match=r"on Ray: .*tiny-quick-first-100"):
-        run_experiment.run(longer, True, tmp_path / "again", show=lambda line: None, finish=on_ray)
+        run_experiment.run_experiment(longer, True, tmp_path / "again", on_progress=lambda line: None, run_tasks=on_ray)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from vitcore.experiments import results_csv
-from vitcore.experiments.catalogue import EXPERIMENTS, judged, plateau
+from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims, plateau_gains
 
 FILE = Path(__file__).parents[3] / "assets" / "experiments" / "positions.csv"
 SEEDS = range(20, 25)
@@ -39,10 +39,10 @@ def test_the_gain_of_positions(told):
     longer = [
         table["test_top1", "stem, twice as long", "none"][s] - table["test_top1", "stem", "none"][s] for s in SEEDS
     ]
-    results = results_csv.read(FILE)
-    said = judged(EXPERIMENTS["positions"], results)[0][1]
+    results = results_csv.read_results(FILE)
+    said = judge_claims(EXPERIMENTS["positions"], results)[0][1]
     assert (said.mean, said.low, said.high) == pytest.approx((np.mean(gains), low, high), rel=1e-9)
-    assert plateau(EXPERIMENTS["positions"], results)["stem", "none"] == pytest.approx(np.mean(longer))
+    assert plateau_gains(EXPERIMENTS["positions"], results)["stem", "none"] == pytest.approx(np.mean(longer))
     if abs(np.mean(longer)) > 2:
         expected = "open"
     elif high < 0:

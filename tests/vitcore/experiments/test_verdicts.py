@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.experiments.verdicts import SURE, at_plateau, confidence_interval, judge_effects
+from vitcore.experiments.verdicts import VERDICT_INTERVAL_PERCENT, at_plateau, confidence_interval, judge_effects
 
 RNG = np.random.default_rng(2010_11929)
 
@@ -18,7 +18,7 @@ def around(effect: float, sd: float = 0.2, seeds: int = 5) -> np.ndarray:
 def test_directions_are_told_apart():
     assert judge_effects(around(5)).verdict == "same"
     assert judge_effects(around(-5)).verdict == "opposite"
-    assert (told := judge_effects(RNG.normal(0, 5, 5))).verdict == "open" and told.why == "noise"
+    assert (told := judge_effects(RNG.normal(0, 5, 5))).verdict == "open" and told.open_reason == "noise"
 
 
 def test_sizes_are_told_apart():
@@ -53,7 +53,7 @@ def test_the_interval_is_student_s():
 def test_seeds_that_share_pictures_have_the_corrected_interval():
     """Nadeau and Bengio's Eq. 2 by hand: 10 splits of 90 % and 10 %, so 1/10 + 1/9 for 1/10; and it holds what it says."""
     x = np.arange(10.0)
-    low, high = confidence_interval(x, SURE, overlap=1 / 9)
+    low, high = confidence_interval(x, VERDICT_INTERVAL_PERCENT, overlap=1 / 9)
     half = stats.t.ppf(0.995, 9) * np.sqrt((1 / 10 + 1 / 9) * x.var(ddof=1))
     assert (high - low) / 2 == pytest.approx(half) and (high + low) / 2 == pytest.approx(4.5)
     outside = {0.0: 0, 1 / 9: 0}
@@ -66,8 +66,8 @@ def test_seeds_that_share_pictures_have_the_corrected_interval():
 
 
 def test_one_seed_tells_nothing_and_nothing_tells_nothing():
-    assert judge_effects([100.0]).why == "seeds"
-    assert judge_effects([5.0, float("nan")]).why == "undefined"
+    assert judge_effects([100.0]).open_reason == "seeds"
+    assert judge_effects([5.0, float("nan")]).open_reason == "undefined"
 
 
 def test_a_plateau_is_within_two_points_either_way():

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image, ImageFilter
 
 from vitcore import figures
-from vitcore.figures.attention import fitted, paper_alpha, paper_drawing
-from vitcore.figures.heat_overlay import cells, plain, scale_on_photo, scale_top
+from vitcore.figures.attention import paper_alpha, paper_style_photo, resize_for_figure
+from vitcore.figures.heat_overlay import darkened_lut, heat_colour_scale, heat_colours, scale_top
 from vitcore.figures.theme import SEQUENTIAL
 from vitcore.grid import Grid
 
@@ -47,7 +47,7 @@ def test_the_blur_is_one_patch_at_any_size():
 
 def test_alpha_shows_the_photo_over_black():
     photo = Image.new("RGB", (96, 64), (200, 100, 50))
-    drawn, alpha = paper_drawing(peaked(0, 0), photo, GRID), paper_alpha(peaked(0, 0), (96, 64), GRID)
+    drawn, alpha = paper_style_photo(peaked(0, 0), photo, GRID), paper_alpha(peaked(0, 0), (96, 64), GRID)
     assert drawn.shape == (64, 96, 3)
     assert np.abs(drawn - alpha[..., None] / 255 * (200, 100, 50)).max() <= 1
     assert drawn.max((0, 1)).tolist() == [200, 100, 50] and drawn[:16, :16].max() == 200 and drawn[-1, -1].max() == 0
@@ -56,17 +56,17 @@ def test_alpha_shows_the_photo_over_black():
 @pytest.mark.parametrize("row, col", [(0, 0), (3, 5), (1, 4)])
 def test_heat_is_where_the_numbers_are(row, col):
     mask = peaked(row, col)
-    drawn = cells(mask, mask.max()).astype(int).sum(-1)
+    drawn = heat_colours(mask, mask.max()).astype(int).sum(-1)
     assert np.unravel_index(drawn.argmax(), drawn.shape) == (row, col)
 
 
 def test_heat_goes_from_0_to_the_largest():
     mask = np.zeros((4, 6))
     mask[2, 3] = 7.0
-    drawn = cells(mask, 7)
+    drawn = heat_colours(mask, 7)
     assert (
-        drawn[2, 3].tolist() == plain(SEQUENTIAL)[255].tolist()
-        and drawn[0, 0].tolist() == plain(SEQUENTIAL)[0].tolist()
+        drawn[2, 3].tolist() == darkened_lut(SEQUENTIAL)[255].tolist()
+        and drawn[0, 0].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
     )
 
 
@@ -80,7 +80,7 @@ def test_a_mask_of_zeros_is_no_trouble():
     "size, expected", [((100, 50), (768, 384)), ((50, 100), (384, 768)), ((1536, 1536), (768, 768))]
 )
 def test_fitted(size, expected):
-    assert fitted(np.zeros((size[1], size[0], 3), np.uint8)).size == expected
+    assert resize_for_figure(np.zeros((size[1], size[0], 3), np.uint8)).size == expected
 
 
 def rollout_of(**settings):
@@ -100,7 +100,7 @@ def test_rollout_has_a_scale_with_its_unit():
 
 
 def test_the_patch_that_asks_is_outlined():
-    (box,) = rollout_of(start=8).layout.shapes
+    (box,) = rollout_of(query_patch=8).layout.shapes
     assert (box.x0, box.x1, box.y0, box.y1) == (2, 3, 1, 2)  # row 1, column 2
     assert len(rollout_of().layout.shapes) == 0
 
@@ -113,7 +113,7 @@ def test_an_unknown_style_is_refused():
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 12, 16])
 def test_every_head_has_its_name(count):
     maps = np.random.default_rng(0).random((count, 4, 6)).astype(np.float32)
-    fig = figures.heads(maps, GRID, "Heads")
+    fig = figures.attention_heads(maps, GRID, "Heads")
     assert [note.text.split(" ·")[0] for note in fig.layout.annotations] == [f"head {i}" for i in range(count)]
     places = {(note.x, note.y) for note in fig.layout.annotations}
     assert len(places) == count
@@ -123,7 +123,10 @@ def test_every_head_has_its_name(count):
 
 def test_heads_may_share_a_scale():
     maps = np.stack([np.full((4, 6), 0.2), np.full((4, 6), 0.8)])
-    own, shared = figures.heads(maps, GRID, "Heads"), figures.heads(maps, GRID, "Heads", shared=True)
+    own, shared = (
+        figures.attention_heads(maps, GRID, "Heads"),
+        figures.attention_heads(maps, GRID, "Heads", shared_scale=True),
+    )
     bars = [next(t for t in fig.data if t.type == "scatter").marker for fig in (own, shared)]
     assert [bar.cmax for bar in bars] == [1, pytest.approx(0.8)]
     assert [bar.colorbar.title.text for bar in bars] == [
@@ -138,11 +141,11 @@ def test_a_towering_patch_does_not_hide_the_others():
     y, x = np.mgrid[:16, :16]
     smooth = np.exp(-((x - 8) ** 2 + (y - 8) ** 2) / 30)
     smooth /= smooth.sum()
-    assert scale_top(smooth) == smooth.max() and "or more" not in scale_on_photo(smooth, scale_top(smooth), "%").unit
+    assert scale_top(smooth) == smooth.max() and "or more" not in heat_colour_scale(smooth, scale_top(smooth), "%").unit
     tower = smooth.copy()
     tower[1, 1] = 0.2
     assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1
-    assert scale_on_photo(tower, scale_top(tower), "%").unit.endswith(", or more")
+    assert heat_colour_scale(tower, scale_top(tower), "%").unit.endswith(", or more")
 
 
 def test_the_papers_drawing_begins_where_the_heats_colours_end():

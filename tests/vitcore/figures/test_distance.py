@@ -11,7 +11,7 @@ GRID = Grid(14, 14, 16)
 
 def drawn(blocks=12, heads=3, **settings):
     px = np.random.default_rng(0).random((blocks, heads)).astype(np.float32) * 150
-    return px, figures.distance(px, GRID, 116.492227, **settings)
+    return px, figures.attention_distance(px, GRID, 116.492227, **settings)
 
 
 def test_one_dot_per_head_and_block():
@@ -25,25 +25,27 @@ def test_one_dot_per_head_and_block():
 @pytest.mark.parametrize("heads", [3, 16])
 def test_no_dot_hides_another_and_none_leaves_its_layer(heads):
     """Even where all heads of a layer have the same distance."""
-    fig = figures.distance(np.full((4, heads), 50.0), GRID, 116.5)
+    fig = figures.attention_distance(np.full((4, heads), 50.0), GRID, 116.5)
     aside = np.array([t.x for t in fig.data])
     assert (np.diff(aside, axis=0) > 0.03).all() and (np.abs(aside - np.arange(4)) < 0.5).all()
 
 
 def test_heads_that_look_at_no_patch_are_hollow():
     px, share = np.full((3, 2), 40.0), np.array([[0.1, 0.63], [0.5, 0.49], [0, 0]])
-    fig = figures.distance(px, GRID, 116.5, share=share)
+    fig = figures.attention_distance(px, GRID, 116.5, prefix_attention_share=share)
     drawn = {(*place,): t.marker.symbol.endswith("-open") for t in fig.data for place, y in zip(t.customdata, t.y, strict=True)
              if np.isfinite(y)}  # fmt: skip
     assert drawn == {(block, head): bool(share[block, head] >= 0.5) for block in range(3) for head in range(2)}
     assert any("63 %" in told for t in fig.data for told in t.hovertext), "the share on hover"
     assert any("not patches" in note.text for note in fig.layout.annotations)
-    assert not any("not patches" in note.text for note in figures.distance(px, GRID, 116.5).layout.annotations)
+    assert not any(
+        "not patches" in note.text for note in figures.attention_distance(px, GRID, 116.5).layout.annotations
+    )
 
 
 def test_the_words_of_the_uniform_line_hide_no_dot():
     px = np.full((12, 3), 116.5) + np.array([-2, 0, 2])  # of random weights
-    fig = figures.distance(px, GRID, 116.5)
+    fig = figures.attention_distance(px, GRID, 116.5)
     (words,), top = (
         [note for note in fig.layout.annotations if note.text.startswith("uniform")],
         fig.layout.yaxis.range[1],

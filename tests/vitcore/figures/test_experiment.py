@@ -2,7 +2,7 @@
 
 import pytest
 
-from vitcore.figures.charts.experiment import Curve, experiment
+from vitcore.figures.charts.experiment import ExperimentCurve, experiment_chart
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,6 @@ from vitcore.figures.charts.experiment import Curve, experiment
     ],
 )
 def test_numbers_by_ratio_are_written_out(x, written):
-    curve = Curve("ViT", x, [80.0] * len(x), [79.0] * len(x), [81.0] * len(x), [])
-    axis = experiment([curve], "title", "operations", "accuracy", 5, 95, log=True).layout.xaxis
+    curve = ExperimentCurve("ViT", x, [80.0] * len(x), [79.0] * len(x), [81.0] * len(x), [])
+    axis = experiment_chart([curve], "title", "operations", "accuracy", 5, 95, log_x=True).layout.xaxis
     assert list(axis.ticktext) == written and [float(text) for text in written] == list(axis.tickvals)

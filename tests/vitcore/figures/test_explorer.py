@@ -9,7 +9,7 @@ from PIL import Image
 
 from vitcore import figures
 from vitcore.figures.png_and_svg import print_figure
-from vitcore.figures.theme import HEAT, lut, scale_of
+from vitcore.figures.theme import HEAT, colour_scale_of_trace, lut
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -20,7 +20,9 @@ MAPS = np.random.default_rng(0).uniform(0.001, 0.2, (3, 4, 6))
 def drawn(style="heat", **more):
     lit = np.zeros((4, 6))
     lit[1, 2] = 0.3
-    return figures.explorer(lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, asked=(8, 3), **more)
+    return figures.attention_explorer(
+        lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, query_patches=(8, 3), **more
+    )
 
 
 def pixel(trace, row, col):
@@ -55,12 +57,12 @@ def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
-    fig = drawn(shared=shared)
+    fig = drawn(shared_scale=shared)
     most = [f"head {head}, up to {round(100 * float(one.max())):d} %" for head, one in enumerate(MAPS)]
     names = fig.layout.annotations
     assert [a.text for a in names] == ["up to 30 %", *most]
     assert all(a.yanchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
-    scale = scale_of(fig.data[-1])
+    scale = colour_scale_of_trace(fig.data[-1])
     assert (scale.low, scale.high, scale.unit) == (
         (0, float(MAPS.max()), "weight")
         if shared
@@ -70,5 +72,5 @@ def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
 
 
 def test_a_logarithmic_scale_begins_at_a_thousandth():
-    marker = drawn(log=True).data[-1]["marker"]
+    marker = drawn(log_scale=True).data[-1]["marker"]
     assert marker["cmin"] == pytest.approx(1 / 1000) and marker["cmax"] == 1

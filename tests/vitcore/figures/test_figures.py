@@ -16,8 +16,8 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filters import components_as_picture, principal_components
 from vitcore.analysis.patches import split_patches
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.figures.png_and_svg import PAPER, print_figure
-from vitcore.figures.theme import INK
+from vitcore.figures.png_and_svg import PAPER_COLOUR, print_figure
+from vitcore.figures.theme import INK_COLOURS
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.forward.recording import patch_embeddings
 from vitcore.images import sharp_crop
@@ -36,25 +36,26 @@ def build(shipped, rec):
     grid, pixels = rec.grid, rec.model_input.pixels
     found, cosine = (
         principal_components(load_model.patch_kernel(shipped)),
-        position_similarity(load_model.positions(shipped)),
+        position_similarity(load_model.position_embeddings(shipped)),
     )
     large, maps = sharp_crop(rec.photo, rec.model_input), grid.to_map(rec.maps[11][:, 0].astype(np.float32))
     embeddings, far, high = patch_embeddings(shipped, pixels), uniform_distance_px(grid), outliers_in_recording(rec)
     makers = {
         "patches": lambda m: figures.patches(pixels, grid, mode=m),
-        "one patch": lambda m: figures.one_patch(split_patches(pixels, grid)[7], embeddings[7], grid, 7, m),
+        "one patch": lambda m: figures.patch_and_embedding(split_patches(pixels, grid)[7], embeddings[7], grid, 7, m),
         "filters": lambda m: figures.filters(components_as_picture(found.vectors[:28]), found.variance, m),
-        "scree": lambda m: figures.scree(found.variance, 28, m),
-        "positions": lambda m: figures.positions(cosine, grid, m),
-        "tile": lambda m: figures.tile(cosine, grid, 100, m),
+        "scree": lambda m: figures.scree_plot(found.variance, 28, m),
+        "positions": lambda m: figures.position_similarity(cosine, grid, m),
+        "tile": lambda m: figures.position_similarity_tile(cosine, grid, 100, m),
         "cosine map": lambda m: figures.cosine_map(cosine[3] - cosine[4], grid, "Difference", m),
-        "distance": lambda m: figures.distance(rec.distance_px, grid, far, mode=m),
-        "distance, renormalised": lambda m: figures.distance(rec.distance_renormalised_px, grid, far, "renormalise", 20, m),
-        "heads": lambda m: figures.heads(maps, grid, "Heads", m),
-        "heads of one scale": lambda m: figures.heads(maps, grid, "Heads", m, shared=True),
+        "distance": lambda m: figures.attention_distance(rec.distance_px, grid, far, mode=m),
+        "distance, renormalised": lambda m: figures.attention_distance(rec.distance_renormalised_px, grid, far, "renormalise",
+        20, m),
+        "heads": lambda m: figures.attention_heads(maps, grid, "Heads", m),
+        "heads of one scale": lambda m: figures.attention_heads(maps, grid, "Heads", m, shared_scale=True),
         "rollout": lambda m: figures.rollout(rec.rollout(), large, grid, mode=m),
         "rollout as the paper draws it": lambda m: figures.rollout(rec.rollout(), large, grid, "paper", mode=m),
-        "rollout of a patch": lambda m: figures.rollout(rec.rollout(40), large, grid, mode=m, start=39),
+        "rollout of a patch": lambda m: figures.rollout(rec.rollout(40), large, grid, mode=m, query_patch=39),
         "predictions": lambda m: figures.predictions(rec.top_classes(), m),
         "norm histogram": lambda m: figures.norm_histogram(high, 9, ("class",), m),
         "norms by depth": lambda m: figures.norms_by_depth(high, ("class",), m, 9),
@@ -89,7 +90,7 @@ def test_a_figure_has_a_title_a_height_and_its_colours(build, name, mode):
     fig = build(name, mode)
     assert isinstance(fig, go.Figure) and len(fig.data) >= 1
     assert fig.layout.title.text and fig.layout.height >= 200
-    assert fig.layout.title.font.color == INK[mode]["text"]
+    assert fig.layout.title.font.color == INK_COLOURS[mode]["text"]
     assert fig.layout.paper_bgcolor == fig.layout.plot_bgcolor == "rgba(0,0,0,0)"
 
 
@@ -149,7 +150,7 @@ def test_png(build, name, mode):
     image = Image.open(io.BytesIO(png))
     image.load()
     assert image.format == "PNG" and min(image.size) > 300
-    assert corner(png) == PAPER[mode]
+    assert corner(png) == PAPER_COLOUR[mode]
     assert len(np.unique(np.asarray(image.convert("L")))) > 10, "an empty picture"
 
 
@@ -180,7 +181,7 @@ def test_html_needs_nothing_from_outside(build, name, mode):
     assert not OUTSIDE.search(page)
     assert b"Plotly.newPlot" in page and len(page) > 1_000_000, "plotly.js is inside"
     assert b"Read &amp; &lt;weep&gt;" in page and b"<weep>" not in page
-    assert PAPER[mode].encode() in page
+    assert PAPER_COLOUR[mode].encode() in page
 
 
 def test_the_pattern_would_find_an_outside_script():
@@ -199,13 +200,15 @@ def test_other_kinds_are_refused(build):
 
 
 def test_everything_offered_is_there():
-    assert {"print_figure", "heads", "rollout", "distance", "filters", "patches", "positions"} <= set(figures.__all__)
+    assert {"print_figure", "attention_heads", "rollout", "attention_distance", "filters", "patches"} <= set(
+        figures.__all__
+    )
     assert all(callable(getattr(figures, name)) for name in figures.__all__)
 
 
 def test_drawn_pictures_stand_below_their_difficulty_a_column_a_class():
     sheets = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 16, 16, 3), dtype=np.uint8)
-    fig = figures.drawn(sheets, (0.0, 0.5), tuple("abcd"))
+    fig = figures.synthetic_pictures(sheets, (0.0, 0.5), tuple("abcd"))
     assert [said.text for said in fig.layout.annotations] == ["difficulty 0", "difficulty 0.5"]
     cells = [trace for trace in fig.data if trace.type == "heatmap"]
     assert [list(cell.text[0]) for cell in cells] == [list("abcd")] * 2 and len(cells[0].text) == 3

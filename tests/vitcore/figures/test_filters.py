@@ -46,7 +46,7 @@ def test_it_says_how_much_variance_is_shown():
 
 
 def test_the_scree_adds_up():
-    fig = figures.scree(np.array([0.5, 0.3, 0.2]), 2)
+    fig = figures.scree_plot(np.array([0.5, 0.3, 0.2]), 2)
     line, dot = fig.data
     assert np.allclose(line.y, [50, 80, 100]) and list(line.x) == [1, 2, 3]
     assert list(dot.x) == [2] and dot.y[0] == pytest.approx(80) and "80" in dot.text[0]

@@ -6,8 +6,8 @@ import pytest
 
 from vitcore import figures
 from vitcore.figures import print_figure
-from vitcore.figures.outlier_frames import MARK, on_pixels, outlined
-from vitcore.figures.theme import SEQUENTIAL, lut, rgb
+from vitcore.figures.outlier_frames import FRAME_COLOUR, frame_outliers, frame_outliers_in_pixels
+from vitcore.figures.theme import SEQUENTIAL, hex_to_rgb, lut
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 16)
@@ -15,28 +15,30 @@ GRID = Grid(4, 4, 16)
 
 def test_a_figure_gets_a_frame_around_each_and_keeps_what_it_had():
     mask = np.random.default_rng(0).uniform(size=(4, 4))
-    plain = figures.rollout(mask / mask.sum(), np.full((64, 64, 3), 90, np.uint8), GRID, start=5)
-    fig = outlined(plain, [3, 12], GRID)
-    assert outlined(plain, [], GRID) is plain and len(plain.layout.shapes) == 1
+    plain = figures.rollout(mask / mask.sum(), np.full((64, 64, 3), 90, np.uint8), GRID, query_patch=5)
+    fig = frame_outliers(plain, [3, 12], GRID)
+    assert frame_outliers(plain, [], GRID) is plain and len(plain.layout.shapes) == 1
     assert fig.layout.shapes[0] == plain.layout.shapes[0]
-    marks = [shape for shape in fig.layout.shapes if shape.line.color == MARK]
+    marks = [shape for shape in fig.layout.shapes if shape.line.color == FRAME_COLOUR]
     assert [(int(m.x0), int(m.y0)) for m in marks] == [(3, 0), (0, 3)]
     assert all(int(m.x1) == int(m.x0) and int(m.y1) == int(m.y0) for m in marks), "within the patch"
     go.Figure(fig.to_dict())  # Plotly checks every property
-    noted = print_figure(outlined(plain, [3, 12], GRID, told="These 2 corner patches"), "html").decode()
+    noted = print_figure(frame_outliers(plain, [3, 12], GRID, sentence="These 2 corner patches"), "html").decode()
     assert "These 2 corner patches" in noted and "These 2" not in print_figure(fig, "html").decode()
-    assert print_figure(fig, "svg").count(MARK.lower().encode()) == 2 + print_figure(plain, "svg").count(
-        MARK.lower().encode()
+    assert print_figure(fig, "svg").count(FRAME_COLOUR.lower().encode()) == 2 + print_figure(plain, "svg").count(
+        FRAME_COLOUR.lower().encode()
     )
 
 
 def test_pixels_get_a_frame_around_each_and_stay_as_they_were_elsewhere():
     before = np.full((96, 96, 3), 130, np.uint8)
-    after = on_pixels(before, [3], GRID)
+    after = frame_outliers_in_pixels(before, [3], GRID)
     changed = (after != before).any(-1)
     assert changed[:24, 72:].any() and not changed[24:].any() and not changed[:, :72].any()
-    assert (after == rgb(MARK)).all(-1).any() and not changed[8:16, 80:88].any(), "what lies inside is seen"
-    assert on_pixels(before, [], GRID) is before
+    assert (after == hex_to_rgb(FRAME_COLOUR)).all(-1).any() and not changed[8:16, 80:88].any(), (
+        "what lies inside is seen"
+    )
+    assert frame_outliers_in_pixels(before, [], GRID) is before
 
 
 def luminance(colour):
@@ -48,5 +50,7 @@ def luminance(colour):
 def test_mark_or_casing_is_seen_on_every_colour_of_the_scale(code):
     """WCAG's 3:1 for what is no text: of the frame's two colours at least one."""
     ground = luminance(lut(SEQUENTIAL)[code])
-    ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(rgb(MARK)), 0.0)]
+    ratios = [
+        (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)
+    ]
     assert max(ratios) >= 3

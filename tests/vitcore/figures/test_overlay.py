@@ -11,14 +11,21 @@ from scipy.stats import spearmanr
 import vitcore
 from vitcore import figures
 from vitcore.assets import asset
-from vitcore.figures.attention import fitted, tops_of
-from vitcore.figures.heat_overlay import LEAST_TOP, cells, fine_detail, on_photo, scale_on_photo, scale_top
+from vitcore.figures.attention import head_scale_tops, resize_for_figure
+from vitcore.figures.heat_overlay import (
+    MIN_TOP_IN_EVEN_SHARES,
+    fine_detail,
+    heat_colour_scale,
+    heat_colours,
+    heat_on_photo,
+    scale_top,
+)
 from vitcore.figures.png_and_svg import print_figure
-from vitcore.figures.relevance import limit
-from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut, scale_of
+from vitcore.figures.relevance import relevance_scale_top
+from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, colour_scale_of_trace, lut
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
-from vitcore.models.random_weights import untrained
+from vitcore.models.random_weights import with_random_weights
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
 SAMPLES = sorted(asset("samples").glob("*.jpg"))
@@ -70,9 +77,9 @@ def test_no_photo_changes_what_a_map_says(name, rows, cols):
     rng, detail = np.random.default_rng(1), fine_detail(photo_of(name), (rows, cols))
     for kind, draw in MAPS.items():
         values = draw(rng, (rows, cols))
-        assert kept(values, on_photo(values, detail, scale_top(values))) >= 0.9, kind
+        assert kept(values, heat_on_photo(values, detail, scale_top(values))) >= 0.9, kind
     values = rng.normal(size=(rows, cols))
-    assert signed_rank(values, on_photo(values, detail, limit(values, True), signed=True)) >= 0.9
+    assert signed_rank(values, heat_on_photo(values, detail, relevance_scale_top(values, True), signed=True)) >= 0.9
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -82,9 +89,9 @@ def test_the_detail_has_one_mean_in_all_patches_and_is_never_cut_off(name):
     means = brightness(np.repeat(detail[..., None], 3, 2), (16, 16))
     assert np.abs(means - DETAIL).max() < 0.1
     assert (
-        cells(np.linspace(-1, 1, 255)[None], 1, signed=True).max()
+        heat_colours(np.linspace(-1, 1, 255)[None], 1, signed=True).max()
         <= 255 - 2 * DETAIL
-        >= cells(np.ones((1, 1)), 1).max()
+        >= heat_colours(np.ones((1, 1)), 1).max()
     )
 
 
@@ -98,7 +105,7 @@ def test_the_detail_is_of_the_photo():
 def test_the_bar_has_the_colours_that_are_on_the_photo(scale):
     signed = scale == SIGNED_HEAT
     values = np.linspace(-1 if signed else 0, 1, 256).reshape(16, 16)
-    picture = on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed).reshape(16, 30, 16, 30, 3)
+    picture = heat_on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed).reshape(16, 30, 16, 30, 3)
     assert np.abs(picture.mean((1, 3)).reshape(256, 3) - lut(scale)).max() <= 0.2
 
 
@@ -159,14 +166,14 @@ def test_heads_and_masked_maps_can_be_read(shipped):
 
     for name in ("crab", "rocket"):
         rec = vitcore.record(shipped, asset(f"samples/{name}.jpg"), maps=range(shipped.blocks))
-        detail = fine_detail(fitted(sharp_crop(rec.photo, rec.model_input)), rec.grid)
+        detail = fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid)
         for values in (np.asarray(one, float) for block in rec.maps for one in rec.head_maps(block)):
             top = scale_top(values)
-            picture = on_photo(values, detail, top)
+            picture = heat_on_photo(values, detail, top)
             assert kept(values, picture) >= 0.85
             assert kept(np.round(255 * np.minimum(values / top, 1)), picture) >= 0.9, "all that 256 colours can tell"
         masked = mask_outlier_tokens(rec).rollout()
-        assert kept(masked, on_photo(masked, detail, scale_top(masked))) >= 0.95
+        assert kept(masked, heat_on_photo(masked, detail, scale_top(masked))) >= 0.95
 
 
 # A map with nothing to show looks like nothing
@@ -174,44 +181,46 @@ def test_heads_and_masked_maps_can_be_read(shipped):
 
 def test_random_weights_show_nothing_beside_the_trained_model(recs, shipped):
     trained = recs["red-panda"]
-    random = vitcore.record(untrained(shipped), trained.photo)
+    random = vitcore.record(with_random_weights(shipped), trained.photo)
     maps = [one.rollout() / one.rollout().sum() for one in (trained, random)]
     top = scale_top(np.stack(maps))
-    detail = fine_detail(fitted(sharp_crop(trained.photo, trained.model_input)), trained.grid)
-    spread = [np.ptp(brightness(on_photo(one, detail, top), one.shape)) for one in maps]
+    detail = fine_detail(resize_for_figure(sharp_crop(trained.photo, trained.model_input)), trained.grid)
+    spread = [np.ptp(brightness(heat_on_photo(one, detail, top), one.shape)) for one in maps]
     assert spread[0] > 5 * spread[1], "flat"
-    alone = on_photo(maps[1], detail, scale_top(maps[1]))
+    alone = heat_on_photo(maps[1], detail, scale_top(maps[1]))
     assert np.ptp(brightness(alone, maps[1].shape)) < 0.2 * np.ptp(lut(HEAT) @ LUMA), "by itself, too"
     assert brightness(alone, maps[1].shape).max() < 0.5 * (lut(HEAT) @ LUMA).max(), "and dark"
 
 
 def test_a_scale_counts_in_even_shares():
     values = np.full((10, 10), 1.0)
-    assert scale_top(values) == LEAST_TOP
+    assert scale_top(values) == MIN_TOP_IN_EVEN_SHARES
     values[3, 3] = 4
-    bar = scale_on_photo(values, scale_top(values), "% of the total")
+    bar = heat_colour_scale(values, scale_top(values), "% of the total")
     assert (bar.low, bar.high) == (0, pytest.approx(4 / 1.03)) and "1.03\xa0% of the total" in bar.unit
-    assert "or more" in scale_on_photo(values, 3.0, "%").unit and "or more" not in bar.unit
-    assert scale_on_photo(np.zeros((2, 2)), 0.0, "%").high == LEAST_TOP
+    assert "or more" in heat_colour_scale(values, 3.0, "%").unit and "or more" not in bar.unit
+    assert heat_colour_scale(np.zeros((2, 2)), 0.0, "%").high == MIN_TOP_IN_EVEN_SHARES
 
 
 def test_a_head_that_attends_evenly_stays_dark():
     grid = Grid(8, 8, 16)
     even, sharp_one = np.full((8, 8), 1 / 64), np.eye(8) / 8
-    assert tops_of(np.stack([even, sharp_one]), grid) == pytest.approx([LEAST_TOP / grid.tokens, 1 / 8])
-    assert tops_of(np.stack([even, sharp_one]), grid, shared=True) == pytest.approx([1 / 8] * 2)
+    assert head_scale_tops(np.stack([even, sharp_one]), grid) == pytest.approx(
+        [MIN_TOP_IN_EVEN_SHARES / grid.tokens, 1 / 8]
+    )
+    assert head_scale_tops(np.stack([even, sharp_one]), grid, shared_scale=True) == pytest.approx([1 / 8] * 2)
 
 
 @pytest.mark.parametrize("count", [1, 4, 8, 12])
 def test_towers_do_not_hide_the_rest(count):
     values = 1 + np.random.default_rng(0).random((16, 16))
     values.flat[:count] = 300
-    assert kept(values, on_photo(values, fine_detail(photo_of("black"), (16, 16)), scale_top(values))) >= 0.9
+    assert kept(values, heat_on_photo(values, fine_detail(photo_of("black"), (16, 16)), scale_top(values))) >= 0.9
 
 
 def test_as_the_paper_draws_it_the_photo_stands_beside_and_no_scale(recs):
     rec = recs["macaw"]
     fig = figures.rollout(rec.rollout(), sharp_crop(rec.photo, rec.model_input), rec.grid, "paper")
     first, second = (trace for trace in fig.data if trace.type == "image")
-    assert second.x0 > rec.grid.cols > first.x0 and not any(scale_of(trace) for trace in fig.data)
+    assert second.x0 > rec.grid.cols > first.x0 and not any(colour_scale_of_trace(trace) for trace in fig.data)
     assert "no scale" in fig.layout.title.subtitle.text

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vitcore import figures
-from vitcore.figures.patches import split_picture
+from vitcore.figures.patches import patch_mosaic
 from vitcore.grid import Grid
 
 GRIDS = [Grid(4, 4, 8), Grid(2, 5, 8, 0), Grid(3, 2, 6, 5, patch_w_px=10)]
@@ -19,7 +19,7 @@ def pixels_of(grid):
 @pytest.mark.parametrize("gutter_px", [0, 1, 2.5])
 def test_patches_stand_apart(grid, gutter_px):
     pixels, zoom = pixels_of(grid), 2
-    drawn, gap = split_picture(pixels, grid, gutter_px, zoom), round(gutter_px * zoom)
+    drawn, gap = patch_mosaic(pixels, grid, gutter_px, zoom), round(gutter_px * zoom)
     high, wide = grid.step_px
     for i in range(grid.patches):
         (row, col), (left, top, right, bottom) = grid.row_col(i), grid.box_px(i)
@@ -31,7 +31,7 @@ def test_patches_stand_apart(grid, gutter_px):
 
 def test_without_a_gutter_it_is_the_photo():
     pixels = pixels_of(GRIDS[0])
-    assert np.array_equal(split_picture(pixels, GRIDS[0], 0, 1)[..., :3], pixels)
+    assert np.array_equal(patch_mosaic(pixels, GRIDS[0], 0, 1)[..., :3], pixels)
 
 
 @each_grid
@@ -57,7 +57,7 @@ def test_it_says_n(grid):
 def test_one_patch_and_its_place_in_the_sequence(grid):
     index = grid.patches - 1
     patch = pixels_of(grid)[-grid.step_px[0] :, -grid.step_px[1] :]
-    fig = figures.one_patch(patch, np.linspace(-1, 1, 24, dtype=np.float32), grid, index)
+    fig = figures.patch_and_embedding(patch, np.linspace(-1, 1, 24, dtype=np.float32), grid, index)
     said = " ".join(note.text for note in fig.layout.annotations)
     assert f"{patch.size} numbers" in said and "24 numbers" in said
     assert f"in the sequence, 0 to {grid.tokens - 1}: {grid.prefix + index}; patches begin at {grid.prefix}" in said

@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests import files
 from vitcore import figures
-from vitcore.figures.png_and_svg import in_dark, print_figure
+from vitcore.figures.png_and_svg import print_figure, svg_in_dark_mode
 from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, lut
 from vitcore.grid import Grid
 
@@ -35,7 +35,7 @@ def test_pictures_are_the_right_way_up():
 
 def test_dots_are_where_their_numbers_are():
     px = np.array([[10.0, 100.0], [100.0, 10.0]])
-    drawn = printed(figures.distance(px, Grid(14, 14, 16), 116.5))
+    drawn = printed(figures.attention_distance(px, Grid(14, 14, 16), 116.5))
     high, wide = drawn.shape[:2]
     plot = drawn[int(0.2 * high) : int(0.8 * high), int(0.08 * wide) :]  # without the legend
     rgb = [tuple(int(CATEGORICAL[i][k : k + 2], 16) for k in (1, 3, 5)) for i in (0, 1)]
@@ -47,7 +47,7 @@ def test_dots_are_where_their_numbers_are():
 def test_the_scale_bar_is_printed():
     maps = np.zeros((1, 4, 4), np.float32)
     maps[0, 0, 0] = 1
-    drawn = printed(figures.heads(maps, Grid(4, 4, 8), "Heads"))
+    drawn = printed(figures.attention_heads(maps, Grid(4, 4, 8), "Heads"))
     for place in (60, 128, 200):  # colours of the scale that the map itself does not have
         centre_of(drawn, lut(SEQUENTIAL)[place].astype(int), 6)
 
@@ -62,12 +62,13 @@ def test_a_light_drawing_is_turned_into_the_dark_one():
     """As a dark figure is printed; the names of its parts, which hold the hour and the style, differ."""
     maps, px = np.random.default_rng(0).random((2, 4, 4), np.float32), np.array([[10.0, 100.0], [100.0, 10.0]])
     for draw in (
-        lambda mode: figures.distance(px, Grid(14, 14, 16), 116.5, mode=mode),
-        lambda mode: figures.heads(maps, Grid(4, 4, 8), "Heads", mode=mode),
+        lambda mode: figures.attention_distance(px, Grid(14, 14, 16), 116.5, mode=mode),
+        lambda mode: figures.attention_heads(maps, Grid(4, 4, 8), "Heads", mode=mode),
     ):
         light, dark = (print_figure(draw(mode), "svg") for mode in ("light", "dark"))
         same = [
-            re.sub(rb'<dc:date>.*?</dc:date>|(?<=["#])[a-z]+[0-9a-f]{10}', b"", svg) for svg in (in_dark(light), dark)
+            re.sub(rb'<dc:date>.*?</dc:date>|(?<=["#])[a-z]+[0-9a-f]{10}', b"", svg)
+            for svg in (svg_in_dark_mode(light), dark)
         ]
         assert same[0] == same[1] and light != dark
 

@@ -5,7 +5,7 @@ import pytest
 
 from vitcore import figures
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.figures.positions import tiles_picture
+from vitcore.figures.positions import similarity_mosaic
 from vitcore.figures.theme import DIVERGING, lut
 from vitcore.grid import Grid
 
@@ -20,7 +20,7 @@ def cosines(grid):
 @each_grid
 def test_every_tile_is_in_its_place(grid):
     cosine = cosines(grid)
-    drawn = tiles_picture(cosine, grid, gutter=False)
+    drawn = similarity_mosaic(cosine, grid, gutter=False)
     zoom = drawn.shape[0] // grid.rows**2
     assert drawn.shape == (grid.rows**2 * zoom, grid.cols**2 * zoom, 4)
     places = drawn[::zoom, ::zoom, :3].reshape(grid.rows, grid.rows, grid.cols, grid.cols, 3)
@@ -33,7 +33,7 @@ def test_every_tile_is_in_its_place(grid):
 
 @each_grid
 def test_a_position_is_itself_most_of_all(grid):
-    drawn = tiles_picture(np.eye(grid.patches), grid, gutter=False)
+    drawn = similarity_mosaic(np.eye(grid.patches), grid, gutter=False)
     full = (drawn[..., :3] == lut(DIVERGING)[255]).all(-1)
     assert full.mean() == pytest.approx(1 / grid.patches)
 
@@ -44,13 +44,16 @@ def scale_of(fig):
 
 @each_grid
 def test_scales_go_from_minus_one_to_one(grid):
-    for fig in (figures.positions(cosines(grid), grid), figures.tile(cosines(grid), grid, 1)):
+    for fig in (
+        figures.position_similarity(cosines(grid), grid),
+        figures.position_similarity_tile(cosines(grid), grid, 1),
+    ):
         bar = scale_of(fig)
         assert (bar.cmin, bar.cmax) == (-1, 1) and "cosine" in bar.colorbar.title.text.lower()
 
 
 def test_axes_count_patches_from_0_as_the_app_does():
-    fig = figures.positions(cosines(GRIDS[1]), GRIDS[1])
+    fig = figures.position_similarity(cosines(GRIDS[1]), GRIDS[1])
     assert list(fig.layout.xaxis.ticktext) == ["0", "1", "2", "3", "4"]
     assert list(fig.layout.yaxis.ticktext) == ["0", "1", "2"]
     assert list(fig.layout.xaxis.tickvals) == [0.5, 1.5, 2.5, 3.5, 4.5]
@@ -60,7 +63,7 @@ def test_axes_count_patches_from_0_as_the_app_does():
 
 def test_one_tile_outlines_its_position_and_tells_its_numbers():
     grid = GRIDS[1]
-    fig = figures.tile(cosines(grid), grid, 7)
+    fig = figures.position_similarity_tile(cosines(grid), grid, 7)
     halo, box = fig.layout.shapes
     assert all((shape.x0, shape.y0, shape.x1, shape.y1) == (2, 1, 3, 2) for shape in (halo, box))
     assert halo.line.color == "#fff" and halo.line.width > box.line.width, "seen on dark red, too"

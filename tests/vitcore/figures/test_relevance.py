@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.heat_overlay import cells, plain
-from vitcore.figures.relevance import build_up_scale, build_up_top, limit
+from vitcore.figures.heat_overlay import darkened_lut, heat_colours
+from vitcore.figures.relevance import relevance_scale_top, rollout_per_layer_scale, rollout_per_layer_top
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL
 from vitcore.grid import Grid
 
@@ -29,11 +29,11 @@ def image(trace):
 
 
 def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
-    colours, table = cells(signed_map(), 2.0, signed=True), plain(DIVERGING)
+    colours, table = heat_colours(signed_map(), 2.0, signed=True), darkened_lut(DIVERGING)
     assert colours[1, 2].tolist() == table[255].tolist()
     assert colours[0, 0].tolist() == table[128].tolist()
     assert colours[3, 5].tolist() == table[64].tolist()
-    red, blue = cells(np.array([[1.0, -1.0]]), 1.0, signed=True)[0].astype(int)
+    red, blue = heat_colours(np.array([[1.0, -1.0]]), 1.0, signed=True)[0].astype(int)
     assert red[0] > red[2] and blue[2] > blue[0]
 
 
@@ -42,7 +42,7 @@ def test_the_scale_is_as_far_from_zero_on_both_sides():
         t for t in figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data if t.type == "scatter"
     )
     assert (bar.marker.cmin, bar.marker.cmax) == (-2, 2) and bar.marker.colorbar.title.text == "logits"
-    assert limit(-signed_map(), True) == 2
+    assert relevance_scale_top(-signed_map(), True) == 2
 
 
 def test_amounts_are_heat_from_zero():
@@ -50,12 +50,17 @@ def test_amounts_are_heat_from_zero():
     fig = figures.relevance(values, PHOTO, GRID, "A", "%")
     bar = next(t for t in fig.data if t.type == "scatter").marker
     assert (bar.cmin, bar.cmax) == (0, 2 / values.mean()) and "0.125\xa0%" in bar.colorbar.title.text
-    assert cells(values, limit(values, False))[0, -1].tolist() == plain(SEQUENTIAL)[0].tolist()
+    assert (
+        heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
+    )
 
 
 def test_maps_that_hardly_differ_look_like_nothing():
     least = 100 / signed_map().size
-    assert limit(signed_map() * 1e-3, True, least) == least and limit(signed_map() * 100, True, least) == 200
+    assert (
+        relevance_scale_top(signed_map() * 1e-3, True, least) == least
+        and relevance_scale_top(signed_map() * 100, True, least) == 200
+    )
 
 
 def test_the_pointer_is_told_the_numbers():
@@ -72,14 +77,14 @@ def test_the_paper_draws_amounts_and_never_signs():
 
 
 def test_the_patch_that_asks_is_outlined():
-    (box,) = figures.relevance(signed_map(), PHOTO, GRID, "A", "%", start=8).layout.shapes
+    (box,) = figures.relevance(signed_map(), PHOTO, GRID, "A", "%", query_patch=8).layout.shapes
     assert (box.x0, box.x1, box.y0, box.y1) == (2, 3, 1, 2)
 
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_a_map_of_zeros_is_no_trouble(signed):
     figures.relevance(np.zeros((4, 6)), PHOTO, GRID, "A", "%", signed=signed)
-    assert limit(np.zeros((4, 6)), signed) == 0
+    assert relevance_scale_top(np.zeros((4, 6)), signed) == 0
 
 
 # The build-up
@@ -92,8 +97,8 @@ def growing(count=3):
 
 def test_a_build_up_has_the_scale_of_its_last_frame():
     maps = growing()
-    drawn = cells(maps, build_up_top(maps))
-    assert build_up_top(maps) == max(maps[-1].max(), 2.5 * maps[-1].mean()) and drawn.shape == (3, 4, 6, 3)
+    drawn = heat_colours(maps, rollout_per_layer_top(maps))
+    assert rollout_per_layer_top(maps) == max(maps[-1].max(), 2.5 * maps[-1].mean()) and drawn.shape == (3, 4, 6, 3)
     bright = drawn.astype(int).sum((1, 2, 3))
     assert bright[0] < bright[1] < bright[2]
 
@@ -101,19 +106,23 @@ def test_a_build_up_has_the_scale_of_its_last_frame():
 @pytest.mark.parametrize("count", [1, 3, 4, 12, 24])
 def test_every_layer_has_its_picture_and_its_name(count):
     maps = growing(count)
-    fig = figures.build_up(maps, PHOTO, GRID, "The build-up")
+    fig = figures.rollout_per_layer(maps, PHOTO, GRID, "The build-up")
     assert [note.text for note in fig.layout.annotations] == [f"layer {i}" for i in range(count)]
     assert len({(note.x, note.y) for note in fig.layout.annotations}) == count
     width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]
     assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.layout.annotations)
     bar = next(t for t in fig.data if t.type == "scatter").marker
-    assert bar.cmax == pytest.approx(build_up_top(maps) / maps[-1].mean()) == pytest.approx(build_up_scale(maps).high)
+    assert (
+        bar.cmax
+        == pytest.approx(rollout_per_layer_top(maps) / maps[-1].mean())
+        == pytest.approx(rollout_per_layer_scale(maps).high)
+    )
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])
 def test_both_can_be_printed(kind):
     for fig in (
-        figures.build_up(growing(), PHOTO, GRID, "The build-up"),
+        figures.rollout_per_layer(growing(), PHOTO, GRID, "The build-up"),
         figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True),
     ):
         go.Figure(fig.to_dict())  # Plotly knows every property

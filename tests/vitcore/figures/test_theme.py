@@ -12,18 +12,18 @@ from vitcore import figures
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
-    INK,
+    INK_COLOURS,
     SEQUENTIAL,
-    Scale,
-    colour,
-    data_uri,
+    ColourScale,
+    apply_colour_scale,
+    colour_bar_trace,
+    colour_scale_of_trace,
     figure,
-    hover_cells,
+    hover_trace,
+    image_trace,
     lut,
     mosaic,
-    picture,
-    scale_bar,
-    scale_of,
+    pixels_to_data_uri,
 )  # fmt: skip
 
 
@@ -43,29 +43,29 @@ def test_more_is_lighter_and_zero_is_the_middle():
 
 def test_numbers_become_colours_from_low_to_high():
     table = lut(SEQUENTIAL)
-    found = colour(np.array([[0.0, 5], [10, 20]]), SEQUENTIAL, 0, 10)
+    found = apply_colour_scale(np.array([[0.0, 5], [10, 20]]), SEQUENTIAL, 0, 10)
     assert found.shape == (2, 2, 3)
     assert found.reshape(4, 3).tolist() == [table[i].tolist() for i in (0, 128, 255, 255)]
-    assert colour(np.array([3.0, 4])).tolist() == [table[0].tolist(), table[255].tolist()]
-    assert colour(np.array([3.0, 3])).shape == (2, 3), "numbers all alike are no trouble"
+    assert apply_colour_scale(np.array([3.0, 4])).tolist() == [table[0].tolist(), table[255].tolist()]
+    assert apply_colour_scale(np.array([3.0, 3])).shape == (2, 3), "numbers all alike are no trouble"
 
 
 @pytest.mark.parametrize("channels", [3, 4])
 def test_data_addresses_hold_the_pixels(channels):
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), np.uint8)
-    address = data_uri(pixels)
+    address = pixels_to_data_uri(pixels)
     assert address.startswith("data:image/png;base64,")
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1])))), pixels)
 
 
 def test_photographs_travel_as_jpeg_and_what_is_transparent_does_not(photo):
     pixels = np.asarray(photo.image)
-    address, exact = data_uri(pixels, photo=True), data_uri(pixels)
+    address, exact = pixels_to_data_uri(pixels, photo=True), pixels_to_data_uri(pixels)
     assert address.startswith("data:image/jpeg;base64,") and len(address) < len(exact) / 3
     shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1])))).astype(int)
     assert shown.shape == pixels.shape and np.abs(shown - pixels).mean() < 4
     alpha = np.zeros((4, 4, 4), np.uint8)
-    assert data_uri(alpha, photo=True).startswith("data:image/png;")
+    assert pixels_to_data_uri(alpha, photo=True).startswith("data:image/png;")
 
 
 def test_a_mosaic():
@@ -77,21 +77,24 @@ def test_a_mosaic():
 
 
 def test_a_picture_covers_its_size():
-    trace = go.Image(picture(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0)))
+    trace = go.Image(image_trace(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0)))
     assert (trace.x0 - trace.dx / 2, trace.y0 - trace.dy / 2) == (0, 0)
     assert (trace.dx * 8, trace.dy * 4) == (16, 2)
 
 
 def test_hover_cells_answer_over_a_picture():
-    trace = go.Heatmap(hover_cells([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0)))
+    trace = go.Heatmap(hover_trace([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0)))
     assert trace.opacity == 0 and trace.hoverinfo == "text" and not trace.showscale
     assert (trace.x0, trace.dx, trace.y0, trace.dy) == (1, 2, 2, 4)
     assert np.asarray(trace.z).shape == (2, 3)
 
 
 def test_a_scale_bar():
-    bar = go.Scatter(scale_bar(DIVERGING, -1, 1, "cosine", [-1, 0, 1]))
-    assert scale_of(bar) == Scale(colours=DIVERGING, low=-1, high=1, unit="cosine") and scale_of(go.Scatter()) is None
+    bar = go.Scatter(colour_bar_trace(DIVERGING, -1, 1, "cosine", [-1, 0, 1]))
+    assert (
+        colour_scale_of_trace(bar) == ColourScale(colours=DIVERGING, low=-1, high=1, unit="cosine")
+        and colour_scale_of_trace(go.Scatter()) is None
+    )
     marker = bar.marker
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
@@ -111,7 +114,7 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("mode, page", [("light", "#FFFFFF"), ("dark", "#0F1218")])
 def test_ink_can_be_read_and_heads_stand_out(mode, page):
-    assert contrast(INK[mode]["text"], page) >= 7 and contrast(INK[mode]["soft"], page) >= 4.5
+    assert contrast(INK_COLOURS[mode]["text"], page) >= 7 and contrast(INK_COLOURS[mode]["soft"], page) >= 4.5
     assert [c for c in CATEGORICAL if contrast(c, page) < 3] == []
     assert len(set(CATEGORICAL)) == len(CATEGORICAL)
 
@@ -126,7 +129,7 @@ def test_a_styled_figure_fetches_no_font():
 
 def test_the_colours_of_cells_are_those_of_their_bar():
     """As "#000004", which Streamlit replaces by a colour of its own, black became violet."""
-    fig = figures.confusion(np.array([[1.0, 0.0], [0.2, 0.8]]), ["a", "b"])
+    fig = figures.confusion_matrix(np.array([[1.0, 0.0], [0.2, 0.8]]), ["a", "b"])
     cells, bar = fig.data
     assert cells.colorscale == bar.marker.colorscale and all(
         colour.startswith("rgb(") for _, colour in cells.colorscale

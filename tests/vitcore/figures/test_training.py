@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.training_curves import FIRST, HATCH, Line
+from vitcore.figures.training_curves import FIRST, HATCH_GREYS, TrainingCurve
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 8, 1)
@@ -18,11 +18,11 @@ STEPS = np.array([0, 10, 100])
 
 def loss(**options):
     lines = [
-        Line("each", STEPS, 3 / (1 + STEPS), "raw"),
-        Line("mean", STEPS, 3 / (1 + STEPS)),
-        Line("empty", STEPS[:0], STEPS[:0]),
+        TrainingCurve("each", STEPS, 3 / (1 + STEPS), "raw"),
+        TrainingCurve("mean", STEPS, 3 / (1 + STEPS)),
+        TrainingCurve("empty", STEPS[:0], STEPS[:0]),
     ]
-    return figures.curves(lines, "Loss", "loss (nats)", **options)
+    return figures.training_curves(lines, "Loss", "loss (nats)", **options)
 
 
 def test_curves_leave_out_what_was_not_measured():
@@ -39,12 +39,12 @@ def test_step_0_has_a_place_on_a_logarithmic_axis():
 
 
 def test_nothing_measured_is_still_a_figure():
-    assert figures.curves([], "Loss", "loss").layout.xaxis.range[1] > 0
+    assert figures.training_curves([], "Loss", "loss").layout.xaxis.range[1] > 0
 
 
 def test_attention_has_the_scale_it_is_given():
     mask = np.full((4, 4), 1 / 16)
-    both = [figures.gathered(m, PHOTO, GRID, "Rollout", 0.5, even=1 / 16) for m in (mask, mask * 2)]
+    both = [figures.attention_on_photo(m, PHOTO, GRID, "Rollout", 0.5, even_share=1 / 16) for m in (mask, mask * 2)]
     assert [(fig.data[-1].marker.cmin, fig.data[-1].marker.cmax) for fig in both] == [(0, 8)] * 2
     pictures = [fig.data[0].source for fig in both]
     assert pictures[0] != pictures[1]
@@ -55,10 +55,10 @@ def test_masked_patches_are_striped():
 
     hatched = np.zeros(16, bool)
     hatched[5] = True
-    source = figures.masked(PHOTO, GRID, "Given", hatched=hatched).data[0].source
+    source = figures.masked_patches(PHOTO, GRID, "Given", hatched=hatched).data[0].source
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))))
     cells = pixels.reshape(4, pixels.shape[0] // 4, 4, -1, 3)
-    assert set(np.unique(cells[1, :, 1])) == set(HATCH)
+    assert set(np.unique(cells[1, :, 1])) == set(HATCH_GREYS)
     assert set(np.unique(cells[0])) == {77}
 
 
@@ -66,8 +66,8 @@ def test_masked_patches_are_striped():
 def test_they_can_be_printed(kind):
     for fig in (
         loss(log_steps=True, at=10),
-        figures.gathered(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
-        figures.masked(PHOTO, GRID, "Given"),
+        figures.attention_on_photo(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
+        figures.masked_patches(PHOTO, GRID, "Given"),
     ):
         go.Figure(fig.to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind)) > 2000

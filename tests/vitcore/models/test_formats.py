@@ -60,7 +60,7 @@ KINDS = {
 @torch.inference_mode()
 def test_timms_names_without_a_card(kind, tmp_path):
     shape = {"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}
-    module = placed(lively(local_files.build(shape, (32, 48))))
+    module = placed(lively(local_files.build_module(shape, (32, 48))))
     save_file(module.state_dict(), tmp_path / "a.safetensors")
     x = photos(32, 48)
     vit = same(tmp_path / "a.safetensors", x, module(x))
@@ -132,7 +132,7 @@ def test_what_came_before_timms_names(tmp_path):
 @torch.inference_mode()
 def test_dinov2s_own_names(tmp_path):
     """Registers, a mask token, and SwiGLU by its names there."""
-    module = lively(local_files.build({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True,
+    module = lively(local_files.build_module({"num_classes": 0, "patch_size": 14, "reg_tokens": 4, "no_embed_class": True,
                                        "init_values": 1, "mlp": "swiglu packed", "mlp_ratio": 5.34375, **CLASSIC}, 56))  # fmt: skip
     state = module.state_dict()
     state["register_tokens"] = state.pop("reg_token")
@@ -159,7 +159,7 @@ GOOGLE = {"plain": {}, "pooled": {"class_token": False, "global_pool": "avg", "f
 @torch.inference_mode()
 def test_googles_archives(kind, scan, tmp_path):
     module = placed(
-        lively(local_files.build({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64)))
+        lively(local_files.build_module({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64)))
     )
     to_google(module, tmp_path / "a.npz", scan)
     x = photos(32, 64)
@@ -171,7 +171,7 @@ def test_googles_archives(kind, scan, tmp_path):
 @torch.inference_mode()
 def test_hybrids(layers, tmp_path):
     shape = {"num_classes": 7, "patch_size": 1 if layers else 8, "backbone": layers, **CLASSIC}
-    module = lively(local_files.build(shape, 64))
+    module = lively(local_files.build_module(shape, 64))
     x = photos(64, 64)
     to_google(module, tmp_path / "a.npz")
     save_file(module.state_dict(), tmp_path / "b.safetensors")
@@ -321,14 +321,20 @@ def test_timms_own_directories(tmp_path):
 @pytest.mark.parametrize("kind", ["class token", "DeiT distilled", "positions of patches only"])
 def test_positions_are_resampled_to_another_size(kind, tmp_path):
     """A grid that is not square, to another that is not: by timm, as its `set_input_size` does."""
-    module = placed(lively(local_files.build({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48))))
+    module = placed(
+        lively(local_files.build_module({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48)))
+    )
     save_file(module.state_dict(), tmp_path / "a.safetensors")
     vit = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40))
     assert (vit.grid.rows, vit.grid.cols) == (8, 5)
     native = load_model.load(tmp_path / "a.safetensors")
-    assert np.allclose(load_model.positions(vit), load_model.resample_positions(native, 8, 5, "timm"), atol=1e-6)
+    assert np.allclose(
+        load_model.position_embeddings(vit), load_model.resample_positions(native, 8, 5, "timm"), atol=1e-6
+    )
     papers = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40), positions_by="paper")
-    assert np.allclose(load_model.positions(papers), load_model.resample_positions(native, 8, 5, "paper"), atol=1e-6)
+    assert np.allclose(
+        load_model.position_embeddings(papers), load_model.resample_positions(native, 8, 5, "paper"), atol=1e-6
+    )
     assert papers.module.pos_embed.shape == vit.module.pos_embed.shape
     with torch.inference_mode():
         assert vit.module(photos(64, 40)).isfinite().all()

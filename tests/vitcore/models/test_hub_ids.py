@@ -65,7 +65,7 @@ def test_a_hub_that_refuses(hub, repository, status):
 
 
 def test_a_hub_that_is_slow(hub, repository, monkeypatch):
-    monkeypatch.setattr(hub_ids, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(hub_ids, "TIMEOUT_SECONDS", 0.1)
     hub.files["some/vit"], hub.waits = repository[1], 0.5
     with pytest.raises(ModelError, match="can't be reached"):
         load_model.load(ID)

@@ -96,7 +96,7 @@ def test_defaults_are_those_of_the_models_own_processor(kind, tmp_path, photo):
 
 
 def test_the_classes_and_their_defaults_are_transformers_own():
-    for model, name in image_processor.BY_MODEL.items():
+    for model, name in image_processor.PROCESSOR_BY_MODEL_TYPE.items():
         assert name in str(IMAGE_PROCESSOR_MAPPING_NAMES[model]), model
         own = getattr(T, f"{name}ImageProcessor")().to_dict()
         for field, value in image_processor.DEFAULTS[name].items():

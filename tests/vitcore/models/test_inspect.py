@@ -10,8 +10,8 @@ from tests.checkpoints import smooth
 from tests.conftest import SAMPLES, timm_vit
 from vitcore.cli.commands import main
 from vitcore.models import load_model
-from vitcore.models.checkpoint_inspection.class_names_file import class_names
-from vitcore.models.checkpoint_inspection.inspect_checkpoint import likely_answers
+from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import assumed_answers
 from vitcore.models.model_cards import ModelError
 
 
@@ -29,9 +29,9 @@ def test_what_is_asked(file):
     assert list(asked) == ["heads", "activation", "eps", "pool", "output", "normalise", "grid"]
     assert asked["grid"].likely == (4, 6) and (6, 4) in asked["grid"].choices
     assert asked["heads"].choices == (1, 2, 3, 4, 6, 8, 12) and "48" in asked["heads"].consequence
-    assert all(q.asks.endswith("?") and q.consequence for q in found.questions)
+    assert all(q.sentence.endswith("?") and q.consequence for q in found.questions)
     assert (
-        likely_answers(found, {"heads": 6})
+        assumed_answers(found, {"heads": 6})
         == "activation=gelu, eps=1e-06, pool=token, output=softmax, normalise=imagenet, grid=4x6"
     )
     assert found.params == sum(p.numel() for p in file[0].parameters()) and found.problems == ()
@@ -91,16 +91,16 @@ NAMES = {
 @pytest.mark.parametrize("kind", NAMES)
 def test_names_of_classes(kind, tmp_path):
     (tmp_path / "names").write_text(NAMES[kind], encoding="utf-8")
-    assert class_names(tmp_path / "names") == ["cat", "dog"]
+    assert read_class_names(tmp_path / "names") == ["cat", "dog"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1", '{"cat": 3}', '{"a": "b"}', "\n\n"])
 def test_files_without_names(text, tmp_path):
     (tmp_path / "names").write_text(text)
     with pytest.raises(ModelError, match="no names"):
-        class_names(tmp_path / "names")
+        read_class_names(tmp_path / "names")
     with pytest.raises(ModelError, match="gone"):
-        class_names(tmp_path / "gone")
+        read_class_names(tmp_path / "gone")
 
 
 @pytest.mark.parametrize(

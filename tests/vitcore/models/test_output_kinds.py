@@ -16,8 +16,8 @@ from vitcore.cli.commands import main
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.models import load_model
 from vitcore.probabilities import probabilities
-from vitcore.quiz.prediction_questions import answer, photo_for_class
-from vitcore.quiz.quiz_data import look as material
+from vitcore.quiz.prediction_questions import photo_for_class_question, predicted_class_question
+from vitcore.quiz.quiz_data import make_quiz_material as material
 from vitcore.report.handout import handout
 
 SMALL = {
@@ -99,16 +99,16 @@ def test_the_projection_of_clip_is_no_head(tmp_path, photo_file):
 def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes():
     torch.manual_seed(0)
     module = timm.create_model("vit_tiny_patch16_224.augreg_in21k_ft_in1k", num_classes=5)
-    assert load_model.wrap(module).output == "softmax" and len(load_model.wrap(module).labels) == 5
+    assert load_model.wrap_module(module).output == "softmax" and len(load_model.wrap_module(module).labels) == 5
     module = timm.create_model("vit_base_patch32_clip_224.openai", depth=1)
     assert (
         module.num_classes == 512
-        and load_model.wrap(module).output == "features"
-        and load_model.wrap(module).labels == ()
+        and load_model.wrap_module(module).output == "features"
+        and load_model.wrap_module(module).labels == ()
     )
     module = timm.create_model("vit_base_patch32_clip_224.openai", depth=1, num_classes=7)
     torch.nn.init.normal_(module.head.bias)
-    assert load_model.wrap(module).output == "softmax"
+    assert load_model.wrap_module(module).output == "softmax"
 
 
 @pytest.mark.parametrize(("classes", "likely"), [(1, "sigmoid"), (3, "softmax")])
@@ -144,8 +144,8 @@ def test_every_reader_of_an_answer_asks_the_same_place(multi, photo_file, capsys
     told = json.loads(capsys.readouterr().out)["top5"]
     assert [share for _, share in told] == pytest.approx(sorted(wanted, reverse=True), abs=1e-6)
     m, rng = material(vit, photo_file), np.random.default_rng(0)
-    assert m.by_depth[-1] == pytest.approx(wanted, abs=1e-5)
-    for ask in (answer, photo_for_class):
+    assert m.logit_lens[-1] == pytest.approx(wanted, abs=1e-5)
+    for ask in (predicted_class_question, photo_for_class_question):
         if question := ask(m, rng):
             assert all(0 <= choice.value <= 1 for choice in question.choices)
 

@@ -3,66 +3,76 @@
 import pytest
 
 from vitcore.paper import charts, tables
-from vitcore.paper.tables import Run
+from vitcore.paper.tables import PretrainingRun
 
 
 def test_every_row_names_its_table():
-    for name in tables.TABLES:
-        assert {row["table"] for row in tables.rows(name)} == {f"Table {name.partition('-')[0]}"}
+    for name in tables.TABLE_NAMES:
+        assert {row["table"] for row in tables.table_rows(name)} == {f"Table {name.partition('-')[0]}"}
     with pytest.raises(KeyError, match="not '10'"):
-        tables.rows("10")
+        tables.table_rows("10")
 
 
 def test_the_printed_means_are_the_means():
-    means = next(row for row in tables.rows("9") if row["task"] == "Mean")
+    means = next(row for row in tables.table_rows("9") if row["task"] == "Mean")
     for model in [column for column in means if column.startswith("ViT")]:
-        assert tables.group_means(model)["all"] == pytest.approx(float(means[model]), abs=0.051)
-    *given, average = tables.rows("7")
+        assert tables.vtab_group_means(model)["all"] == pytest.approx(float(means[model]), abs=0.051)
+    *given, average = tables.table_rows("7")
     for column in list(average)[2:]:
         assert sum(float(row[column]) for row in given) / len(given) == pytest.approx(
             float(average[column]), abs=0.0051
         )
     vtab = {
         (row["model"], row["pretraining"]): float(row["accuracy"])
-        for row in tables.rows("2")
+        for row in tables.table_rows("2")
         if "VTAB" in row["dataset"]
     }
-    assert vtab["ViT-H/14", "JFT-300M"] == pytest.approx(tables.group_means("ViT-H/14 (JFT)")["all"], abs=0.01)
+    assert vtab["ViT-H/14", "JFT-300M"] == pytest.approx(tables.vtab_group_means("ViT-H/14 (JFT)")["all"], abs=0.01)
 
 
 def test_tables_5_6_and_7_share_their_numbers():
     """The runs on JFT-300M are in Tables 5 and 6; ViT-H/14 was fine-tuned again for Table 5 and differs a little."""
-    longest = {run.model: run for run in sorted(tables.runs("ImageNet"), key=lambda run: run.epochs)}
-    for model, by in tables.by_data_size("ImageNet").items():
+    longest = {run.model: run for run in sorted(tables.pretraining_runs("ImageNet"), key=lambda run: run.epochs)}
+    for model, by in tables.accuracy_by_data_size("ImageNet").items():
         assert by["JFT-300M"] == pytest.approx(longest[model].accuracy, abs=0.05 if model == "ViT-H/14" else 1e-9)
-    adam = {row["dataset"]: row for row in tables.rows("7")}
-    by_name = {run.model: run for run in tables.runs("ImageNet") if run.epochs == 7}
+    adam = {row["dataset"]: row for row in tables.table_rows("7")}
+    by_name = {run.model: run for run in tables.pretraining_runs("ImageNet") if run.epochs == 7}
     assert float(adam["ImageNet"]["ResNet50 Adam"]) == by_name["ResNet50x1"].accuracy
     assert float(adam["ImageNet"]["ResNet152x2 Adam"]) == by_name["ResNet152x2"].accuracy
 
 
 def test_savings_are_read_between_two_of_the_front():
-    front = [Run("ViT-1", 1, 80, 10), Run("ViT-2", 1, 90, 1000), Run("ViT-worse", 1, 79, 500)]
-    half = Run("ResNet-a", 1, 85, 300)  # halfway in accuracy: 100 by the logarithm
-    assert [(s.run, round(s.ratio, 6)) for s in tables.savings([*front, half])] == [(half, 3.0)]
-    assert tables.savings([*front, Run("ResNet-b", 1, 95, 9)]) == [], "better than every ViT: nothing to compare with"
-    assert tables.savings([*front, half], "hybrid") == []
-    assert all(1.5 < saving.ratio < 9 for saving in tables.savings(tables.runs())), "§4.4: about 2 to 4 times"
+    front = [
+        PretrainingRun("ViT-1", 1, 80, 10),
+        PretrainingRun("ViT-2", 1, 90, 1000),
+        PretrainingRun("ViT-worse", 1, 79, 500),
+    ]
+    half = PretrainingRun("ResNet-a", 1, 85, 300)  # halfway in accuracy: 100 by the logarithm
+    assert [(s.run, round(s.ratio, 6)) for s in tables.compute_savings([*front, half])] == [(half, 3.0)]
+    assert tables.compute_savings([*front, PretrainingRun("ResNet-b", 1, 95, 9)]) == [], (
+        "better than every ViT: nothing to compare with"
+    )
+    assert tables.compute_savings([*front, half], "hybrid") == []
+    assert all(1.5 < saving.ratio < 9 for saving in tables.compute_savings(tables.pretraining_runs())), (
+        "§4.4: about 2 to 4 times"
+    )
 
 
 def test_every_number_is_drawn():
-    drawn = {tuple(point) for trace in charts.compute("ImageNet").data for point in zip(trace.x, trace.y, strict=True)}
-    assert drawn == {(run.exaflops, run.accuracy) for run in tables.runs("ImageNet")}
-    assert sum(len(trace.x) for trace in charts.vtab().data) == 19 * 3
-    assert sum(len(trace.x) for trace in charts.position_embeddings().data) == 8
-    assert sum(len(trace.x) for trace in charts.data_size("CIFAR-10").data) == 14
-    art = list(charts.state_of_the_art("ImageNet").data)
+    drawn = {
+        tuple(point) for trace in charts.compute_chart("ImageNet").data for point in zip(trace.x, trace.y, strict=True)
+    }
+    assert drawn == {(run.exaflops, run.accuracy) for run in tables.pretraining_runs("ImageNet")}
+    assert sum(len(trace.x) for trace in charts.vtab_chart().data) == 19 * 3
+    assert sum(len(trace.x) for trace in charts.position_embeddings_chart().data) == 8
+    assert sum(len(trace.x) for trace in charts.data_size_chart("CIFAR-10").data) == 14
+    art = list(charts.state_of_the_art_chart("ImageNet").data)
     assert sum(len(trace.x) for trace in art) == 5 and max(art[0].error_y.array) == 0.04
 
 
 def test_the_vits_on_imagenet_are_all_that_tables_2_and_5_print():
-    printed = tables.on_imagenet()
+    printed = tables.imagenet_accuracies()
     assert len(printed) == 14 + 3 and [one.accuracy for one in printed] == sorted(one.accuracy for one in printed)
     assert printed[0] == ("ViT-L/32", "ImageNet", 71.16, "5") and printed[-1] == ("ViT-H/14", "JFT-300M", 88.55, "2")
     assert all(one.model.startswith("ViT-") for one in printed), "no ResNet, no Noisy Student"
-    assert tables.fewest_epochs() == 7
+    assert tables.min_pretraining_epochs() == 7

@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 
 import vitcore
-from vitcore.figures.relevance import build_up_top
+from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.models import load_model
-from vitcore.report.animation import MOST_BYTES, REST_MS, SIDES_PX, _runs, animation, still
-from vitcore.report.report_numbers import layers
-from vitcore.report.report_pictures import span
-from vitcore.report.report_settings import Settings
+from vitcore.report.animation import MAX_BYTES, REST_MS, SIDES_PX, _runs, animation, animation_end_frame
+from vitcore.report.report_numbers import rollout_per_layer
+from vitcore.report.report_pictures import layer_range_words
+from vitcore.report.report_settings import ReportSettings
 from vitcore.translation import speaking
 
 
@@ -29,8 +29,8 @@ def frames(data: bytes) -> list[Image.Image]:
 
 @pytest.mark.parametrize("kind", ["webp", "gif"])
 def test_a_frame_a_layer(kind, shipped, rec):
-    data = animation(shipped, rec, Settings(), kind)
-    assert len(data) <= MOST_BYTES
+    data = animation(shipped, rec, ReportSettings(), kind)
+    assert len(data) <= MAX_BYTES
     image = Image.open(io.BytesIO(data))
     assert image.format == kind.upper() and image.n_frames == shipped.blocks and image.info["loop"] == 0
     drawn = [np.asarray(frame, np.int16) for frame in frames(data)]
@@ -41,28 +41,28 @@ def test_a_frame_a_layer(kind, shipped, rec):
 
 
 def test_frames_begin_with_the_first_layer_asked(shipped, rec):
-    assert len(frames(animation(shipped, rec, Settings(first_block=9)))) == 3
-    assert (span(9, 9), span(9, 11)) == ("layer 9", "layers 9–11")
+    assert len(frames(animation(shipped, rec, ReportSettings(first_block=9)))) == 3
+    assert (layer_range_words(9, 9), layer_range_words(9, 11)) == ("layer 9", "layers 9–11")
 
 
 def test_the_still_is_the_last_frame(shipped, rec):
     last = frames(animation(shipped, rec))[-1]
-    whole = still(shipped, rec)
+    whole = animation_end_frame(shipped, rec)
     assert whole.size == last.size
     assert np.abs(np.asarray(whole, np.int16) - np.asarray(last, np.int16)).mean() < 4, "WebP loses a little"
 
 
 def test_one_scale_for_all_frames(shipped, rec):
     """Where two frames' amounts are the same so are their colours: the last frame is drawn with the first's scale."""
-    found = layers(rec, Settings())
-    top = build_up_top(found)
+    found = rollout_per_layer(rec, ReportSettings())
+    top = rollout_per_layer_top(found)
     assert top >= np.quantile(found, 0.95) and top <= max(found.max(), 2.5 * found[-1].mean())
-    assert top == build_up_top(found[-1:]), "the last frame is the whole rollout, drawn as everywhere"
+    assert top == rollout_per_layer_top(found[-1:]), "the last frame is the whole rollout, drawn as everywhere"
 
 
 def test_it_shrinks_until_it_is_small_enough(shipped, rec):
-    large = animation(shipped, rec, Settings(), "gif")
-    small = animation(shipped, rec, Settings(), "gif", most_bytes=len(large) // 2)
+    large = animation(shipped, rec, ReportSettings(), "gif")
+    small = animation(shipped, rec, ReportSettings(), "gif", max_bytes=len(large) // 2)
     assert len(small) <= len(large) // 2
     assert Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width <= SIDES_PX[0]
 
@@ -70,10 +70,10 @@ def test_it_shrinks_until_it_is_small_enough(shipped, rec):
 def test_a_large_model_s_animation_fits(noise):
     from tests.conftest import timm_vit
 
-    vit = load_model.wrap(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
+    vit = load_model.wrap_module(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
     rec = vitcore.record(vit, noise(0, (1600, 1200)))
-    data = animation(vit, rec, Settings(), "gif")
-    assert len(data) <= MOST_BYTES and len(frames(data)) == 24
+    data = animation(vit, rec, ReportSettings(), "gif")
+    assert len(data) <= MAX_BYTES and len(frames(data)) == 24
 
 
 def test_a_wide_grid(make_vit, noise):
@@ -84,7 +84,7 @@ def test_a_wide_grid(make_vit, noise):
 
 def test_other_kinds_are_refused(shipped, rec):
     with pytest.raises(ValueError, match="webp or gif"):
-        animation(shipped, rec, Settings(), "mp4")
+        animation(shipped, rec, ReportSettings(), "mp4")
 
 
 @pytest.mark.parametrize("font", ["Inside ViT SC", "Inside ViT TC"])

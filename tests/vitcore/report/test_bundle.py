@@ -18,20 +18,20 @@ from vitcore.file_names import file_name, slug
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_from_image
 from vitcore.models import load_model
-from vitcore.report.bundle import Bundle
-from vitcore.report.output_folder import Folder, FullError, Zip
-from vitcore.report.report_numbers import Made
-from vitcore.report.report_settings import Origin, Settings
+from vitcore.report.bundle import ReportBundle
+from vitcore.report.output_folder import OutputFullError, PlainFolder, ZipFolder
+from vitcore.report.report_numbers import PhotoReport
+from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 OF_A_PHOTO = {"handout.html", "patches.png", "rollout.png", "heads.png", "distance.png", "answer.png", "numbers.npz",
               "numbers.csv", "numbers.json", "animation.webp"}  # fmt: skip
 OF_THE_MODEL = {"model/filters.png", "model/positions.png", "model/numbers.npz"}
-SETTINGS = Settings(fusion="max", discard=0.25)
+SETTINGS = ReportSettings(fusion="max", discard=0.25)
 
 
 @pytest.fixture(scope="module")
 def vit():
-    return load_model.wrap(timm_vit(), "tiny")
+    return load_model.wrap_module(timm_vit(), "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +41,19 @@ def photos() -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def made(vit, photos) -> list[Made]:
+def made(vit, photos) -> list[PhotoReport]:
     """All files of each photo."""
-    bundle = Bundle(vit, Zip(io.BytesIO()), SETTINGS)
-    return [bundle.make(open_photo(data, name)) for name, data in photos.items()]
+    bundle = ReportBundle(vit, ZipFolder(io.BytesIO()), SETTINGS)
+    return [bundle.render_photo(open_photo(data, name)) for name, data in photos.items()]
 
 
 @pytest.fixture(scope="module")
 def archive(vit, made) -> zipfile.ZipFile:
     file = io.BytesIO()
-    bundle = Bundle(vit, Zip(file), SETTINGS)
+    bundle = ReportBundle(vit, ZipFolder(file), SETTINGS)
     for one in made:
-        bundle.add(one)
-    bundle.fail("broken.jpg is damaged.")
+        bundle.add_photo(one)
+    bundle.add_problem("broken.jpg is damaged.")
     bundle.close()
     return zipfile.ZipFile(file)
 
@@ -107,9 +107,9 @@ def test_the_index_leads_to_every_handout(archive):
 
 
 def test_photos_of_one_name_get_folders_of_their_own(vit, made):
-    bundle = Bundle(vit, Zip(io.BytesIO()))
+    bundle = ReportBundle(vit, ZipFolder(io.BytesIO()))
     for _ in range(3):
-        bundle.add(made[0])
+        bundle.add_photo(made[0])
     assert [one.folder for one in bundle.photos] == ["red", "red-2", "red-3"]
     assert all(one.files == {} for one in bundle.photos), "what was put away is not held"
 
@@ -133,11 +133,11 @@ def test_a_file_is_named_for_what_it_shows_and_of_what():
 
 def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
     file, (red, *_) = io.BytesIO(), made
-    bundle = Bundle(vit, shelf := Zip(file))
-    bundle.add(red)
+    bundle = ReportBundle(vit, shelf := ZipFolder(file))
+    bundle.add_photo(red)
     shelf.most_bytes = file.seek(0, 2) + sum(map(len, red.files.values())) - 1
-    with pytest.raises(FullError, match=r"would be larger than \d+ MB"):
-        bundle.add(red)
+    with pytest.raises(OutputFullError, match=r"would be larger than \d+ MB"):
+        bundle.add_photo(red)
     bundle.close()
     assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {
         "red",
@@ -148,9 +148,9 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 
 
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
-    vit = load_model.wrap(timm_vit(pos_embed="none", num_classes=0), "bare")
-    bundle = Bundle(vit, Folder(tmp_path))
-    bundle.add(bundle.make(photo_from_image(noise(), "x.png"), Origin()))
+    vit = load_model.wrap_module(timm_vit(pos_embed="none", num_classes=0), "bare")
+    bundle = ReportBundle(vit, PlainFolder(tmp_path))
+    bundle.add_photo(bundle.render_photo(photo_from_image(noise(), "x.png"), ReportOrigin()))
     bundle.close()
     assert not (tmp_path / "model" / "positions.png").exists() and not (tmp_path / "x" / "answer.png").exists()
     assert (tmp_path / "model" / "filters.png").exists() and (tmp_path / "x" / "handout.html").exists()
@@ -230,7 +230,7 @@ def test_what_cannot_be_done_is_said(flags, said, zipped, mine, photos, tmp_path
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", '{"id": 3}', '[{"title": "x"}]', "null"])
 def test_credits_that_are_none_are_left_alone(text, tmp_path):
-    from vitcore.cli.report import credit_of
+    from vitcore.cli.report import read_credit
 
     (tmp_path / "credits.json").write_text(text)
-    assert credit_of(tmp_path / "red.jpg") == {}
+    assert read_credit(tmp_path / "red.jpg") == {}

@@ -13,17 +13,17 @@ from PIL import Image
 import vitcore
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.rollout import rollout
-from vitcore.figures.outlier_frames import MARK
-from vitcore.figures.theme import rgb
+from vitcore.figures.outlier_frames import FRAME_COLOUR
+from vitcore.figures.theme import hex_to_rgb
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.models import load_model
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import handout
-from vitcore.report.model_facts import look_at, weights_digest
-from vitcore.report.report_numbers import last_heads, layers, versions
-from vitcore.report.report_pictures import of_photo
-from vitcore.report.report_settings import Origin, Settings, command
+from vitcore.report.model_facts import collect_model_facts, weights_digest
+from vitcore.report.report_numbers import last_layer_heads, package_versions, rollout_per_layer
+from vitcore.report.report_pictures import photo_pictures
+from vitcore.report.report_settings import ReportOrigin, ReportSettings, report_command
 from vitcore.translation import speaking
 
 MOST_BYTES = 6 * 2**20
@@ -68,14 +68,14 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def side(shipped):
-    return look_at(shipped)
+    return collect_model_facts(shipped)
 
 
 @pytest.fixture(scope="module")
 def page(shipped, rec, side) -> Page:
-    origin = Origin(address="http://localhost:8501/report?photo=astronaut", credit={"title": "An astronaut", "author": "NASA",
+    origin = ReportOrigin(address="http://localhost:8501/report?photo=astronaut", credit={"title": "An astronaut", "author": "NASA",
                     "licence": "Public domain", "licence_url": "https://example.org/pd"})  # fmt: skip
-    data = handout(shipped, rec, Settings(), origin, side)
+    data = handout(shipped, rec, ReportSettings(), origin, side)
     assert len(data) <= MOST_BYTES
     assert not FOREIGN.search(data.decode()), "it must not fetch anything"
     return Page(data)
@@ -120,7 +120,7 @@ def test_its_numbers_are_the_recording_s(page, rec, shipped, side):
         "name": shipped.name, "title": shipped.card.title, "parameters": sum(p.numel() for p in shipped.module.parameters()),
         "licence": "Apache-2.0", "sha256": 0, "blocks": 12, "heads": 3, "readout": "class token",
     }  # fmt: skip
-    assert said["versions"] == versions() and said["photo"]["digest"] == rec.photo.digest
+    assert said["versions"] == package_versions() and said["photo"]["digest"] == rec.photo.digest
 
 
 def test_the_tables_print_the_same_numbers(page, rec):
@@ -135,12 +135,12 @@ def test_the_tables_print_the_same_numbers(page, rec):
 def test_it_says_how_to_make_it_again(page, side, rec):
     assert "python -m vitcore report astronaut.jpg --out report" in page.text
     assert {"href": "http://localhost:8501/report?photo=astronaut"} in page.all("a")
-    for fact in (side.digest, rec.photo.digest, "NASA", "Apache-2.0", *versions().values()):
+    for fact in (side.digest, rec.photo.digest, "NASA", "Apache-2.0", *package_versions().values()):
         assert fact in page.text
 
 
 def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, side):
-    settings = Settings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17, pin=40)
+    settings = ReportSettings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17, pin=40)
     page = Page(handout(shipped, rec, settings, None, side))
     expected = rec.grid.to_map(
         rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3)
@@ -163,14 +163,16 @@ def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, s
 
 
 def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, rec, side):
-    settings = Settings(mask_outliers=True)
+    settings = ReportSettings(mask_outliers=True)
     page = Page(handout(shipped, rec, settings, None, side))
     amounts = np.array(page.numbers["rollout"]).ravel()
     assert page.numbers["settings"]["masked_patches"] == [0, 15, 240, 255]
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
     assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
-    assert layers(rec, settings)[-1].ravel() == pytest.approx(amounts)
-    assert (last_heads(rec, settings)[:, 0, 0] == 0).all() and (last_heads(rec, Settings())[:, 0, 0] > 0).all()
+    assert rollout_per_layer(rec, settings)[-1].ravel() == pytest.approx(amounts)
+    assert (last_layer_heads(rec, settings)[:, 0, 0] == 0).all() and (
+        last_layer_heads(rec, ReportSettings())[:, 0, 0] > 0
+    ).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
 
@@ -179,18 +181,19 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
     """Of the rollout, of its layers and of the last layer's heads; where they are masked nothing is framed."""
     patches, grid = outliers_in_recording(rec).patches, rec.grid
     plain, masked = (
-        {one.name: one for one in of_photo(shipped, rec, Settings(mask_outliers=hidden))} for hidden in (False, True)
+        {one.name: one for one in photo_pictures(shipped, rec, ReportSettings(mask_outliers=hidden))}
+        for hidden in (False, True)
     )
     maps = {
         "rollout": [rec.rollout()],
         "layers": list(rec.rollout_per_layer()),
-        "heads": list(last_heads(rec, Settings())),
+        "heads": list(last_layer_heads(rec, ReportSettings())),
     }
     seen = set()
     for name, drawn in maps.items():
         marks = [outliers_in_map(one, patches).tolist() for one in drawn]
         for (_, pixels), some in zip(plain[name].tiles, marks, strict=True):
-            framed = (np.asarray(pixels) == rgb(MARK)).all(-1)
+            framed = (np.asarray(pixels) == hex_to_rgb(FRAME_COLOUR)).all(-1)
             wide, high = framed.shape[1] / grid.cols, framed.shape[0] / grid.rows
             places = {int(row // high) * grid.cols + int(col // wide) for row, col in np.argwhere(framed)}
             assert places == set(some), name
@@ -200,15 +203,17 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
             plain[name].about.endswith(outlier_sentence(union, grid)) if union else "outlier" not in plain[name].about
         )
         assert masked[name].about.endswith("4 outlier tokens masked")
-        assert not any((np.asarray(pixels) == rgb(MARK)).all(-1).any() for _, pixels in masked[name].tiles)
+        assert not any(
+            (np.asarray(pixels) == hex_to_rgb(FRAME_COLOUR)).all(-1).any() for _, pixels in masked[name].tiles
+        )
     assert seen == {True, False}, "maps on both sides of the line"
 
 
 def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
-    for settings in (Settings(), Settings(fusion="min", discard=0.3, residual=0.2, first_block=4, patch=3)):
-        found = layers(rec, settings)
+    for settings in (ReportSettings(), ReportSettings(fusion="min", discard=0.3, residual=0.2, first_block=4, patch=3)):
+        found = rollout_per_layer(rec, settings)
         assert found.shape == (12 - settings.first_block, 16, 16)
-        whole = rec.rollout(settings.start(rec.grid), settings.fusion, **settings.of_rollout())
+        whole = rec.rollout(settings.query_token(rec.grid), settings.fusion, **settings.rollout_arguments())
         assert np.allclose(found[-1], whole, atol=1e-12)
 
 
@@ -219,13 +224,13 @@ def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=r"is one of|is from"):
-        Settings(**wrong)
+        ReportSettings(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"patch": 256}, {"pin": -1}, {"first_block": 12}], ids=str)
 def test_what_the_model_does_not_have_is_refused(wrong, shipped, rec, side):
     with pytest.raises(ValueError, match="is from 0 to"):
-        handout(shipped, rec, Settings(**wrong), None, side)
+        handout(shipped, rec, ReportSettings(**wrong), None, side)
 
 
 KINDS = {
@@ -248,7 +253,7 @@ def test_every_kind_of_model(kind, make_vit, noise):
     assert ("no learned absolute position embeddings" in page.text) == (kind == "no positions")
     assert ("This model has no classes" in page.text) == (kind == "no head")
     assert ("The class token is dropped" in page.text) == bool(vit.grid.prefix)
-    assert f"what the {vit.readout} gathered" in page.text
+    assert f"what the {vit.pooling} gathered" in page.text
 
 
 def test_a_hybrid_says_that_its_filters_are_a_convolution_s(hybrid, noise):
@@ -262,7 +267,7 @@ def test_a_large_model_fits(noise):
     from tests.conftest import timm_vit
 
     module = timm_vit(img_size=384, patch_size=16, embed_dim=32, depth=24, num_heads=16, num_classes=1000)
-    vit = load_model.wrap(module, "large")
+    vit = load_model.wrap_module(module, "large")
     rec = vitcore.record(vit, noise(0, (1600, 1200)), maps=[23])
     data = handout(vit, rec)
     assert len(data) <= MOST_BYTES
@@ -273,9 +278,9 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
     name = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&.jpg"
     vit = make_vit()
     rec = vitcore.record(vit, vitcore.images.photo_from_image(noise(), name), maps=[vit.blocks - 1])
-    origin = Origin(credit={"title": name, "licence": name, "licence_url": "javascript:alert(1)", "author": name},
+    origin = ReportOrigin(credit={"title": name, "licence": name, "licence_url": "javascript:alert(1)", "author": name},
                     address="javascript:alert(1)", lacking=name)  # fmt: skip
-    data = handout(vit, rec, Settings(), origin)
+    data = handout(vit, rec, ReportSettings(), origin)
     page = Page(data)
     assert page.numbers["photo"]["name"] == name
     assert data.count(b"<script") == 1 and len(page.all("script")) == 1
@@ -290,16 +295,16 @@ def test_a_stranger_s_words_stay_words(make_vit, noise):
     ("https://localhost.example.org/", False), ("http://[oops", False), ("", False),
 ])  # fmt: skip
 def test_an_address_of_this_machine_only_is_called_so(address, only_here):
-    origin = Origin(address=address)
+    origin = ReportOrigin(address=address)
     assert origin.only_here is only_here
-    piece = html_page.templates().get_template("pieces.html").module.where(origin)
+    piece = html_page.jinja_environment().get_template("pieces.html").module.where(origin)
     assert ("opens only on the machine that this file was made on" in piece) is only_here
 
 
 def test_no_template_lets_words_through_unescaped():
     """The style sheet, which is ours, is the one exception."""
-    sources = [file.read_text(encoding="utf-8") for file in (html_page.HERE / "templates").iterdir()]
-    assert len(sources) == 6 and html_page.templates().autoescape is True
+    sources = [file.read_text(encoding="utf-8") for file in (html_page.REPORT_FOLDER / "templates").iterdir()]
+    assert len(sources) == 6 and html_page.jinja_environment().autoescape is True
     assert re.findall(r"\|\s*safe|autoescape|Markup", "".join(sources)) == ["| safe"]
 
 
@@ -307,7 +312,7 @@ def test_it_speaks_the_language_of_the_table(make_vit, noise):
     vit = make_vit()
     rec = vitcore.record(vit, noise(), maps=[vit.blocks - 1])
     with speaking({"The photo as patches": "照片切成图像块", "layers {first}–{last}": "第 {first}–{last} 层"}):
-        page = Page(handout(vit, rec, Settings(), Origin(lang="zh-CN")))
+        page = Page(handout(vit, rec, ReportSettings(), ReportOrigin(lang="zh-CN")))
     assert page.all("html") == [{"lang": "zh-CN"}]
     assert "照片切成图像块" in page.text and "第 0–2 层" in page.text and "The photo as patches" not in page.text
 
@@ -319,6 +324,6 @@ def test_the_digest_is_of_the_weights(make_vit):
 
 
 def test_a_command_is_quoted_as_a_shell_needs():
-    assert command("my photo's.jpg", "x y", Settings()) == (
+    assert report_command("my photo's.jpg", "x y", ReportSettings()) == (
         """python -m vitcore report 'my photo'"'"'s.jpg' --model 'x y' --out report"""
     )

@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from vitcore.train import run_folder
-from vitcore.train.recipe import Recipe, changed
+from vitcore.train.recipe import Recipe, with_changes
 
 TINY = Recipe(
     image_px=16, patch_px=4, width=24, blocks=2, heads=3, steps=6, batch=8, warmup_steps=2, patch_init_std=0.02,
@@ -44,9 +44,9 @@ def digits(tmp_path_factory) -> Path:
 @pytest.fixture
 def new_run(tmp_path, digits, monkeypatch):
     """Make a run of `TINY` with changes; `source` is the digits unless given."""
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
 
     def make(run_id: str = "r", source: str | Path = digits, **changes) -> run_folder.RunFolder:
-        return run_folder.create(run_id, changed(TINY, changes), str(source))
+        return run_folder.create_run(run_id, with_changes(TINY, changes), str(source))
 
     return make

@@ -7,10 +7,10 @@ import vitcore
 from tests.vitcore.train.trainer.test_conduct import quiet
 from vitcore.architectures import paper_models
 from vitcore.models.model_cards import ModelError
-from vitcore.train.film_files import of_run
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.film_files import film_of_run
+from vitcore.train.recipe import Recipe, RecipeError, with_changes
 from vitcore.train.shipping.export import export
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.trainer.run_training import run_training
 
 QUICK = {"steps": 2, "batch": 4, "snapshots": 1, "evaluate_every_steps": 0, "save_every_steps": 2}
 FAMILIES = {
@@ -26,7 +26,7 @@ FAMILIES = {
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_trains_and_loads(new_run, noise, name):
     folder = new_run(**QUICK, **FAMILIES[name])
-    assert conduct(folder, quiet) == "finished"
+    assert run_training(folder, quiet) == "finished"
     vit = vitcore.load(folder.path)
     rec = vitcore.record(vit, noise())
     assert np.isfinite(rec.logits).all() and vit.is_global == (name != "axial ResNet")
@@ -35,7 +35,7 @@ def test_a_family_trains_and_loads(new_run, noise, name):
             vit.grid.rows,
             vit.grid.cols,
         )
-        assert of_run(folder.id).arrays["rollout"].shape[2:] == (vit.grid.rows, vit.grid.cols)
+        assert film_of_run(folder.id).arrays["rollout"].shape[2:] == (vit.grid.rows, vit.grid.cols)
     if name != "no positions, Muon":
         with pytest.raises(ModelError, match="timm"):
             export(folder.path, folder.path / "hub")
@@ -50,9 +50,9 @@ def test_a_family_trains_and_loads(new_run, noise, name):
 ])  # fmt: skip
 def test_what_does_not_go_together_is_said(changes, said):
     with pytest.raises(RecipeError, match=said):
-        changed(Recipe(), changes)
+        with_changes(Recipe(), changes)
 
 
 def test_every_name_of_the_paper_is_a_recipe():
-    for family in paper_models.FAMILIES.values():
-        assert changed(Recipe(image_px=224), family.fields).patch_px == family.fields["patch_px"]
+    for family in paper_models.PAPER_MODELS.values():
+        assert with_changes(Recipe(image_px=224), family.fields).patch_px == family.fields["patch_px"]

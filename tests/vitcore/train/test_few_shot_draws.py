@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from vitcore.train.evaluation.few_shot import L2, TooFewPhotos, whiten
-from vitcore.train.evaluation.few_shot_draws import over_draws
+from vitcore.train.evaluation.few_shot_draws import few_shot_over_draws
 
 
 def blobs(spread):
@@ -16,15 +16,15 @@ def blobs(spread):
 
 def test_classes_far_apart_are_never_mistaken():
     x, labels = blobs(0.01)
-    found = over_draws(x, labels, 3, draws=4)
+    found = few_shot_over_draws(x, labels, 3, draws=4)
     assert found.accuracy.tolist() == [1, 1, 1, 1] and found.interval == (1, 1)
-    assert (found.confusion(labels) == np.eye(3)).all() and not found.missed(labels).any()
+    assert (found.confusion(labels) == np.eye(3)).all() and not found.error_rates(labels).any()
     assert ((found.answers < 0).sum(1) == 9).all(), "three of each class are learned from"
 
 
 def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
     x, labels = blobs(6)
-    found = over_draws(x, labels, 2, draws=5)
+    found = few_shot_over_draws(x, labels, 2, draws=5)
     for row, share in zip(found.answers, found.accuracy, strict=True):
         asked, learned = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
         train, test = whiten(x[learned], x[asked])
@@ -38,7 +38,7 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
     table = found.confusion(labels)
     assert table.sum(1) == pytest.approx(np.ones(3)) and 0 < found.accuracy.mean() < 1
     assert np.diag(table).mean() == pytest.approx(found.accuracy.mean()), "classes of one size"
-    other, missed = found.taken_for(labels), found.missed(labels)
+    other, missed = found.most_frequent_errors(labels), found.error_rates(labels)
     assert ((other >= 0) == (missed > 0)).all() and (other != labels).all()
     worst = int(missed.argmax())
     wrong = [row[worst] for row in found.answers if row[worst] not in (-1, labels[worst])]
@@ -50,4 +50,4 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
 def test_a_class_with_too_few_is_named():
     x, labels = blobs(1)
     with pytest.raises(TooFewPhotos):
-        over_draws(x, labels, 9)
+        few_shot_over_draws(x, labels, 9)

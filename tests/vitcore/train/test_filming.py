@@ -13,13 +13,13 @@ from torch.optim.swa_utils import AveragedModel
 
 import vitcore
 from vitcore.train import film_files, run_folder
-from vitcore.train.film.compute_frame import frame_of
-from vitcore.train.film.cpu_copy import stand_in
+from vitcore.train.film.compute_frame import compute_frame
+from vitcore.train.film.cpu_copy import cpu_copy
 from vitcore.train.film.film_writer import FilmWriter
-from vitcore.train.film.frame_spacing import Spacing
+from vitcore.train.film.frame_spacing import FrameSpacing
 from vitcore.train.recipe import FILMED
 from vitcore.train.run_folder import RunError
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.trainer.run_training import run_training
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_training_ends_as_it_does_without_a_film(make_module, film):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         beside = trained(vit, writer)
-    assert len(film_files.of_run(writer.folder.path).steps) == 6
+    assert len(film_files.film_of_run(writer.folder.path).steps) == 6
     for name, state in alone.pop("states").items():
         assert torch.equal(state, beside["states"][name]), name
     assert torch.equal(alone.pop("random"), beside.pop("random"))
@@ -100,25 +100,27 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     writer = film(steps=100, labels=[f"kind {i}" for i in range(10)])
     assert writer.frame(nn.Sequential(vit).train(), 0, loss=2.0)
     assert not writer.frame(vit, 0), "a step has one frame"
-    while_it_goes_on = film_files.of_run(writer.folder.path)
-    assert while_it_goes_on.steps.tolist() == [0] and run_folder.status(writer.folder)["state"] == "running"
+    while_it_goes_on = film_files.film_of_run(writer.folder.path)
+    assert while_it_goes_on.steps.tolist() == [0] and run_folder.read_status(writer.folder)["state"] == "running"
     with torch.no_grad():
         vit.pos_embed.mul_(2)
     writer.frame(vit, 100, val_loss=1.5, top1=40)
     writer.frame(vit, 100, lr=torch.tensor(0.5))
     writer.close()
-    assert run_folder.status(writer.folder)["state"] == "finished" and not run_folder.held(writer.folder)
-    found = film_files.of_run(writer.folder.path)
+    assert run_folder.read_status(writer.folder)["state"] == "finished" and not run_folder.is_training(writer.folder)
+    found = film_files.film_of_run(writer.folder.path)
     assert (found.task, found.steps.tolist(), found.names) == (FILMED, [0, 100], ("picture", "picture 2"))
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in frame_of(vitcore.models.load_model.wrap(vit.eval(), "same"), writer.photos).items():
+        for name, array in compute_frame(
+            vitcore.models.load_model.wrap_module(vit.eval(), "same"), writer.photos
+        ).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"
     with pytest.raises(RunError, match="go on with that"):
-        conduct(writer.folder, print)
+        run_training(writer.folder, print)
 
 
 def test_its_normalisation_can_be_told(make_module, film):
@@ -126,7 +128,7 @@ def test_its_normalisation_can_be_told(make_module, film):
     for run, settings in (("a", {}), ("b", {"mean": (0, 0, 0), "std": (1, 1, 1)})):
         writer = film(run, **settings)
         writer.frame(module, 0)
-        tops.append(film_files.of_run(writer.folder.path).arrays["top_p"])
+        tops.append(film_files.film_of_run(writer.folder.path).arrays["top_p"])
     assert (tops[0] != tops[1]).any()
 
 
@@ -151,7 +153,7 @@ def test_a_disk_that_is_full_and_warnings_that_are_errors_end_nothing(make_modul
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run_folder, "replace", full)
+    monkeypatch.setattr(run_folder, "replace_atomically", full)
     monkeypatch.setattr("vitcore.train.film.film_writer.save_frame", full)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -180,7 +182,7 @@ def test_a_film_goes_on_where_a_training_was_resumed(make_module, film):
     again = film(resume=True)
     for step in (2, 3):  # from a checkpoint of step 1
         again.frame(make_module(9), step, last=True, val_loss=9)
-    found = film_files.of_run(again.folder.path)
+    found = film_files.film_of_run(again.folder.path)
     assert found.steps.tolist() == [0, 1, 2, 3] and [r["val_loss"] for r in found.log] == [0, 1, 9, 9]
     np.testing.assert_array_equal(found.arrays["positions"][2], found.arrays["positions"][3])
     assert (found.arrays["positions"][1] != found.arrays["positions"][2]).any()
@@ -192,7 +194,7 @@ def test_a_film_tells_how_it_ended(make_module, film):
         1 / 0  # noqa: B018
     with pytest.raises(KeyboardInterrupt), film("b") as stopped:
         raise KeyboardInterrupt
-    said = [run_folder.status(one.folder) for one in (failed, stopped)]
+    said = [run_folder.read_status(one.folder) for one in (failed, stopped)]
     assert [(s["state"], s["message"]) for s in said] == [("failed", "division by zero"), ("stopped", "")]
 
 
@@ -213,7 +215,7 @@ def test_a_stand_in_answers_as_the_model_and_is_nobodys():
     vit.forward = lambda *args: pytest.fail("the training's own forward")
     vit.set_grad_checkpointing()
     vit.train().register_forward_pre_hook(lambda *args: pytest.fail("the training's own hook"))
-    twin = stand_in(torch.compile(nn.Sequential(vit), backend="eager"))
+    twin = cpu_copy(torch.compile(nn.Sequential(vit), backend="eager"))
     torch.testing.assert_close(twin.eval()(x).double(), expected, atol=1e-4, rtol=1e-4)
     theirs = {p.data_ptr() for p in [*vit.parameters(), *vit.buffers()]}
     assert not theirs & {p.data_ptr() for p in [*twin.parameters(), *twin.buffers()]}
@@ -235,13 +237,13 @@ class Clock:
 def told(steps: int | None, length: int, step_s: float, frame_s: float, slow_s: float = 0.0) -> tuple[list[int], float]:
     """The steps whose frames are kept of a training of so many seconds a step, and the share of the time they took."""
     clock = Clock()
-    spacing = Spacing(steps, clock=clock)
+    spacing = FrameSpacing(steps, clock=clock)
     kept = []
     for step in range(length + 1):
         clock.now += (step_s + (slow_s if step == 1 else 0)) if step else 0
-        due = spacing.due(step, last=step == length)
+        due = spacing.is_due(step, last=step == length)
         clock.now += frame_s * due
-        spacing.done(step, frame_s * due, due)
+        spacing.add_duration(step, frame_s * due, due)
         kept += [step] if due else []
     return kept, spacing.spent_s / clock.now
 

@@ -7,9 +7,9 @@ import pytest
 
 from vitcore.train import film_files
 from vitcore.train.learning.masked_patches import UNTOUCHED
-from vitcore.train.recipe import Recipe, changed
+from vitcore.train.recipe import Recipe, with_changes
 from vitcore.train.run_folder import RunError
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.trainer.run_training import run_training
 
 
 @pytest.mark.parametrize(("steps", "count"), [(1000, 24), (30, 12), (3, 24), (1, 1), (10_000, 40)])
@@ -21,24 +21,24 @@ def test_steps_are_spaced_by_ratio(steps, count):
 
 
 def test_none_when_none_are_wanted():
-    assert film_files.snapshot_steps(changed(Recipe(), {"snapshots": 0})) == set()
+    assert film_files.snapshot_steps(with_changes(Recipe(), {"snapshots": 0})) == set()
 
 
 def test_masked_frames_show_the_photos_own_colours(new_run):
     folder = new_run(task="masked")
-    conduct(folder, lambda record: None)
-    film = film_files.of_run(folder.path)
+    run_training(folder, lambda record: None)
+    film = film_files.film_of_run(folder.path)
     patches = film.photos.reshape(len(film.photos), 4, 4, 4, 4, 3).mean((2, 4)).reshape(len(film.photos), 16, 3)
-    np.testing.assert_allclose(film.still["truth"], patches, atol=1.01)
+    np.testing.assert_allclose(film.shared_arrays["truth"], patches, atol=1.01)
     assert film.arrays["predicted"].shape == (len(film.steps), len(film.photos), 16, 3)
-    assert ((film.still["fate"] != UNTOUCHED).sum(1) == 8).all()
+    assert ((film.shared_arrays["fate"] != UNTOUCHED).sum(1) == 8).all()
     assert film.top(0, 0) == []
 
 
 def test_a_film_survives_its_file(new_run, tmp_path):
     folder = new_run()
-    conduct(folder, lambda record: None)
-    film = film_files.of_run(folder.path, "My film")
+    run_training(folder, lambda record: None)
+    film = film_files.film_of_run(folder.path, "My film")
     film_files.save_film(film, tmp_path / "film.safetensors")
     found = film_files.open_film(tmp_path / "film.safetensors")
     assert (found.title, found.task, found.grid, found.names) == ("My film", "classify", film.grid, film.names)
@@ -55,13 +55,13 @@ def test_strided_arrays_are_written_as_they_read(tmp_path):
     array = np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1)
     from safetensors.numpy import load_file, save_file
 
-    save_file(film_files.whole({"a": array}), tmp_path / "a.safetensors")
+    save_file(film_files.contiguous_arrays({"a": array}), tmp_path / "a.safetensors")
     np.testing.assert_array_equal(load_file(tmp_path / "a.safetensors")["a"], array)
 
 
 def test_a_long_log_is_thinned_but_keeps_evaluations():
     log = [{"step": i, "loss": 1.0} | ({"val_loss": 5.0} if i == 7 else {}) for i in range(1000)]
-    found = film_files.thinned(log, 100)
+    found = film_files.thin_log(log, 100)
     assert len(found) <= 102 and found[-1] == log[-1] and log[7] in found
 
 
@@ -70,4 +70,4 @@ def test_what_is_no_film_is_said(tmp_path, new_run):
     with pytest.raises(RunError, match="can't be read"):
         film_files.open_film(tmp_path / "x.safetensors")
     with pytest.raises(RunError, match="can't be read yet"):
-        film_files.of_run(new_run().path)
+        film_files.film_of_run(new_run().path)

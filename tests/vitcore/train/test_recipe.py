@@ -7,7 +7,7 @@ import json
 import pytest
 
 from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed, from_json, knobs, to_json
+from vitcore.train.recipe import Recipe, RecipeError, from_json, recipe_fields, to_json, with_changes
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -19,7 +19,7 @@ def test_presets_survive_json_and_say_what_they_promise(name):
 
 
 def test_every_field_says_what_it_is():
-    for field in knobs():
+    for field in recipe_fields():
         assert len(field.metadata["help"]) > 8, field.name
         assert field.metadata["group"]
         assert type(field.default) in (int, float, bool, str)
@@ -44,7 +44,7 @@ def test_every_field_says_what_it_is():
 )
 def test_bad_values_are_refused_in_a_sentence(change, words):
     with pytest.raises(RecipeError, match=words) as caught:
-        changed(Recipe(), change)
+        with_changes(Recipe(), change)
     assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
 
 

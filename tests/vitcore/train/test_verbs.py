@@ -11,7 +11,7 @@ import vitcore
 from vitcore.cli import train
 from vitcore.cli.commands import main
 from vitcore.train import run_folder
-from vitcore.train.recipe import knobs
+from vitcore.train.recipe import recipe_fields
 
 QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1", "--steps", "4", "--batch", "8",
          "--warmup-steps", "1", "--snapshots", "2", "--evaluate-every-steps", "2", "--save-every-steps", "4"]  # fmt: skip
@@ -21,7 +21,7 @@ QUICK = ["--image-px", "16", "--patch-px", "4", "--width", "24", "--blocks", "1"
 def home(tmp_path, monkeypatch):
     """An empty folder to work in."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_folder, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
     return tmp_path
 
 
@@ -33,7 +33,7 @@ def test_help_names_every_field_and_preset(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     text = capsys.readouterr().out
-    for field in knobs():
+    for field in recipe_fields():
         assert f"--{field.name.replace('_', '-')}" in text
     for name in (
         "paper_pretraining",
@@ -50,7 +50,7 @@ def test_flags_become_the_recipe():
     import argparse
 
     parser = argparse.ArgumentParser()
-    train.add(parser.add_subparsers())
+    train.add_training_verbs(parser.add_subparsers())
     args = parser.parse_args(["train", "image_folder_tiny", "--lr-peak", "0.5", "--no-flip", "--task", "masked"])
     recipe = train._recipe(args)
     assert (recipe.lr_peak, recipe.flip, recipe.task, recipe.blocks) == (0.5, False, "masked", 4)
@@ -59,7 +59,7 @@ def test_flags_become_the_recipe():
 def test_from_training_to_timm(home, digits, capsys):
     assert main(["train", "image_folder_tiny", "--data", str(digits), "--id", "mine", *QUICK, "--few-shot-every-steps", "4",
                  "--few-shots", "2", "--log-with", "tensorboard" if has_tensorboard() else ""]) == 0  # fmt: skip
-    last = run_folder.records(run_folder.find("mine"))[-1]
+    last = run_folder.read_log(run_folder.find_run("mine"))[-1]
     assert last["step"] == 4 and 0 <= last["few_shot"] <= 100 and 0 <= last["top1"] <= 100
     capsys.readouterr()
     assert main(["runs", "--json"]) == 0

@@ -1,6 +1,7 @@
 """The drawing of a model: its parts from the pixels down to the answer, as they ran; beside them what a repeated block holds.
 
-Parts come from `architectures.model_summary.parts`; what is drawn is read from them, nothing is known of any architecture here.
+Parts come from `architectures.model_summary.module_parts`; what is drawn is read from them, nothing is known
+of any architecture here.
 """
 
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from typing import Any, Protocol
 
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note, outline
+from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, rectangle_outline, text_annotation
 from vitcore.translation import say
 
 ROW_PX = 58
@@ -17,37 +18,43 @@ LONGEST = 34  # letters of a name
 GAP = 0.8  # between the column and what a block holds
 
 
-class Drawn(Protocol):
-    """What is drawn of a part: see `architectures.model_summary.Part`."""
+class DrawnPart(Protocol):
+    """What is drawn of a part: see `architectures.model_summary.ModulePart`."""
 
     @property
     def name(self) -> str: ...
     @property
     def kind(self) -> str: ...
     @property
-    def before(self) -> tuple[int, ...]: ...
+    def input_shape(self) -> tuple[int, ...]: ...
     @property
-    def after(self) -> tuple[int, ...]: ...
+    def output_shape(self) -> tuple[int, ...]: ...
     @property
     def params(self) -> int: ...
     @property
-    def times(self) -> int: ...
+    def repeats(self) -> int: ...
     @property
-    def inside(self) -> tuple[Any, ...]: ...
+    def inner_parts(self) -> tuple[Any, ...]: ...
 
 
-def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
+def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
     """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
-    ink = INK[mode]
-    shapes: list[Part] = []
-    notes: list[Part] = []
-    traces: list[Part] = []
-    opened = max((part for part in parts if part.inside), key=lambda part: part.params * part.times, default=None)
-    inside = list(opened.inside) if opened else []
+    ink = INK_COLOURS[mode]
+    shapes: list[FigurePart] = []
+    notes: list[FigurePart] = []
+    traces: list[FigurePart] = []
+    opened = max(
+        (part for part in parts if part.inner_parts), key=lambda part: part.params * part.repeats, default=None
+    )
+    inside = list(opened.inner_parts) if opened else []
     rows = max(len(parts), 1)
     for row, part in enumerate(parts):
         _box(shapes, notes, part, 0, row, WIDE, mode)
-        notes.append(note(_shape(part.after), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center"))
+        notes.append(
+            text_annotation(
+                _shape(part.output_shape), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center"
+            )
+        )
     if opened is not None:
         at, left = list(parts).index(opened), WIDE + GAP
         first = min(max(0.0, at + TALL / 2 - len(inside) / 2), max(0.0, rows - len(inside)))
@@ -66,26 +73,32 @@ def architecture(parts: Sequence[Drawn], title: str, mode: Mode = "light", subti
     )  # fmt: skip
 
 
-def _box(shapes: list[Part], notes: list[Part], part: Drawn, x: float, y: float, wide: float, mode: Mode) -> None:
+def _box(
+    shapes: list[FigurePart], notes: list[FigurePart], part: DrawnPart, x: float, y: float, wide: float, mode: Mode
+) -> None:
     """A part: its name and what it is, how often it follows, and its weights."""
-    ink = INK[mode]
-    shapes.append(outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
-    times = f" <b>× {part.times}</b>" if part.times > 1 else ""
+    ink = INK_COLOURS[mode]
+    shapes.append(rectangle_outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
+    times = f" <b>× {part.repeats}</b>" if part.repeats > 1 else ""
     name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
-    notes.append(note(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part)))
-    notes.append(note(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
+    notes.append(
+        text_annotation(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part))
+    )
+    notes.append(text_annotation(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
     if part.params:
         notes.append(
-            note(_count(part.params * part.times), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right")
+            text_annotation(
+                _count(part.params * part.repeats), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right"
+            )
         )
 
 
-def _colour(part: Drawn) -> int:
+def _colour(part: DrawnPart) -> int:
     """Blocks that attend, other blocks, layers with weights, what the module holds itself, and what has no weights."""
     if part.kind == "Parameter":
         return 4
-    if part.inside:
-        return 1 if any("attn" in one.name or "Attention" in one.kind for one in part.inside) else 2
+    if part.inner_parts:
+        return 1 if any("attn" in one.name or "Attention" in one.kind for one in part.inner_parts) else 2
     return 0 if part.params else 6
 
 
@@ -93,10 +106,10 @@ def _shape(shape: tuple[int, ...]) -> str:
     return "↓ " + " × ".join(map(str, shape)) if shape else ""
 
 
-def _told(part: Drawn) -> str:
+def _told(part: DrawnPart) -> str:
     return say("{name}: {before} becomes {after}, {params} parameters", name=part.name,
-               before=" × ".join(map(str, part.before)), after=" × ".join(map(str, part.after)),
-               params=f"{part.params * part.times:,}")  # fmt: skip
+               before=" × ".join(map(str, part.input_shape)), after=" × ".join(map(str, part.output_shape)),
+               params=f"{part.params * part.repeats:,}")  # fmt: skip
 
 
 def _count(params: int) -> str:

@@ -7,14 +7,14 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import CATEGORICAL, INK, Mode, Part, figure, note
+from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, text_annotation
 from vitcore.grid import SINK_SHARE, Grid
 from vitcore.translation import percent, say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
 
 
-def _dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: bool = False) -> Part:
+def _head_dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: bool = False) -> FigurePart:
     """One head in the layers where it is `here` (L,)."""
     blocks, heads = px.shape
     aside = SPREAD * (head / (heads - 1) - 0.5) if heads > 1 else 0.0
@@ -25,7 +25,7 @@ def _dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: 
     if hollow:
         marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}, "opacity": 1}
         more = {"showlegend": False}
-    told = [_told(px, block, head, share) for block in range(blocks)]
+    told = [_hover_text(px, block, head, share) for block in range(blocks)]
     return {
         "type": "scatter", "x": (np.arange(blocks) + aside).astype(np.float32), "mode": "markers",
         "y": np.where(here, px[:, head], np.nan).astype(np.float32), "name": say("head {head}", head=head),
@@ -34,7 +34,7 @@ def _dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: 
     }  # fmt: skip
 
 
-def _told(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
+def _hover_text(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
     """What pointing at a dot says."""
     told = say("layer {layer}, head {head}", layer=block, head=head) + f"<br>{px[block, head]:.1f} px"
     if share is None:
@@ -57,29 +57,33 @@ def _clear(px: NDArray, line: float, top: float, most: float) -> float:
     return min(free, key=lambda y: min(abs(y - line), abs(y + high - line)), default=line)
 
 
-def distance(
-    px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", most_px: float = 0,
-    share: NDArray | None = None,
+def attention_distance(
+    px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", max_px: float = 0,
+    prefix_attention_share: NDArray | None = None,
 ) -> go.Figure:  # fmt: skip
-    """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `most_px`.
+    """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `max_px`.
 
-    Heads of a layer stand side by side, the first on the left, so that none hides another. With `share` (L, H), what each gives
-    to tokens that are not patches, those that give them half or more are hollow.
+    Heads of a layer stand side by side, the first on the left, so that none hides another. With `prefix_attention_share` (L, H),
+    what each gives to tokens that are not patches, those that give them half or more are hollow.
     """
     blocks, heads = px.shape
-    ink = INK[mode]
-    hollow = np.zeros(px.shape, bool) if share is None else share >= SINK_SHARE
-    dots = [_dots(px, head, ~hollow[:, head], share) for head in range(heads)]
-    dots += [_dots(px, head, hollow[:, head], share, True) for head in range(heads) if hollow[:, head].any()]
+    ink = INK_COLOURS[mode]
+    hollow = np.zeros(px.shape, bool) if prefix_attention_share is None else prefix_attention_share >= SINK_SHARE
+    dots = [_head_dots(px, head, ~hollow[:, head], prefix_attention_share) for head in range(heads)]
+    dots += [
+        _head_dots(px, head, hollow[:, head], prefix_attention_share, True)
+        for head in range(heads)
+        if hollow[:, head].any()
+    ]
     told = say("uniform attention {px:.1f} px", px=uniform_px)
     meant = "○ " + say("half or more on tokens that are not patches")
     below = 0.95  # a line below what stands at the right: on a phone both would not fit into one
-    meaning = [note(meant, 0.008, below, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
+    meaning = [text_annotation(meant, 0.008, below, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     about = f"{span} · {_way(cls)} · {over}"
-    top = 1.18 * max(uniform_px, float(px.max()), most_px)
+    top = 1.18 * max(uniform_px, float(px.max()), max_px)
     words = _clear(px, uniform_px, top, (0.85 if hollow.any() else 1) * top)
     return figure(
         dots, say("Mean attention distance"), mode, 520, about,
@@ -87,7 +91,7 @@ def distance(
         y={"title": {"text": say("distance (pixels)")}, "range": [0, top]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
                  "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[note(told, 0.008, words, xref="paper", yref="y", yanchor="bottom"), *meaning],
+        annotations=[text_annotation(told, 0.008, words, xref="paper", yref="y", yanchor="bottom"), *meaning],
         margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
     )  # fmt: skip

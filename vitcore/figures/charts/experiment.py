@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import CATEGORICAL, Mode, Part, figure, round_numbers
+from vitcore.figures.theme import CATEGORICAL, FigurePart, Mode, figure, round_numbers
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 ASIDE = 0.12  # curves stand beside each other by this share of a place, or of a decade, so that no bar hides another
 
 
-class Dot(NamedTuple):
+class RunDot(NamedTuple):
     """One run: where it is, what it reached, its seed and its name."""
 
     x: float
@@ -23,7 +23,7 @@ class Dot(NamedTuple):
     run: str
 
 
-class Curve(NamedTuple):
+class ExperimentCurve(NamedTuple):
     """A curve of K places: where they are, mean and interval there, the runs behind it, and names of places that are no curve."""
 
     name: str
@@ -31,24 +31,25 @@ class Curve(NamedTuple):
     mean: list[float]
     low: list[float]
     high: list[float]
-    dots: list[Dot]
+    dots: list[RunDot]
     names: Sequence[str] = ()
 
 
-def experiment(
-    curves: Sequence[Curve], title: str, x_title: str, y_title: str, seeds: int, inner: int, places: Sequence[str] = (),
-    log: bool = False, mode: Mode = "light",
+def experiment_chart(
+    curves: Sequence[ExperimentCurve], title: str, x_title: str, y_title: str, seeds: int, interval_percent: int,
+    places: Sequence[str] = (),
+    log_x: bool = False, mode: Mode = "light",
 ) -> go.Figure:  # fmt: skip
-    """Means over seeds with bars that hold `inner` %, and a dot a run.
+    """Means over seeds with bars that hold `interval_percent` %, and a dot a run.
 
-    `places` are the names of x = 0, 1, … where it is no number; `log`: x is drawn by ratio. A curve whose places have names
+    `places` are the names of x = 0, 1, … where it is no number; `log_x`: x is drawn by ratio. A curve whose places have names
     is drawn as signs without a line, and none is moved aside. A dot's custom data is its run.
     """
-    traces: list[Part] = []
+    traces: list[FigurePart] = []
     for i, curve in enumerate(curves):
         colour = CATEGORICAL[i % len(CATEGORICAL)]
         off = 0.0 if curve.names else ASIDE * (i - (len(curves) - 1) / 2)
-        beside = lambda x, off=off: x * 10 ** (off / 6) if log else x + off  # noqa: E731
+        beside = lambda x, off=off: x * 10 ** (off / 6) if log_x else x + off  # noqa: E731
         bars = {"type": "data", "symmetric": False, "array": [h - m for h, m in zip(curve.high, curve.mean, strict=True)],
                 "arrayminus": [m - low for low, m in zip(curve.low, curve.mean, strict=True)], "thickness": 1.6, "width": 5,
                 "color": colour} if seeds > 1 else None  # fmt: skip
@@ -74,12 +75,13 @@ def experiment(
         if places
         else {}
     )
-    if log:
+    if log_x:
         ticks = numbers if len(numbers) < 8 else round_numbers(numbers[0], numbers[-1])
         axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{x:g}" for x in ticks]}
     return figure(
         traces, title, mode, 460,
-        say("mean of {seeds} {seeds:seed|seeds}; bars hold {inner} %; open signs: single runs", seeds=seeds, inner=inner),
+        say("mean of {seeds} {seeds:seed|seeds}; bars hold {inner} %; open signs: single runs", seeds=seeds,
+        inner=interval_percent),
         x={"title": {"text": x_title}} | axis, y={"title": {"text": y_title}},
         margin={"l": 62, "b": 104, "t": 72, "r": 16}, showlegend=True,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02,

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from vitcore.figures.theme import CATEGORICAL, Mode, Part, figure
+from vitcore.figures.theme import CATEGORICAL, FigurePart, Mode, figure
 from vitcore.translation import say
 
 
-class SpeedLine(NamedTuple):
+class ThroughputCurve(NamedTuple):
     """A model: images a second (K,) at (K,) batch sizes, and what the device's matrix products would allow."""
 
     name: str
@@ -19,9 +19,11 @@ class SpeedLine(NamedTuple):
     limit_images_per_s: float
 
 
-def speed(lines: Sequence[SpeedLine], device: str, training: bool = False, mode: Mode = "light") -> go.Figure:
+def throughput(
+    lines: Sequence[ThroughputCurve], device: str, training: bool = False, mode: Mode = "light"
+) -> go.Figure:
     """Images a second over the batch size, both on logarithmic axes; dashed lines are the limits."""
-    traces: list[Part] = []
+    traces: list[FigurePart] = []
     batches = sorted({batch for line in lines for batch in line.batches})
     for i, line in enumerate(lines):
         colour = CATEGORICAL[i % len(CATEGORICAL)]
@@ -39,15 +41,15 @@ def speed(lines: Sequence[SpeedLine], device: str, training: bool = False, mode:
     return figure(
         traces, say("Training speed") if training else say("Inference speed"), mode, 440, device,
         x={"title": {"text": say("images in a batch")}, "type": "log", "tickvals": batches, "ticktext": [str(b) for b in batches],
-           "range": _reach(batches)},
+           "range": _log_range(batches)},
         y={"title": {"text": say("images a second")}, "type": "log",
-           "range": _reach([rate for line in lines for rate in (*line.images_per_s, line.limit_images_per_s)])},
+           "range": _log_range([rate for line in lines for rate in (*line.images_per_s, line.limit_images_per_s)])},
         margin={"l": 70, "b": 104, "t": 84}, showlegend=True,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02,
                 "font": {"size": 13}},
     )  # fmt: skip
 
 
-def _reach(values: Sequence[float]) -> list[float]:
+def _log_range(values: Sequence[float]) -> list[float]:
     """The range of a logarithmic axis that holds all values, with some room at both ends."""
     return [math.log10(min(values) / 1.3), math.log10(max(values) * 1.3)]

@@ -12,36 +12,36 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import MOST_CELLS, fitted, label
-from vitcore.figures.heat_overlay import cells, fine_detail, on_photo
-from vitcore.figures.outlier_frames import MARK
+from vitcore.figures.attention import MAX_HOVER_CELLS, map_label, resize_for_figure
+from vitcore.figures.heat_overlay import fine_detail, heat_colours, heat_on_photo
+from vitcore.figures.outlier_frames import FRAME_COLOUR
 from vitcore.figures.theme import (
     CATEGORICAL,
     HEAT,
-    INK,
-    PINNED,
+    INK_COLOURS,
+    PINNED_PATCH_COLOUR,
+    FigurePart,
     Mode,
-    Part,
+    colour_bar_trace,
     figure,
-    hover_cells,
+    hover_trace,
+    image_trace,
     mosaic,
-    note,
-    outline,
-    picture,
+    rectangle_outline,
     round_numbers,
-    scale_bar,
+    text_annotation,
 )
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 BINS = 48
-MOST_MARKS = 2000  # outlines that are drawn
-MOST_LINES = 40  # outliers that have a line of their own, those with the highest norms
+MAX_MARKS = 2000  # outlines that are drawn
+MAX_LINES = 40  # outliers that have a line of their own, those with the highest norms
 STRIP_PX = 150  # of a small map, its longer side, at least
 OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patches; registers have the third
 
 
-class Norms(Protocol):
+class TokenNorms(Protocol):
     """What is drawn: see `analysis.outlier_tokens.OutlierTokens`."""
 
     @property
@@ -61,30 +61,30 @@ class Norms(Protocol):
 
 
 def norm_map(
-    outliers: Norms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
+    outliers: TokenNorms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
 ) -> go.Figure:
     """The patches' norms after a block on the photo, as multiples of their median; outliers are outlined."""
     size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
     top = max(float(outliers.thresholds[block] / outliers.medians[block]), float(times.max()))
-    parts = [picture(on_photo(times, fine_detail(fitted(pixels), grid), top), size)]
-    if grid.patches <= MOST_CELLS:
-        parts.append(hover_cells(_told(outliers, block, grid), size))
+    parts = [image_trace(heat_on_photo(times, fine_detail(resize_for_figure(pixels), grid), top), size)]
+    if grid.patches <= MAX_HOVER_CELLS:
+        parts.append(hover_trace(_told(outliers, block, grid), size))
     unit = say("norm, × median")
     high = np.flatnonzero(outliers.high[block])
     about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
                 cut=f"{outliers.thresholds[block]:.3g}")  # fmt: skip
     return figure(
-        [*parts, scale_bar(HEAT, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
+        [*parts, colour_bar_trace(HEAT, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
         shapes=[_around(int(patch), grid) for patch in high],
     )  # fmt: skip
 
 
-def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: float = 3) -> Part:
+def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: float = 3) -> FigurePart:
     row, col = grid.row_col(patch)
-    return outline(place[0] + col, place[1] + row, 1, 1, MARK, width)
+    return rectangle_outline(place[0] + col, place[1] + row, 1, 1, FRAME_COLOUR, width)
 
 
-def _told(outliers: Norms, block: int, grid: Grid) -> list[list[str]]:
+def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
     """What pointing at a patch says."""
     plain = say("patch {patch} (row {row}, column {col}): norm {norm}, {times} times the median")
     above = plain + " · " + say("outlier")
@@ -98,9 +98,9 @@ def _told(outliers: Norms, block: int, grid: Grid) -> list[list[str]]:
     return [said[row * grid.cols : (row + 1) * grid.cols] for row in range(grid.rows)]
 
 
-def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> go.Figure:
+def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> go.Figure:
     """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
-    norms, ink = outliers.norms[block].astype(np.float64), INK[mode]
+    norms, ink = outliers.norms[block].astype(np.float64), INK_COLOURS[mode]
     patches, cut, low, high = (
         norms[outliers.prefix :],
         float(outliers.thresholds[block]),
@@ -109,7 +109,10 @@ def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode:
     edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
     traces = []
-    for above, ink_of, name in ((False, CATEGORICAL[0], say("patches")), (True, PINNED, say("outlier tokens"))):
+    for above, ink_of, name in (
+        (False, CATEGORICAL[0], say("patches")),
+        (True, PINNED_PATCH_COLOUR, say("outlier tokens")),
+    ):
         counts, _ = np.histogram(np.log10(patches[(patches > cut) == above].clip(1e-30)), edges)
         some = counts > 0
         told = [
@@ -123,8 +126,11 @@ def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode:
     most = max(1, *(max(trace["x"], default=0) for trace in traces))
     traces += [_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False)]
     over = patches > cut
-    said = [note(str(c), c + most / 60, y, 13, PINNED) for c, y in zip(traces[1]["x"], traces[1]["y"], strict=True)]
-    rule = note(say("cut: {cut}", cut=f"{cut:.3g}"), 1, np.log10(cut), 13, ink["text"], xref="paper", xanchor="right",
+    said = [
+        text_annotation(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR)
+        for c, y in zip(traces[1]["x"], traces[1]["y"], strict=True)
+    ]
+    rule = text_annotation(say("cut: {cut}", cut=f"{cut:.3g}"), 1, np.log10(cut), 13, ink["text"], xref="paper", xanchor="right",
                 yanchor="bottom")  # fmt: skip
     return figure(
         traces, say("How many patches have which norm"), mode, 580,
@@ -138,15 +144,15 @@ def norm_histogram(outliers: Norms, block: int, names: Sequence[str] = (), mode:
 
 
 def norms_by_depth(
-    outliers: Norms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None
+    outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None
 ) -> go.Figure:
     """The norm with which outliers, the other patches and the tokens before them leave each block, with the cut."""
-    norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK[mode]
+    norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK_COLOURS[mode]
     patches, chosen = norms[:, outliers.prefix :], outliers.patches
     others = np.delete(patches, chosen, axis=1)
     low, high = _span(norms, outliers.thresholds)
 
-    def line(values: NDArray, name: str, color: str, width: float = 2, **more: Any) -> Part:
+    def line(values: NDArray, name: str, color: str, width: float = 2, **more: Any) -> FigurePart:
         shown = [f"{value:.3g}" for value in values]
         told = say("layer {layer}: {name}, norm {norm}", layer="%{x}", name=name, norm="%{hovertext}")
         return {"type": "scatter", "mode": "lines", "x": layers, "y": np.log10(values.clip(1e-30)).tolist(), "name": name,
@@ -159,7 +165,7 @@ def norms_by_depth(
         line(outliers.thresholds, say("cut"), ink["soft"], 1.5, dash="dash"),
     ]
     if len(chosen):
-        largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MOST_LINES]
+        largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MAX_LINES]
         traces.append(_together(patches[:, largest], largest.tolist()))
     for name, values in zip(names, norms.T, strict=False):
         color, symbol = _looks(name)
@@ -177,7 +183,7 @@ def norms_by_depth(
     )  # fmt: skip
 
 
-def _together(norms: NDArray, patches: list[int]) -> Part:
+def _together(norms: NDArray, patches: list[int]) -> FigurePart:
     """The lines (L, K) of some patches as one trace, with gaps between them."""
     told = say("layer {layer}: patch {patch}, norm {norm}")
     gap = np.full((1, norms.shape[1]), np.nan)
@@ -186,38 +192,42 @@ def _together(norms: NDArray, patches: list[int]) -> Part:
             for k, patch in enumerate(patches) for layer in range(len(norms) + 1)]  # fmt: skip
     return {"type": "scatter", "mode": "lines", "x": np.tile(np.arange(len(norms) + 1.0), len(patches)), "y": y,
             "name": say("outlier tokens"), "hovertext": said, "hovertemplate": "%{hovertext}<extra></extra>",
-            "line": {"color": PINNED, "width": 2}}  # fmt: skip
+            "line": {"color": PINNED_PATCH_COLOUR, "width": 2}}  # fmt: skip
 
 
-def norm_frames(outliers: Norms, grid: Grid) -> NDArray[np.uint8]:
-    """The same maps as `heat_overlay.cells` of one scale, (L, rows, cols, 3), to be laid on the photo one after the other."""
-    return cells(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), strip_top(outliers))
+def norm_heat_maps(outliers: TokenNorms, grid: Grid) -> NDArray[np.uint8]:
+    """The same maps as `heat_overlay.heat_colours` of one scale, (L, rows, cols, 3), to be laid on the photo in turn."""
+    return heat_colours(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), norm_strip_top(outliers))
 
 
-def strip_top(outliers: Norms) -> float:
+def norm_strip_top(outliers: TokenNorms) -> float:
     """The top of the one scale of all layers, as a multiple of the median: the largest, or the lowest cut."""
     return max(float((outliers.thresholds / outliers.medians).min()), float(outliers.times.max()))
 
 
-def norm_strip(outliers: Norms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> go.Figure:
+def norm_strip(
+    outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
+) -> go.Figure:
     """The norms of the patches after every block on small photos, on one scale, outliers outlined."""
     times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
     cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
-    top = strip_top(outliers)
-    detail = fine_detail(fitted(pixels).resize((grid.cols * zoom, grid.rows * zoom)), grid)
-    tiles = np.stack([on_photo(one, detail, top) for one in times])
+    top = norm_strip_top(outliers)
+    detail = fine_detail(resize_for_figure(pixels).resize((grid.cols * zoom, grid.rows * zoom)), grid)
+    tiles = np.stack([heat_on_photo(one, detail, top) for one in times])
     drawn = mosaic(tiles, cols, gutter=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
     said = [  # in the middle: outliers are often in corners
-        label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y)
+        map_label(
+            say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y
+        )
         | {"xanchor": "center"}
         for layer, (x, y) in enumerate(places)
     ]
-    marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MOST_MARKS]]
+    marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MAX_MARKS]]
     unit = say("norm, × median")
     return figure(
-        [picture(drawn, size, smooth=False), scale_bar(HEAT, 0, top, unit)], say("Norms layer by layer"), mode,
+        [image_trace(drawn, size, smooth=False), colour_bar_trace(HEAT, 0, top, unit)], say("Norms layer by layer"), mode,
         round(90 + 860 * size[1] / size[0]), say("with the number of outliers"), size=size, annotations=said, shapes=marks,
     )  # fmt: skip
 
@@ -228,14 +238,14 @@ def _span(norms: NDArray, cut: Any) -> tuple[float, float]:
     return float(some.min(initial=np.min(cut))) / 1.25, float(max(some.max(initial=0), np.max(cut))) * 1.25
 
 
-def _axis(low: float, high: float) -> Part:
+def _axis(low: float, high: float) -> FigurePart:
     """An axis of norms: powers of ten on an even axis, with 1, 2, 5, 10, 20 … written on it."""
     ticks = round_numbers(low, high)
     return {"title": {"text": say("norm")}, "range": [np.log10(low), np.log10(high)], "tickvals": np.log10(ticks).tolist(),
             "ticktext": [f"{tick:g}" for tick in ticks]}  # fmt: skip
 
 
-def _mark(name: str, norm: float, x: float) -> Part:
+def _mark(name: str, norm: float, x: float) -> FigurePart:
     """A token that is no patch, by its norm."""
     color, symbol = _looks(name)
     return {
@@ -256,7 +266,7 @@ def _called(name: str) -> str:
     return say("distillation token") if name == "distillation" else say("class token")
 
 
-def _grouped(name: str) -> Part:
+def _grouped(name: str) -> FigurePart:
     """How the legend names it: all registers at once."""
     several = _kind(name) == "register"
     return {"name": say("registers") if several else _called(name), "legendgroup": _kind(name),

@@ -6,13 +6,13 @@ from typing import Any
 
 from vitcore.models.model_cards import ModelError
 
-MOST_BYTES = 20 * 10**6
+MAX_BYTES = 20 * 10**6
 
 
-def class_names(file: Path) -> list[str]:
+def read_class_names(file: Path) -> list[str]:
     """The names in the order of the classes. Raises: ModelError, when the file holds none."""
     try:
-        if file.stat().st_size > MOST_BYTES:
+        if file.stat().st_size > MAX_BYTES:
             raise ValueError
         text = file.read_text(encoding="utf-8-sig")
         said: Any = json.loads(text) if text.lstrip()[:1] in ("[", "{") else text.splitlines()
@@ -20,9 +20,9 @@ def class_names(file: Path) -> list[str]:
     except OSError as error:
         raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
     except (ValueError, RecursionError, TypeError):
-        raise _none(file) from None
+        raise _no_class_names_error(file) from None
     if not names:
-        raise _none(file)
+        raise _no_class_names_error(file)
     return names
 
 
@@ -41,5 +41,5 @@ def _in_order(said: Any) -> list[str]:
     return names
 
 
-def _none(file: Path) -> ModelError:
+def _no_class_names_error(file: Path) -> ModelError:
     return ModelError("{name} holds no names of classes: one a line, or a JSON list of them.", name=file.name)

@@ -4,14 +4,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from vitcore.models.formats.state_dict import State
+from vitcore.models.formats.state_dict import StateDict
 from vitcore.translation import say
 
-HEAD = re.compile(r"(head|head_dist)\.")
+HEAD_NAMES = re.compile(r"(head|head_dist)\.")
 
 
 @dataclass(frozen=True)
-class Differences:
+class TensorDifferences:
     """Tensors of the file against those of the model that was inferred, by timm's names."""
 
     missing: tuple[str, ...]
@@ -24,21 +24,22 @@ class Differences:
         return (*self.missing, *self.unexpected, *(name for name, _, _ in self.misshapen))
 
     @property
-    def only_the_head(self) -> bool:
+    def only_head_differs(self) -> bool:
         """Whether the model is whole without its head, and only that does not fit."""
-        return bool(self.names) and all(HEAD.match(name) for name in self.names)
+        return bool(self.names) and all(HEAD_NAMES.match(name) for name in self.names)
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """One sentence each, in the reader's language."""
         said = [say("missing: {tensor}", tensor=name) for name in self.missing]
         said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=by(shape), wanted=by(wanted))
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=shape_text(shape),
+            wanted=shape_text(wanted))
                  for name, shape, wanted in self.misshapen]  # fmt: skip
         return tuple(said)
 
 
-def differences(state: State, module: Any) -> Differences:
+def tensor_differences(state: StateDict, module: Any) -> TensorDifferences:
     """What is missing, unexpected or misshapen in a state (shapes are enough) for a module."""
     own = module.state_dict()
     misshapen = [
@@ -46,14 +47,14 @@ def differences(state: State, module: Any) -> Differences:
         for name, w in state.items()
         if name in own and w.shape != own[name].shape
     ]
-    return Differences(
+    return TensorDifferences(
         tuple(name for name in own if name not in state),
         tuple(name for name in state if name not in own),
         tuple(misshapen),
     )
 
 
-def fitting(state: State, module: Any) -> State:
+def as_conv_patch_embedding(state: StateDict, module: Any) -> StateDict:
     """A patch embedding that was kept as a layer over flattened pixels becomes the convolution that it is."""
     own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
     if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
@@ -61,6 +62,6 @@ def fitting(state: State, module: Any) -> State:
     return state
 
 
-def by(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
     """A shape as a person writes it: 16×16."""
     return "×".join(map(str, shape)) or "1"

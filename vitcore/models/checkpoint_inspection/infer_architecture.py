@@ -16,35 +16,35 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISED, POOLS, Question
+from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISATIONS, POOLINGS, OpenQuestion
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
 
-HEADS = {
+HEADS_BY_WIDTH = {
     1280: 16,
     1408: 16,
     1664: 16,
     1152: 16,
 }  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
-MOST_CLASSES = 100_000
-MOST_ASPECT = 8
+MAX_CLASSES = 100_000
+MAX_ASPECT = 8
 CLEARLY = 0.8  # of what neighbours differ by: a true shape has half to three quarters of a wrong one's, chance 0.9
-BLOCK = re.compile(r"blocks\.(\d+)\.(.+)")
-HYBRID = "patch_embed.backbone."
+BLOCK_NAMES = re.compile(r"blocks\.(\d+)\.(.+)")
+HYBRID_PREFIX = "patch_embed.backbone."
 
 
 @dataclass(frozen=True)
-class Inferred:
-    """What shapes say: arguments for `local_files.build`, the input where it is known, and the questions that are left."""
+class InferredArchitecture:
+    """What shapes say: arguments for `local_files.build_module`, the input where it is known, and the questions that are left."""
 
     architecture: dict[str, Any]
     step_px: tuple[int, int]  # pixels from one patch to the next, down and across
     grid: tuple[int, int] | None
-    questions: tuple[Question, ...]
-    tellable: tuple[Question, ...] = ()  # may be told and is not asked: a grid read off the positions
+    questions: tuple[OpenQuestion, ...]
+    optional_questions: tuple[OpenQuestion, ...] = ()  # may be told and is not asked: a grid read off the positions
     positions: int = 0  # position embeddings there are, of patches and perhaps of the tokens before them
 
-    def settled(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def with_answers(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """The whole architecture, with the answers to all questions."""
         grid = answers.get("grid", self.grid)
         terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
@@ -58,7 +58,9 @@ class Inferred:
         return inferred
 
 
-def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping[str, Any], file: str) -> Inferred:
+def infer_architecture(
+    state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping[str, Any], file: str
+) -> InferredArchitecture:
     """The architecture of a state (shapes are enough; `pos_embed` with values lets the rows of its grid be told apart).
 
     known: answers by `Question.key` that need no asking, and `size` (height, width in pixels); likely: answers to begin with.
@@ -68,12 +70,12 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     width = _width(state)
     if not blocks or width is None:
         raise ModelError("{name} has no blocks of a Vision Transformer in it.", name=file)
-    block = _typical(state)
+    block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state, width)),
         **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
-    if any(name.startswith(HYBRID) for name in state):
+    if any(name.startswith(HYBRID_PREFIX) for name in state):
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
@@ -81,21 +83,23 @@ def infer(state: Mapping[str, Tensor], known: Mapping[str, Any], likely: Mapping
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
-        asked.append(Question("normalise", NORMALISED[_colours(inferred, likely)], tuple(NORMALISED.values())))
+        asked.append(
+            OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values()))
+        )
     of_grid = (_of_grid(grid or ways[0], ways),) if ways else ()
     asked += () if grid else of_grid
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return Inferred(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
+    return InferredArchitecture(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
 
 
-def output_question(classes: int) -> Question:
+def output_question(classes: int) -> OpenQuestion:
     """What the numbers of the last layer mean: one class alone excludes no other."""
-    return Question("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
+    return OpenQuestion("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
 
 
 def block_count(state: Mapping[str, Tensor]) -> int:
     """How many blocks a state has by the numbers in its names."""
-    return max((int(m[1]) + 1 for name in state if (m := BLOCK.match(name))), default=0)
+    return max((int(m[1]) + 1 for name in state if (m := BLOCK_NAMES.match(name))), default=0)
 
 
 def _width(state: Mapping[str, Tensor]) -> int | None:
@@ -103,11 +107,11 @@ def _width(state: Mapping[str, Tensor]) -> int | None:
     return int(widths.most_common(1)[0][0]) if widths else None
 
 
-def _typical(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+def _common_block_shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     """Shapes of most blocks by their names inside the block: one that differs is a damage, not the architecture."""
     shapes: dict[str, Counter[tuple[int, ...]]] = {}
     for name, w in state.items():
-        if m := BLOCK.match(name):
+        if m := BLOCK_NAMES.match(name):
             shapes.setdefault(m[2], Counter())[tuple(w.shape)] += 1
     most = max(sum(counts.values()) for counts in shapes.values())
     return {name: counts.most_common(1)[0][0] for name, counts in shapes.items() if 2 * sum(counts.values()) > most}
@@ -167,9 +171,9 @@ def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     """Where the answer is read and how many classes there are."""
     last = state.get("head.2.weight", state.get("head.weight"))
     classes = int(last.shape[0]) if last is not None and last.ndim == 2 else 0
-    if classes > MOST_CLASSES:
+    if classes > MAX_CLASSES:
         raise ModelError("{name} tells {classes} classes apart; up to {most} can be shown.",
-                         name=file, classes=f"{classes:,}", most=f"{MOST_CLASSES:,}")  # fmt: skip
+                         name=file, classes=f"{classes:,}", most=f"{MAX_CLASSES:,}")  # fmt: skip
     inferred: dict[str, Any] = {"num_classes": classes}
     if "head.2.weight" in state:
         inferred["mlp_head"] = True
@@ -187,7 +191,7 @@ def _backbone(state: Mapping[str, Tensor]) -> list[int]:
     """Blocks of each stage of a ResNet under the patches; none for the root convolution alone."""
     stages: dict[int, int] = {}
     for name in state:
-        if m := re.match(re.escape(HYBRID) + r"stages\.(\d+)\.blocks\.(\d+)\.", name):
+        if m := re.match(re.escape(HYBRID_PREFIX) + r"stages\.(\d+)\.blocks\.(\d+)\.", name):
             stages[int(m[1])] = max(stages.get(int(m[1]), 0), int(m[2]) + 1)
     return [stages.get(i, 0) for i in range(len(stages))]
 
@@ -202,12 +206,12 @@ def _prefix(inferred: Mapping[str, Any]) -> int:
     return int(inferred["class_token"]) + int(inferred.get("reg_tokens", 0)) + bool(inferred.get("distilled"))
 
 
-Way = tuple[int, int]
+GridShape = tuple[int, int]
 
 
 def _grid(
     state: Mapping[str, Tensor], prefix: int, registers: bool, step: tuple[int, ...], size: tuple[int, int] | None
-) -> tuple[Way | None, list[Way]]:
+) -> tuple[GridShape | None, list[GridShape]]:
     """The grid, or None where it must be asked; and the ways it may be, the likeliest first, none where a size was told.
 
     Positions belong to patches, and mostly to the tokens before them, too: a square is taken, unless the values say clearly that
@@ -223,27 +227,27 @@ def _grid(
         counts.reverse()
     if told and told[0] * told[1] in counts:
         return told, []
-    ways = [way for n in counts for way in _ways(n)] or [(1, counts[0])]
+    ways = [way for n in counts for way in _grid_shapes(n)] or [(1, counts[0])]
     squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
         first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
         return (squares[0] if squares else None), first
-    unlike = {way: _unlike(table, way) for way in ways}
+    unlike = {way: _neighbour_dissimilarity(table, way) for way in ways}
     ways.sort(key=lambda way: unlike[way])
     return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
 
 
-def _of_grid(likely: Way, ways: list[Way]) -> Question:
-    return Question("grid", likely, tuple(ways), (("patches", math.prod(likely)),))
+def _of_grid(likely: GridShape, ways: list[GridShape]) -> OpenQuestion:
+    return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),))
 
 
-def _ways(patches: int) -> list[Way]:
+def _grid_shapes(patches: int) -> list[GridShape]:
     """Rows and columns that give so many patches, none many times longer than the other."""
     sides = [(rows, patches // rows) for rows in range(1, patches + 1) if patches % rows == 0]
-    return [way for way in sides if max(way) <= MOST_ASPECT * min(way)]
+    return [way for way in sides if max(way) <= MAX_ASPECT * min(way)]
 
 
-def _unlike(table: Tensor, way: Way) -> float:
+def _neighbour_dissimilarity(table: Tensor, way: GridShape) -> float:
     """1 − the mean cosine of the positions of neighbours, those beside and those below each other, if patches lay like this."""
     places = table[0, -way[0] * way[1] :].double()
     grid = torch.nn.functional.normalize(places - places.mean(0), dim=-1).reshape(*way, -1)
@@ -253,7 +257,7 @@ def _unlike(table: Tensor, way: Way) -> float:
 
 def _questions(
     block: Mapping[str, tuple[int, ...]], inferred: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any]
-) -> list[Question]:
+) -> list[OpenQuestion]:
     """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
     width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
@@ -263,22 +267,24 @@ def _questions(
     asked = []
     if "num_heads" not in inferred:
         can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
-        asked.append(Question("heads", HEADS.get(width) or _nearest(can, width / 64), can, (("width", width),)))
+        asked.append(
+            OpenQuestion("heads", HEADS_BY_WIDTH.get(width) or _nearest(can, width / 64), can, (("width", width),))
+        )
     if "activation" in known:
         inferred["act_layer"] = known["activation"]
     elif "mlp" not in inferred:
-        asked.append(Question("activation", likely.get("activation", "gelu"), ACTIVATIONS))
+        asked.append(OpenQuestion("activation", likely.get("activation", "gelu"), ACTIVATIONS))
     if "eps" in known:
         inferred["norm_eps"] = known["eps"]
     else:
         clip = inferred.get("pre_norm", False)
         common = likely.get("eps", 1e-5 if clip else 1e-6)
-        asked.append(Question("eps", 1e-6 if "init_values" in inferred and not clip else common))
+        asked.append(OpenQuestion("eps", 1e-6 if "init_values" in inferred and not clip else common))
     unclear = inferred.get("global_pool") == "token" and inferred["num_classes"] and not inferred.get("distilled")
     if unclear and "pool" in known:
         inferred |= {"global_pool": known["pool"], "fc_norm": False}
     elif unclear:
-        asked.append(Question("pool", likely.get("pool", "token"), POOLS))
+        asked.append(OpenQuestion("pool", likely.get("pool", "token"), POOLINGS))
     return asked
 
 

@@ -9,18 +9,18 @@ from typing import Any
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
-NORMALISED = {  # mean and standard deviation of red, green and blue, after division by 255
+NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after division by 255
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "half": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
     "clip": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
     "none": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
-POOLS = ("token", "avg", "max", "avgmax")
+POOLINGS = ("token", "avg", "max", "avgmax")
 
 
 @dataclass(frozen=True)
-class Question:
+class OpenQuestion:
     """One thing to ask: `key` names it, `likely` is the answer that is taken unless another is given."""
 
     key: str
@@ -29,7 +29,7 @@ class Question:
     facts: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def asks(self) -> str:
+    def sentence(self) -> str:
         """The question, in the reader's language."""
         return {
             "heads": say("How many attention heads has each block?"),
@@ -62,7 +62,7 @@ class Question:
         }[self.key]  # fmt: skip
 
 
-def parse(question: Question, answer: Any) -> Any:
+def parse_answer(question: OpenQuestion, answer: Any) -> Any:
     """The answer as a value, from a value or from what a person typed.
 
     Raises: ModelError, naming the answers that are possible.
@@ -77,21 +77,21 @@ def parse(question: Question, answer: Any) -> Any:
             rows, cols = answer if isinstance(answer, list | tuple) else re.split(r"\s*[x×,]\s*", text)
             parsed = (int(rows), int(cols))
         elif question.key == "normalise":
-            parsed = NORMALISED[text] if text in NORMALISED else _six(answer)
+            parsed = NORMALISATIONS[text] if text in NORMALISATIONS else _parse_mean_and_std(answer)
         else:
             parsed = text
     except (ValueError, TypeError):
-        raise _cannot(question, answer) from None
+        raise _invalid_answer_error(question, answer) from None
     fits = {
         "eps": lambda: 0 < parsed < 1,
         "normalise": lambda: True,
     }.get(question.key, lambda: parsed in question.choices)
     if not fits():
-        raise _cannot(question, answer)
+        raise _invalid_answer_error(question, answer)
     return parsed
 
 
-def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"."""
     mean, std = answer.split("/") if isinstance(answer, str) else answer
     numbers = [tuple(map(float, part.split(",") if isinstance(part, str) else part)) for part in (mean, std)]
@@ -100,23 +100,23 @@ def _six(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return numbers[0], numbers[1]
 
 
-def _cannot(question: Question, answer: Any) -> ModelError:
-    can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISED, "r,g,b/r,g,b"])}
-    shown = can.get(question.key) or " · ".join(written(choice) for choice in question.choices)
+def _invalid_answer_error(question: OpenQuestion, answer: Any) -> ModelError:
+    can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"])}
+    shown = can.get(question.key) or " · ".join(answer_text(choice) for choice in question.choices)
     return ModelError("“{question}” {answer} is no answer; possible are: {choices}.",
-                      answer=repr(str(answer)[:40]), question=question.asks, choices=shown)  # fmt: skip
+                      answer=repr(str(answer)[:40]), question=question.sentence, choices=shown)  # fmt: skip
 
 
-def written(value: Any) -> str:
+def answer_text(value: Any) -> str:
     """An answer as a person types it: 16x16, 1e-06, gelu."""
-    if value in NORMALISED.values():
-        return next(name for name, numbers in NORMALISED.items() if numbers == value)
+    if value in NORMALISATIONS.values():
+        return next(name for name, numbers in NORMALISATIONS.items() if numbers == value)
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
         return "/".join(",".join(f"{x:g}" for x in part) for part in value)
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def answered(questions: tuple[Question, ...], answers: Mapping[str, Any] | None) -> dict[str, Any]:
+def complete_answers(questions: tuple[OpenQuestion, ...], answers: Mapping[str, Any] | None) -> dict[str, Any]:
     """Every question's answer: the one given, else the likely one.
 
     Raises: ModelError, for answers that are impossible, and for answers to what was not asked.
@@ -125,4 +125,4 @@ def answered(questions: tuple[Question, ...], answers: Mapping[str, Any] | None)
     asked = {question.key: question for question in questions}
     if unknown := sorted(set(given) - set(asked)):
         raise ModelError("{what} need not be told: the file says it.", what=", ".join(unknown))
-    return {key: parse(q, given[key]) if key in given else q.likely for key, q in asked.items()}
+    return {key: parse_answer(q, given[key]) if key in given else q.likely for key, q in asked.items()}

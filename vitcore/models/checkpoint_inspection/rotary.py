@@ -11,10 +11,10 @@ from typing import Any
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK, block_count
+from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, block_count
 
-FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
-SIZES = {
+ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
+SIZE_NAMES_BY_WIDTH = {
     192: "tiny", 384: "small", 512: "medium", 640: "betwixt", 768: "base", 1024: "large", 1280: "huge", 1536: "gigantic",
     4096: "7b",
 }  # fmt: skip
@@ -33,10 +33,10 @@ def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any
     """
     import timm
 
-    depth, word = block_count(state), SIZES.get(_width(state))
-    if not depth or len({m[1] for name in state if (m := BLOCK.match(name))}) != depth:
+    depth, word = block_count(state), SIZE_NAMES_BY_WIDTH.get(_width(state))
+    if not depth or len({m[1] for name in state if (m := BLOCK_NAMES.match(name))}) != depth:
         return {}  # no model skips a block, and to build thousands that a name promises would take minutes
-    names = [n for n in timm.list_models() if FAMILIES.search(n) and word and re.search(rf"_{word}d?_", n)]
+    names = [n for n in timm.list_models() if ROTARY_FAMILIES.search(n) and word and re.search(rf"_{word}d?_", n)]
     wanted = {name: _shape(name, w) for name, w in state.items()}
     found = {}
     for name in names:

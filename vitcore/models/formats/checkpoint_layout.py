@@ -20,37 +20,39 @@ from vitcore.models.formats import (
     transformers_vit,
     weight_files,
 )
-from vitcore.models.formats.read_weights import Weight
-from vitcore.models.formats.state_dict import Format, State
+from vitcore.models.formats.read_weights import LazyTensor
+from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
-FORMATS = (
+CHECKPOINT_FORMATS = (
     openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
     transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
 )  # fmt: skip
-LANGUAGE = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
-MOST_MAPPED = 0.6  # of a file's bytes
+LANGUAGE_MODEL_NAMES = re.compile(
+    r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$"
+)
+MAX_MAPPED_SHARE = 0.6  # of a file's bytes
 FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CheckpointModel:
     """One model in a file: where it lies, in which format, and its weights by that library's names."""
 
     name: str  # "", "model", "teacher · backbone."
-    format: Format
-    weights: Mapping[str, Weight]
+    format: CheckpointFormat
+    weights: Mapping[str, LazyTensor]
     left_out: tuple[str, ...]  # what lies beside it under the same roof
     is_whole: bool = False  # True: every weight of the file, under its own name
 
 
-def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
+def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
-    models = [part for path, weights in _roofs(tree) for part in _models(path, weights)]
+    models = [part for path, weights in _weight_mappings(tree) for part in _models(path, weights)]
     if models:
         return sorted(models, key=_rank)
-    names = [name for _, weights in _roofs(tree) for name in weights]
-    if any(LANGUAGE.search(name) for name in names):
+    names = [name for _, weights in _weight_mappings(tree) for name in weights]
+    if any(LANGUAGE_MODEL_NAMES.search(name) for name in names):
         raise ModelError("{name} is a language model: it has words, and no patches of a photo.", name=file)
     if not names:
         raise ModelError("{name} holds no weights by name.", name=file)
@@ -63,39 +65,41 @@ def parts(tree: Mapping[str, Any], file: str) -> list[Part]:
     )
 
 
-def whole(tree: Mapping[str, Any], file: str) -> Part:
+def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
     """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
-    path, weights = max(_roofs(tree), key=lambda roof: len(roof[1]), default=((), {}))
+    path, weights = max(_weight_mappings(tree), key=lambda roof: len(roof[1]), default=((), {}))
     if not weights:
         raise ModelError("{name} holds no weights by name.", name=file)
-    return Part(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
+    return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
 
 
-def values(part: Part, file: Path) -> State:
+def read_tensors(part: CheckpointModel, file: Path) -> StateDict:
     """The part's tensors as 32-bit floats.
 
     What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
     """
-    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MOST_MAPPED * file.stat().st_size:
-        tree = weight_files.tree(file, mapped=False)
-        found = [whole(tree, file.name)] if part.is_whole else parts(tree, file.name)
+    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MAX_MAPPED_SHARE * file.stat().st_size:
+        tree = weight_files.read_weights_tree(file, mapped=False)
+        found = [whole_model(tree, file.name)] if part.is_whole else find_models(tree, file.name)
         part = next(again for again in found if again.name == part.name)
     return {name: weight.values().float() for name, weight in part.weights.items()}
 
 
-def _roofs(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, Weight]]]:
+def _weight_mappings(
+    tree: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
     """Every mapping that holds weights, with the way there."""
-    weights = {name: value for name, value in tree.items() if isinstance(value, Weight)}
+    weights = {name: value for name, value in tree.items() if isinstance(value, LazyTensor)}
     if weights:
         yield path, weights
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _roofs(value, (*path, name))
+            yield from _weight_mappings(value, (*path, name))
 
 
-def _models(path: tuple[str, ...], weights: dict[str, Weight]) -> Iterator[Part]:
+def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[CheckpointModel]:
     taken: set[str] = set()
-    for format in FORMATS:
+    for format in CHECKPOINT_FORMATS:
         first = format.anchors[0]
         for name in [name for name in weights if name.endswith(first)]:
             prefix = name[: -len(first)]
@@ -110,7 +114,7 @@ def _models(path: tuple[str, ...], weights: dict[str, Weight]) -> Iterator[Part]
             beside = _beside(format, prefix, weights) if prefix else {}
             known = {prefix + n for n in inside} | set(beside.values())
             both = {n: weights[whole] for n, whole in beside.items()} | inside
-            yield Part(
+            yield CheckpointModel(
                 " · ".join((*path, prefix) if prefix else path),
                 format,
                 both,
@@ -118,7 +122,7 @@ def _models(path: tuple[str, ...], weights: dict[str, Weight]) -> Iterator[Part]
             )
 
 
-def _beside(format: Format, prefix: str, weights: Mapping[str, Weight]) -> dict[str, str]:
+def _beside(format: CheckpointFormat, prefix: str, weights: Mapping[str, LazyTensor]) -> dict[str, str]:
     """Names of parts that lie beside the prefix, as the format calls them -> as they are in the file."""
     steps = prefix.rstrip("./").split(".")
     roofs = ["".join(f"{step}." for step in steps[:n]) for n in range(len(steps))]
@@ -127,6 +131,6 @@ def _beside(format: Format, prefix: str, weights: Mapping[str, Weight]) -> dict[
             if name.startswith(roof) and pattern.fullmatch(name[len(roof) :])}  # fmt: skip
 
 
-def _rank(part: Part) -> tuple[int, int]:
+def _rank(part: CheckpointModel) -> tuple[int, int]:
     place = part.name.lower()
     return (0 if FIRST.search(place) else 2 if LAST.search(place) else 1, len(part.name))

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.formats.image_processor import output_px, preprocessing, unfollowed_fields
-from vitcore.models.formats.read_weights import json_object
+from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
+from vitcore.models.formats.read_weights import read_json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
 
@@ -17,21 +17,21 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Configuration:
+class CheckpointConfiguration:
     """known: answers by `Question.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising.
 
     shown_px: (height, width) of what the model is shown, where that is not `size`; notes: what can't be done as it says.
     """
 
-    known: Mapping[str, Any] = field(default_factory=dict)
+    known_answers: Mapping[str, Any] = field(default_factory=dict)
     input: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
-    shown_px: tuple[int, int] | None = None
+    preprocessed_px: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
 
 
-def beside(folder: Path) -> Configuration:
+def read_configuration(folder: Path) -> CheckpointConfiguration:
     """The configuration in a folder of weights; an empty one where there is none.
 
     Raises: ModelError, for one that can't be read, and for a model that sees no photos.
@@ -40,21 +40,21 @@ def beside(folder: Path) -> Configuration:
         if (folder / name).is_file():
             file = folder / name
             try:
-                return read(json_object(file), folder)
+                return read(read_json_object(file), folder)
             except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
                 if isinstance(error, ModelError):
                     raise
                 raise ModelError(
                     "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
                 ) from None
-    return Configuration()
+    return CheckpointConfiguration()
 
 
-def _config(said: dict[str, Any], folder: Path) -> Configuration:
+def _config(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
     return _timm(said) if "architecture" in said else _transformers(said, folder)
 
 
-def _timm(said: dict[str, Any]) -> Configuration:
+def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     cfg = said.get("pretrained_cfg") or said
     shape = {"timm": said["architecture"], **(said.get("model_args") or {})}
     for term in ("num_classes", "global_pool"):
@@ -63,7 +63,7 @@ def _timm(said: dict[str, Any]) -> Configuration:
     size = cfg.get("input_size")
     if size and "img_size" not in shape and cfg.get("fixed_input_size"):
         shape["img_size"] = list(size[-2:])
-    known = _six(cfg.get("mean"), cfg.get("std"))
+    known = _mean_and_std(cfg.get("mean"), cfg.get("std"))
     made_for = shape.get("img_size") or size
     if isinstance(made_for, list):
         known["size"] = _pair(made_for[-2:])
@@ -71,10 +71,10 @@ def _timm(said: dict[str, Any]) -> Configuration:
     names = said.get("label_names") or cfg.get("label_names")
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
     labels = tuple(str(told.get(name, name)).split(",")[0] for name in names) if names else None
-    return Configuration(known, kept, labels, timm=shape)
+    return CheckpointConfiguration(known, kept, labels, timm=shape)
 
 
-def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
+def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
     vision = said.get("vision_config") or said
     if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
         kind = str(said.get("model_type", "?"))[:40]
@@ -89,13 +89,13 @@ def _transformers(said: dict[str, Any], folder: Path) -> Configuration:
     known["pool"] = "token"
     if output := _output(said):
         known["output"] = output
-    shown, unfollowed = preprocessing(folder, str(said.get("model_type", "")))
+    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
     if not shown:
-        return Configuration(known, {}, _id2label(said.get("id2label")))
-    known |= _six(shown.pop("mean"), shown.pop("std"))
-    px, notes = output_px(shown), (unfollowed_fields(unfollowed),) if unfollowed else ()
+        return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")))
+    known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
+    px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
-    return Configuration(known, shown, _id2label(said.get("id2label")), other, notes)
+    return CheckpointConfiguration(known, shown, _id2label(said.get("id2label")), other, notes)
 
 
 def _output(said: dict[str, Any]) -> Output | None:
@@ -118,20 +118,20 @@ def _id2label(said: Any) -> tuple[str, ...] | None:
     return None if all(label == f"LABEL_{i}" for i, label in enumerate(labels)) else labels
 
 
-def _openclip(said: dict[str, Any], _folder: Path) -> Configuration:
+def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
     model, preprocessing = said.get("model_cfg", said), said.get("preprocess_cfg", {})
     vision = model["vision_cfg"]
-    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _six(
+    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _mean_and_std(
         preprocessing.get("mean"), preprocessing.get("std")
     )
     if "timm_model_name" not in vision:
         known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
                   "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
         known["pool"] = {"avg": "avg"}.get(vision.get("pool_type", "tok"), "token")
-    return Configuration(known, {"interpolation": preprocessing.get("interpolation", "bicubic")})
+    return CheckpointConfiguration(known, {"interpolation": preprocessing.get("interpolation", "bicubic")})
 
 
-def _six(mean: Any, std: Any) -> dict[str, Any]:
+def _mean_and_std(mean: Any, std: Any) -> dict[str, Any]:
     numbers: Callable[[Any], tuple[float, ...]] = lambda given: tuple(float(x) for x in given)  # noqa: E731
     return {"normalise": (numbers(mean), numbers(std))} if mean and std and len(mean) == len(std) == 3 else {}
 

@@ -9,7 +9,7 @@ import re
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.state_dict import Format, State, drop, join, rename
+from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
 
 DENSE = r"(?:MlpBlock_\d/)?Dense_"
 UNIT = r"^block(\d+)/unit(\d+)/"
@@ -50,23 +50,23 @@ def _unit(m: re.Match[str], part: str) -> str:
     return f"patch_embed.backbone.stages.{int(m[1]) - 1}.blocks.{int(m[2]) - 1}.{part}."
 
 
-def convert(state: State) -> State:
+def convert(state: StateDict) -> StateDict:
     """timm's names and shapes."""
-    drop(state, r"opt/state/")
-    state = rename(_unstacked(state), RULES)
+    drop_tensors(state, r"opt/state/")
+    state = rename_tensors(_unstack_blocks(state), RULES)
     for name in list(state):
-        state[name] = _turned(name, state[name])
+        state[name] = _transposed(name, state[name])
     for kind in ("weight", "bias"):
-        join(state, tuple(f".attn.{part}.{kind}" for part in ("query", "key", "value")), f".attn.qkv.{kind}")
-        join(state, tuple(f"attn_pool.{part}.{kind}" for part in ("key", "value")), f"attn_pool.kv.{kind}")
+        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in ("query", "key", "value")), f".attn.qkv.{kind}")
+        join_tensors(state, tuple(f"attn_pool.{part}.{kind}" for part in ("key", "value")), f"attn_pool.kv.{kind}")
     if not any(name.startswith("patch_embed.backbone.stages") for name in state):  # the root convolution alone
-        state = rename(state, ((r"backbone\.stem\.", "backbone."),))
+        state = rename_tensors(state, ((r"backbone\.stem\.", "backbone."),))
     if "pre_logits.weight" in state and "head.weight" in state:
-        state = rename(state, ((r"^pre_logits\.", "head.0."), (r"^head\.(weight|bias)$", r"head.2.\1")))
+        state = rename_tensors(state, ((r"^pre_logits\.", "head.0."), (r"^head\.(weight|bias)$", r"head.2.\1")))
     return state
 
 
-def _turned(name: str, w: Tensor) -> Tensor:
+def _transposed(name: str, w: Tensor) -> Tensor:
     """Kernels of convolutions (h, w, in, out) and layers (in, out) as torch has them; attention's heads side by side."""
     if name.endswith(".attn.proj.weight") or name == "attn_pool.proj.weight":  # (H, d, D)
         return w.flatten(0, 1).T if w.ndim == 3 else w
@@ -79,7 +79,7 @@ def _turned(name: str, w: Tensor) -> Tensor:
     return w.T if name.endswith(".weight") and w.ndim == 2 else w
 
 
-def _unstacked(state: State) -> State:
+def _unstack_blocks(state: StateDict) -> StateDict:
     """Blocks of their own where one array holds all of them."""
     for name in [name for name in state if name.startswith("Transformer/encoderblock/")]:
         for i, part in enumerate(state.pop(name).unbind(0)):
@@ -87,10 +87,10 @@ def _unstacked(state: State) -> State:
     return state
 
 
-def heads(state: State) -> int | None:
+def head_count(state: StateDict) -> int | None:
     """H, from the shape of a query (D, H, d)."""
     query = next((w for name, w in state.items() if re.search(r"encoderblock.*/query/kernel$", name)), torch.empty(0))
     return int(query.shape[-2]) if query.ndim >= 3 else None
 
 
-FORMAT = Format("Google (JAX)", ("embedding/kernel",), convert, likely={"normalise": "half"})
+FORMAT = CheckpointFormat("Google (JAX)", ("embedding/kernel",), convert, likely={"normalise": "half"})

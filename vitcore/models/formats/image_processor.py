@@ -11,17 +11,23 @@ from typing import Any
 
 from PIL import Image
 
-from vitcore.models.formats.read_weights import json_object
+from vitcore.models.formats.read_weights import read_json_object
 from vitcore.translation import say
 
-RESAMPLED = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
+RESAMPLING_NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 HALF, IMAGENET = ([0.5] * 3, [0.5] * 3), ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
-ON = {"do_resize": True, "do_rescale": True, "do_normalize": True, "rescale_factor": 1 / 255, "do_center_crop": False}
+ENABLED_BY_DEFAULT = {
+    "do_resize": True,
+    "do_rescale": True,
+    "do_normalize": True,
+    "rescale_factor": 1 / 255,
+    "do_center_crop": False,
+}
 
 
 def _class(size: Any, resample: int, colours: Any, crop: int = 0, square: bool = True) -> dict[str, Any]:
-    return ON | {"size": size, "resample": resample, "image_mean": colours[0], "image_std": colours[1],
+    return ENABLED_BY_DEFAULT | {"size": size, "resample": resample, "image_mean": colours[0], "image_std": colours[1],
                  "do_center_crop": bool(crop), "crop_size": crop or None, "default_to_square": square}  # fmt: skip
 
 
@@ -34,38 +40,42 @@ DEFAULTS = {  # by the class of the processor, without its ending
     "Siglip": _class({"height": 224, "width": 224}, 3, HALF, square=False),
     "DINOv3ViT": _class(224, 2, IMAGENET),
 }
-BY_MODEL = {  # `model_type` of config.json, where the processor's own file names no class
+PROCESSOR_BY_MODEL_TYPE = {  # `model_type` of config.json, where the processor's own file names no class
     "vit": "ViT", "vit_msn": "ViT", "vit_mae": "ViT", "ijepa": "ViT", "deit": "DeiT", "beit": "Beit", "data2vec-vision": "Beit",
     "dinov2": "Bit", "dinov3_vit": "DINOv3ViT", "clip": "CLIP", "siglip": "Siglip",
 }  # fmt: skip
-FILES = ("preprocessor_config.json", "processor_config.json")
-MOST_PX = 4096  # a side
-ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
-FOLLOWED = {*DEFAULTS["DeiT"], "offset"}
-HARMLESS = {  # what the picture of one photo does not depend on
+PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
+MAX_SIDE_PX = 4096  # a side
+CLASS_NAME_ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
+FOLLOWED_FIELDS = {*DEFAULTS["DeiT"], "offset"}
+IGNORED_FIELDS = {  # what the picture of one photo does not depend on
     "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "data_format", "input_data_format",
     "do_convert_rgb", "return_tensors", "device", "disable_grouping", "do_reduce_labels", "_valid_processor_keys",
     "_processor_class", "backend", "model_type", "transformers_version",
 }  # fmt: skip
 
 
-def preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[str]]:
+def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[str]]:
     """What the processor in a folder does, as a card's `input` has it, and the fields that are not followed; empty without a file.
 
     model: `model_type` of the model's own configuration.
     `resize`: [height, width], the shorter side, or None; `crop`: [height, width] or None; `interpolation`: Pillow's name;
     `mean` and `std` are of values from 0 to 1, rescaling included.
     """
-    file = next((file for file in (folder / name for name in FILES) if file.is_file()), None)
+    file = next((file for file in (folder / name for name in PROCESSOR_FILES) if file.is_file()), None)
     if file is None:
         return {}, []
-    said = json_object(file)
+    said = read_json_object(file)
     said = said.get("image_processor", said)  # of a processor of text and pictures
-    kind = said.get("image_processor_type") or said.get("feature_extractor_type") or BY_MODEL.get(model, "")
-    name = next((kind.removesuffix(ending) for ending in ENDINGS if kind.endswith(ending)), kind)
+    kind = (
+        said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model, "")
+    )
+    name = next((kind.removesuffix(ending) for ending in CLASS_NAME_ENDINGS if kind.endswith(ending)), kind)
     unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
-    unfollowed += [f for f, v in said.items() if f not in FOLLOWED | HARMLESS and v not in (None, False, [], {})]
+    unfollowed += [
+        f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})
+    ]
     return _input({**known, **said}, unfollowed), unfollowed
 
 
@@ -82,9 +92,9 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
         unfollowed.append("size" if said["do_resize"] else "do_resize")
         crop = [resize or 224] * 2
     sides = [side for given in (resize, crop) if given for side in (given if isinstance(given, list) else [given])]
-    if not all(1 <= side <= MOST_PX for side in sides):
+    if not all(1 <= side <= MAX_SIDE_PX for side in sides):
         raise ValueError(f"size {said['size']}, crop_size {said['crop_size']}")
-    resample = RESAMPLED.get(said["resample"])
+    resample = RESAMPLING_NAMES.get(said["resample"])
     if resample is None:
         unfollowed.append("resample")
     per, offset = (said["rescale_factor"] if said["do_rescale"] else 1.0), float(said.get("offset") or 0)
@@ -128,40 +138,40 @@ class CenterCrop:
         return image.crop((left, top, left + wide, top + high))
 
 
-def transform(said: Mapping[str, Any]) -> Any:
+def make_transform(preprocessing: Mapping[str, Any]) -> Any:
     """A card's `input` with `resize` and `crop` as torchvision's transform of a picture to a (3, H, W) tensor."""
     from torchvision import transforms as T
     from torchvision.transforms.functional import InterpolationMode
 
     steps: list[Any] = []
-    if said["resize"]:
-        steps.append(T.Resize(said["resize"], InterpolationMode(said["interpolation"])))
-    if said["crop"]:
-        steps.append(CenterCrop(tuple(said["crop"])))
-    return T.Compose([*steps, T.ToTensor(), T.Normalize(said["mean"], said["std"])])
+    if preprocessing["resize"]:
+        steps.append(T.Resize(preprocessing["resize"], InterpolationMode(preprocessing["interpolation"])))
+    if preprocessing["crop"]:
+        steps.append(CenterCrop(tuple(preprocessing["crop"])))
+    return T.Compose([*steps, T.ToTensor(), T.Normalize(preprocessing["mean"], preprocessing["std"])])
 
 
-def output_px(said: Mapping[str, Any]) -> tuple[int, int]:
+def output_px(preprocessing: Mapping[str, Any]) -> tuple[int, int]:
     """Height and width of what comes out of a card's `input` with `resize` and `crop`."""
-    high, wide = said["crop"] or said["resize"]
+    high, wide = preprocessing["crop"] or preprocessing["resize"]
     return int(high), int(wide)
 
 
-def fitted(said: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
+def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
     """The same for a model of another input size: the resize grows by as much as the output."""
-    out = output_px(said)
+    out = output_px(preprocessing)
     if out == tuple(px):
-        return dict(said)
+        return dict(preprocessing)
     by = px[0] / out[0], px[1] / out[1]
-    resize = said["resize"]
+    resize = preprocessing["resize"]
     if isinstance(resize, int):
         resize = round(resize * max(by))
     elif resize:
         resize = [round(side * each) for side, each in zip(resize, by, strict=True)]
-    return {**said, "resize": resize, "crop": list(px) if said["crop"] else None}
+    return {**preprocessing, "resize": resize, "crop": list(px) if preprocessing["crop"] else None}
 
 
-def unfollowed_fields(fields: list[str]) -> str:
+def unfollowed_fields_sentence(fields: list[str]) -> str:
     """What is not done as the processor's file says, in a sentence."""
     return say(
         "Its preprocessor_config.json has settings that are not followed here: {fields}.", fields=", ".join(fields)

@@ -5,17 +5,24 @@ timm converts it; what is added are layer scale, and towers that are timm models
 
 import torch
 
-from vitcore.models.formats.state_dict import NO_MODEL, Format, State, drop, rename, zero_bias_of_head
+from vitcore.models.formats.state_dict import (
+    NO_MODULE,
+    CheckpointFormat,
+    StateDict,
+    drop_tensors,
+    rename_tensors,
+    zero_bias_of_head,
+)
 
 
-def convert(state: State) -> State:
+def convert(state: StateDict) -> StateDict:
     """`transformer.resblocks.N` and the rest to timm's names; the projection to the text's space becomes the head."""
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_openai_clip
 
-    scales = rename({name: state.pop(name) for name in list(state) if ".ls_" in name},
+    scales = rename_tensors({name: state.pop(name) for name in list(state) if ".ls_" in name},
                     ((r"transformer\.resblocks\.", "blocks."), (r"\.ls_(\d)\.", r".ls\1.")))  # fmt: skip
-    converted: State = _convert_openai_clip(state, NO_MODEL, prefix="")
+    converted: StateDict = _convert_openai_clip(state, NO_MODULE, prefix="")
     state.clear()
     if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
         kernel = converted["patch_embed.proj.weight"]
@@ -24,22 +31,22 @@ def convert(state: State) -> State:
     return converted | scales
 
 
-def convert_trunk(state: State) -> State:
+def convert_trunk(state: StateDict) -> StateDict:
     """A timm model inside OpenCLIP: `visual.trunk.` before its names, and a head of OpenCLIP's beside it."""
-    drop(state, r"(?!visual\.(trunk|head)\.)")
-    state = rename(state, ((r"^visual\.trunk\.", ""), (r"^visual\.head\.proj\.", "head.")))
+    drop_tensors(state, r"(?!visual\.(trunk|head)\.)")
+    state = rename_tensors(state, ((r"^visual\.trunk\.", ""), (r"^visual\.head\.proj\.", "head.")))
     zero_bias_of_head(state)
     return state
 
 
-TOWER = Format(
+TOWER = CheckpointFormat(
     "OpenCLIP",
     ("conv1.weight", "class_embedding", "positional_embedding"),
     convert,
     likely={"eps": 1e-5, "normalise": "clip"},
     projection=r"(^|\.)proj$",
 )
-TRUNK = Format(
+TRUNK = CheckpointFormat(
     "OpenCLIP (timm)",
     ("visual.trunk.patch_embed.proj.weight",),
     convert_trunk,

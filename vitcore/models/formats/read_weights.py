@@ -25,8 +25,8 @@ from vitcore.errors import refusal_reason
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
-MOST_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
-MOST_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
+MAX_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
+MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
 OTHER_FILES = {
     b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
@@ -35,15 +35,15 @@ OTHER_FILES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Weight:
+class LazyTensor:
     """One tensor of a file: its shape is known, its values are read when asked for, each time anew."""
 
     shape: tuple[int, ...]
     values: Callable[[], Tensor]
 
 
-def read(file: Path, mapped: bool = True) -> Mapping[str, Any]:
-    """What a file holds: `Weight`s by name, for torch's pickles nested as they were saved, beside whatever else there is.
+def read_weights(file: Path, mapped: bool = True) -> Mapping[str, Any]:
+    """What a file holds: `LazyTensor`s by name, for torch's pickles nested as they were saved, beside whatever else there is.
 
     mapped: torch's pickles stay on the disk until a tensor is copied out of them; else they are read whole, and nothing is copied.
     Raises: ModelError, one sentence: what the file is instead, or what is wrong with it.
@@ -69,7 +69,7 @@ def read(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     raise ModelError("{name} is no model's file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
 
 
-def damaged(file: Path, reason: object) -> ModelError:
+def damaged_file_error(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
     return ModelError(
@@ -77,12 +77,12 @@ def damaged(file: Path, reason: object) -> ModelError:
     )
 
 
-def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Weight]:
+def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:
     from safetensors import SafetensorError, safe_open
 
     header = struct.unpack("<Q", start[:8])[0] if len(start) >= 8 else 0
-    if header > min(MOST_HEADER_BYTES, size - 8) or header < 2:
-        raise damaged(file, say("its header says that it is {header} bytes long, the file has {size}",
+    if header > min(MAX_HEADER_BYTES, size - 8) or header < 2:
+        raise damaged_file_error(file, say("its header says that it is {header} bytes long, the file has {size}",
                                 header=f"{header:,}", size=f"{size:,}"))  # fmt: skip
 
     def values(name: str) -> Callable[[], Tensor]:
@@ -94,9 +94,9 @@ def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Weight]:
 
     try:
         with safe_open(file, framework="pt") as opened:
-            return {n: Weight(tuple(opened.get_slice(n).get_shape()), values(n)) for n in opened.keys()}
+            return {n: LazyTensor(tuple(opened.get_slice(n).get_shape()), values(n)) for n in opened.keys()}
     except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise damaged(file, error) from None
+        raise damaged_file_error(file, error) from None
 
 
 def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
@@ -104,10 +104,10 @@ def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
-        raise damaged(file, error) from None
+        raise damaged_file_error(file, error) from None
     names = [entry.filename for entry in entries]
     unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > MOST_GROWTH * size + SPARE_BYTES:
+    if unpacked > MAX_GROWTH * size + SPARE_BYTES:
         raise ModelError("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
                          name=file.name, size=size / 1e6, unpacked=unpacked / 1e9)  # fmt: skip
     if twice := _twice(names):
@@ -138,9 +138,9 @@ def _torch(file: Path, mmap: bool) -> Mapping[str, Any]:
             held = torch.load(file, map_location="cpu", weights_only=True, mmap=mmap)
     except pickle.UnpicklingError as error:
         needed = re.findall(r"GLOBAL ([\w.]+)", str(error))
-        raise _needs_code(file, needed[0]) if needed else damaged(file, "pickle") from None
+        raise _needs_code(file, needed[0]) if needed else damaged_file_error(file, "pickle") from None
     except Exception as error:  # whatever a damaged pickle makes of torch
-        raise damaged(file, refusal_reason(error)) from None
+        raise damaged_file_error(file, refusal_reason(error)) from None
     if isinstance(held, Mapping):
         return _weights(held, file, mmap)
     if isinstance(held, Tensor):
@@ -168,8 +168,10 @@ def _weights(held: Mapping[Any, Any], file: Path, copied: bool, depth: int = 0) 
     for name, value in held.items():
         if isinstance(value, Tensor) and value.layout == torch.strided:
             if value.numel() * value.element_size() > most:
-                raise damaged(file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60])))
-            weights[str(name)] = Weight(tuple(value.shape), value.detach().clone if copied else value.detach)
+                raise damaged_file_error(
+                    file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60]))
+                )
+            weights[str(name)] = LazyTensor(tuple(value.shape), value.detach().clone if copied else value.detach)
         elif isinstance(value, Mapping) and depth < 5:
             weights[str(name)] = _weights(value, file, copied, depth + 1)
         else:
@@ -177,7 +179,7 @@ def _weights(held: Mapping[Any, Any], file: Path, copied: bool, depth: int = 0) 
     return weights
 
 
-def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:
+def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, LazyTensor]:
     def values(name: str) -> Callable[[], Tensor]:
         def load() -> Tensor:
             with np.load(file, allow_pickle=False) as archive:
@@ -196,11 +198,11 @@ def _npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Weight]:
                 if int(np.prod(shape, dtype=object)) * dtype.itemsize > entry.file_size:
                     raise ValueError(f"{entry.filename} is shorter than its shape says")
                 name = entry.filename.removesuffix(".npy")
-                weights[name] = Weight(shape, values(name))
+                weights[name] = LazyTensor(shape, values(name))
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
         if isinstance(error, ModelError):
             raise
-        raise damaged(file, error) from None
+        raise damaged_file_error(file, error) from None
     return weights
 
 
@@ -211,12 +213,12 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     return shape, dtype
 
 
-def json_object(file: Path) -> dict[str, Any]:
+def read_json_object(file: Path) -> dict[str, Any]:
     """A JSON file beside the weights. Raises: ModelError, when it is no JSON object or longer than any such file."""
     try:
         said = json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size < 50 * 10**6 else None
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(file, error) from None
+        raise damaged_file_error(file, error) from None
     if not isinstance(said, dict):
         raise ModelError("{name} is not a JSON object.", name=file.name)
     return said

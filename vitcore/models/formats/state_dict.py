@@ -13,33 +13,33 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.read_weights import Weight
+from vitcore.models.formats.read_weights import LazyTensor
 
-State = dict[str, Tensor]
-NO_MODEL: Any = None  # for timm's converters, which look at names only
-Rules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
+StateDict = dict[str, Tensor]
+NO_MODULE: Any = None  # for timm's converters, which look at names only
+RenamingRules = tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...]
 
 
 @dataclass(frozen=True)
-class Format:
+class CheckpointFormat:
     """One library's names: by which tensors they are known, how they become timm's, and what it would do by default."""
 
     title: str
     anchors: tuple[str, ...]  # the first is looked for at the end of names; what is before it is before all the others
-    convert: Callable[[State], State]
+    convert: Callable[[StateDict], StateDict]
     beside: tuple[str, ...] = ()  # parts of the model that lie beside that prefix: regular expressions
     likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `Question.key`
     projection: str = ""  # tensors whose outputs are features, not classes: a regular expression
 
 
-def shapes(weights: Mapping[str, Weight]) -> State:
+def tensor_shapes(weights: Mapping[str, LazyTensor]) -> StateDict:
     """The state without values."""
     return {name: torch.empty(weight.shape, device="meta") for name, weight in weights.items()}
 
 
-def rename(state: State, rules: Rules) -> State:
+def rename_tensors(state: StateDict, rules: RenamingRules) -> StateDict:
     """Every name with every rule applied in turn (regular expression, replacement). Takes the tensors out of `state`."""
-    renamed: State = {}
+    renamed: StateDict = {}
     for name in list(state):
         new = name
         for pattern, to in rules:
@@ -48,7 +48,7 @@ def rename(state: State, rules: Rules) -> State:
     return renamed
 
 
-def join(state: State, parts: tuple[str, ...], whole: str) -> None:
+def join_tensors(state: StateDict, parts: tuple[str, ...], whole: str) -> None:
     """Put tensors of one block together, query over key over value: wherever all of `parts` are, `whole` takes their place."""
     for name in [name for name in state if name.endswith(parts[0])]:
         stem = name[: -len(parts[0])]
@@ -56,14 +56,14 @@ def join(state: State, parts: tuple[str, ...], whole: str) -> None:
             state[stem + whole] = torch.cat([state.pop(stem + part) for part in parts])
 
 
-def zero_bias_of_head(state: State) -> None:
+def zero_bias_of_head(state: StateDict) -> None:
     """Give a head that has no bias one of zeros: timm's has one."""
     if "head.weight" in state and "head.bias" not in state:
         head = state["head.weight"]
         state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
 
 
-def drop(state: State, *patterns: str) -> None:
+def drop_tensors(state: StateDict, *patterns: str) -> None:
     """Leave out what is no part of the model as it answers: mask tokens, decoders, heads of a pre-training."""
     for name in [name for name in state if any(re.match(pattern, name) for pattern in patterns)]:
         del state[name]

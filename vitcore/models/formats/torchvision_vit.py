@@ -1,9 +1,9 @@
 """torchvision's ViT: `conv_proj`, `encoder.layers.encoder_layer_N.self_attention`, `heads`."""
 
-from vitcore.models.formats.state_dict import Format, Rules, State, rename
+from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, rename_tensors
 
 BLOCK = r"^encoder\.layers\.encoder_layer_(\d+)\."
-RULES: Rules = (
+RULES: RenamingRules = (
     (r"^conv_proj\.", "patch_embed.proj."),
     (r"^class_token$", "cls_token"),
     (r"^encoder\.pos_embedding$", "pos_embed"),
@@ -16,12 +16,12 @@ RULES: Rules = (
 )
 
 
-def convert(state: State) -> State:
+def convert(state: StateDict) -> StateDict:
     """Names only: torchvision keeps query, key and value in one matrix, as timm does."""
-    state = rename(state, RULES)
+    state = rename_tensors(state, RULES)
     if "heads.pre_logits.weight" in state:  # the paper's pre-training head
-        return rename(state, ((r"^heads\.pre_logits\.", "head.0."), (r"^heads\.head\.", "head.2.")))
-    return rename(state, ((r"^heads\.head\.", "head."),))
+        return rename_tensors(state, ((r"^heads\.pre_logits\.", "head.0."), (r"^heads\.head\.", "head.2.")))
+    return rename_tensors(state, ((r"^heads\.head\.", "head."),))
 
 
-FORMAT = Format("torchvision", ("conv_proj.weight", "encoder.pos_embedding"), convert)
+FORMAT = CheckpointFormat("torchvision", ("conv_proj.weight", "encoder.pos_embedding"), convert)

@@ -1,8 +1,16 @@
 """Hugging Face transformers' vision towers of SigLIP and CLIP: `embeddings.patch_embedding`, `encoder.layers.N.self_attn`."""
 
-from vitcore.models.formats.state_dict import Format, Rules, State, drop, join, rename, zero_bias_of_head
+from vitcore.models.formats.state_dict import (
+    CheckpointFormat,
+    RenamingRules,
+    StateDict,
+    drop_tensors,
+    join_tensors,
+    rename_tensors,
+    zero_bias_of_head,
+)
 
-RULES: Rules = (
+RULES: RenamingRules = (
     (r"^embeddings\.patch_embedding\.", "patch_embed.proj."),
     (r"^embeddings\.position_embedding\.weight$", "pos_embed"),
     (r"^embeddings\.class_embedding$", "cls_token"),
@@ -21,17 +29,17 @@ RULES: Rules = (
 )
 
 
-def convert(state: State) -> State:
+def convert(state: StateDict) -> StateDict:
     """Query, key and value become one matrix; a classifier reads the mean of the patches, and then no attention pool."""
     pooled = "classifier.weight" not in state
-    state = rename(state, RULES)
+    state = rename_tensors(state, RULES)
     for kind in ("weight", "bias"):
-        join(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
         if f"attn_pool.qkv.{kind}" in state:
             query, rest = state.pop(f"attn_pool.qkv.{kind}").tensor_split([len(state["attn_pool.proj.bias"])])
             state |= {f"attn_pool.q.{kind}": query, f"attn_pool.kv.{kind}": rest}
     if not pooled:
-        drop(state, r"attn_pool\.")
+        drop_tensors(state, r"attn_pool\.")
     if "pos_embed" in state:
         state["pos_embed"] = state["pos_embed"].unsqueeze(0)
     if "cls_token" in state:
@@ -40,14 +48,14 @@ def convert(state: State) -> State:
     return state
 
 
-SIGLIP = Format(
+SIGLIP = CheckpointFormat(
     "transformers (SigLIP)",
     ("embeddings.patch_embedding.weight", "embeddings.patch_embedding.bias"),
     convert,
     beside=(r"classifier\.(weight|bias)$",),
     likely={"activation": "gelu_tanh", "normalise": "half"},
 )
-CLIP = Format(
+CLIP = CheckpointFormat(
     "transformers (CLIP)",
     ("embeddings.patch_embedding.weight", "embeddings.class_embedding"),
     convert,

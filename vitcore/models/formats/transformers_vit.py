@@ -3,9 +3,17 @@
 Its files keep the names of its first versions; `layer_distillation.N.` and `q_proj` are those of its classes since version 5.
 """
 
-from vitcore.models.formats.state_dict import NO_MODEL, Format, Rules, State, drop, join, rename
+from vitcore.models.formats.state_dict import (
+    NO_MODULE,
+    CheckpointFormat,
+    RenamingRules,
+    StateDict,
+    drop_tensors,
+    join_tensors,
+    rename_tensors,
+)
 
-RULES: Rules = (
+RULES: RenamingRules = (
     (r"^embeddings\.patch_embeddings\.projection\.", "patch_embed.proj."),
     (r"^embeddings\.position_embeddings$", "pos_embed"),
     (r"^embeddings\.distillation_token$", "dist_token"),
@@ -26,25 +34,25 @@ RULES: Rules = (
 )
 
 
-def convert(state: State) -> State:
+def convert(state: StateDict) -> StateDict:
     """Query, key and value become one matrix; DINOv2's class token and registers take their places as in timm."""
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
-    drop(state, r"(embeddings\.)?mask_token$", r"pooler\.", r"decoder\.")
-    state = rename(state, RULES)
+    drop_tensors(state, r"(embeddings\.)?mask_token$", r"pooler\.", r"decoder\.")
+    state = rename_tensors(state, RULES)
     for kind in ("weight", "bias"):
-        join(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
-        join(state, (f".mlp.gate_proj.{kind}", f".mlp.up_proj.{kind}"), f".mlp.fc1.{kind}")
-    state = rename(state, ((r"\.mlp\.down_proj\.", ".mlp.fc2."),))
+        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+        join_tensors(state, (f".mlp.gate_proj.{kind}", f".mlp.up_proj.{kind}"), f".mlp.fc1.{kind}")
+    state = rename_tensors(state, ((r"\.mlp\.down_proj\.", ".mlp.fc2."),))
     if "dist_token" in state and "head_dist.weight" not in state:  # its answer is the class token's alone
         state["reg_token"] = state.pop("dist_token")
     if "register_tokens" in state:
-        state = _convert_dinov2(state, NO_MODEL)
+        state = _convert_dinov2(state, NO_MODULE)
     return state
 
 
-FORMAT = Format(
+FORMAT = CheckpointFormat(
     "transformers",
     ("embeddings.patch_embeddings.projection.weight",),
     convert,

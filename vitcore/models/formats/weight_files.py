@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models.formats import SUFFIXES
-from vitcore.models.formats.read_weights import Weight, json_object, read
+from vitcore.models.formats.read_weights import LazyTensor, read_json_object, read_weights
 from vitcore.models.model_cards import ModelError
 
-PREFERRED = (
+PREFERRED_FILES = (
     "model.safetensors",
     "pytorch_model.bin",
     "open_clip_model.safetensors",
     "open_clip_pytorch_model.bin",
     "model.pth",
 )  # as timm
-INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
-def weights_in(folder: Path) -> Path | None:
+def find_weights_file(folder: Path) -> Path | None:
     """The one weights file of a folder, or the index of its shards; None where there is none.
 
     Raises: ModelError, where there are several and none has the name that such folders give it.
     """
-    for name in (*PREFERRED, *INDEXES):
+    for name in (*PREFERRED_FILES, *SHARD_INDEXES):
         if (folder / name).is_file():
             return folder / name
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
@@ -33,16 +33,18 @@ def weights_in(folder: Path) -> Path | None:
     return files[0] if files else None
 
 
-def tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
+def read_weights_tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
     if not file.name.endswith(".index.json"):
-        return read(file, mapped)
-    where = json_object(file).get("weight_map")
+        return read_weights(file, mapped)
+    where = read_json_object(file).get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
         raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
-    weights: dict[str, Weight] = {}
+    weights: dict[str, LazyTensor] = {}
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
             raise ModelError("{name} is one of the files of this model, and it is missing.", name=shard)
-        weights |= {name: w for name, w in read(file.parent / shard, mapped).items() if isinstance(w, Weight)}
+        weights |= {
+            name: w for name, w in read_weights(file.parent / shard, mapped).items() if isinstance(w, LazyTensor)
+        }
     return weights

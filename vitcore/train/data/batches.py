@@ -27,15 +27,15 @@ class Batch:
     step: int = 0  # the optimiser step they are for, from 0
 
 
-def plan(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
+def photos_of_step(recipe: Recipe, count: int, step: int) -> NDArray[np.int64]:
     """Which of `count` photos the whole batch of a step (from 0) holds, (recipe.batch,).
 
     Each epoch is a permutation of its own; batches run across the borders between epochs.
     """
-    return planned(recipe.seed, count, step * recipe.batch, recipe.batch)
+    return photos_of_stream(recipe.seed, count, step * recipe.batch, recipe.batch)
 
 
-def planned(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
+def photos_of_stream(seed: int, count: int, first: int, number: int) -> NDArray[np.int64]:
     """Photos `first` … `first + number` of the endless stream of epochs."""
     orders: list[NDArray[np.int64]] = []
     while number:
@@ -51,7 +51,7 @@ def _epoch(seed: int, count: int, epoch: int) -> NDArray[np.int64]:
     return np.random.default_rng((ORDER, seed, epoch)).permutation(count)
 
 
-def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) -> range:
+def places_in_batch(recipe: Recipe, micro: int, passes: int, rank: int, world: int) -> range:
     """The places in the whole batch of pass `micro` of `passes` in process `rank` of `world`.
 
     One process with two passes takes what two processes with one take. Raises: RecipeError, where it can't be shared.
@@ -65,26 +65,26 @@ def positions(recipe: Recipe, micro: int, passes: int, rank: int, world: int) ->
             world=world,
             passes=passes,
         )
-    require_pairs(recipe, size)
+    require_even_batch(recipe, size)
     first = (micro * world + rank) * size
     return range(first, first + size)
 
 
-def require_pairs(recipe: Recipe, size: int) -> None:
+def require_even_batch(recipe: Recipe, size: int) -> None:
     """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
-    if mixes(recipe) and size % 2:
+    if mixes_photos(recipe) and size % 2:
         raise RecipeError(
             "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.",
             size=size,
         )
 
 
-def mixes(recipe: Recipe) -> bool:
+def mixes_photos(recipe: Recipe) -> bool:
     """Whether photos are mixed with one another."""
     return recipe.mixup > 0 or recipe.cutmix > 0
 
 
-def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step: int, part: int) -> Batch:
+def make_batch(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step: int, part: int) -> Batch:
     """A batch of normalised pixels with soft targets: smoothed labels, and mixup or CutMix by timm.
 
     `part` numbers the passes of all processes within the step. `pixels` may be overwritten.
@@ -95,8 +95,8 @@ def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step:
     labelled = bool(classes) and needs_labels(recipe)
     known = labels if labelled else torch.zeros_like(labels)
     options = {"label_smoothing": recipe.label_smoothing, "num_classes": max(classes, 1)}
-    if mixes(recipe):
-        with numpy_seeded(MIXING, recipe.seed, step, part):
+    if mixes_photos(recipe):
+        with seeded_numpy(MIXING, recipe.seed, step, part):
             pixels, targets = Mixup(recipe.mixup, recipe.cutmix, **options)(pixels, known)
     else:
         targets = mixup_target(known, options["num_classes"], smoothing=recipe.label_smoothing)
@@ -104,7 +104,7 @@ def finished(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, step:
 
 
 @contextmanager
-def numpy_seeded(*seed: int) -> Iterator[None]:
+def seeded_numpy(*seed: int) -> Iterator[None]:
     """numpy's global generator, which timm draws from, seeded for a while; then it is as it was."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
@@ -115,12 +115,12 @@ def numpy_seeded(*seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def all_seeded(*seed: int) -> Iterator[None]:
+def seeded_generators(*seed: int) -> Iterator[None]:
     """Python's, numpy's and torch's CPU generators seeded for a while."""
     import random
 
     state, number = random.getstate(), torch_seed(*seed)
-    with numpy_seeded(*seed), torch.random.fork_rng(devices=[]):
+    with seeded_numpy(*seed), torch.random.fork_rng(devices=[]):
         random.seed(number)
         torch.default_generator.manual_seed(number)
         try:

@@ -9,50 +9,50 @@ from torch import Tensor
 
 Box = tuple[int, int, int, int]  # left, top, right, bottom
 
-TRIES = 10  # then the middle is taken
-NUMBERS = 4 * TRIES  # uniform numbers a box needs
-RATIOS = 3 / 4, 4 / 3  # of width to height
+MAX_TRIES = 10  # then the middle is taken
+NUMBERS_PER_BOX = 4 * MAX_TRIES  # uniform numbers a box needs
+ASPECT_RATIOS = 3 / 4, 4 / 3  # of width to height
 
 
-def boxes(sizes: NDArray, draws: NDArray[np.float64], area: tuple[float, float]) -> NDArray[np.int64]:
+def random_crop_boxes(sizes: NDArray, draws: NDArray[np.float64], area: tuple[float, float]) -> NDArray[np.int64]:
     """Boxes (B, 4): left, top, right, bottom in px of pictures of `sizes` (B, 2): width, height.
 
     Each takes a share `area` of its picture at a ratio of 3:4 to 4:3. `draws` (B, NUMBERS) are uniform in [0, 1).
     """
-    u = draws.reshape(len(draws), TRIES, 4)
+    u = draws.reshape(len(draws), MAX_TRIES, 4)
     wide, high = np.asarray(sizes, np.int64).T[:, :, None]
     target = (area[0] + (area[1] - area[0]) * u[..., 0]) * wide * high
-    low, top = np.log(RATIOS)
+    low, top = np.log(ASPECT_RATIOS)
     ratio = np.exp(low + (top - low) * u[..., 1])
     w, h = np.rint(np.sqrt(target * ratio)).astype(int), np.rint(np.sqrt(target / ratio)).astype(int)
     fits = (w > 0) & (w <= wide) & (h > 0) & (h <= high)
     left, upper = np.floor(u[..., 2] * (wide - w + 1)).astype(int), np.floor(u[..., 3] * (high - h + 1)).astype(int)
     tried = np.stack([left, upper, left + w, upper + h], -1)
     chosen = tried[np.arange(len(u)), fits.argmax(1)]
-    return np.where(fits.any(1)[:, None], chosen, middles(sizes))
+    return np.where(fits.any(1)[:, None], chosen, centre_crop_boxes(sizes))
 
 
-def middles(sizes: NDArray) -> NDArray[np.int64]:
+def centre_crop_boxes(sizes: NDArray) -> NDArray[np.int64]:
     """The largest centred boxes (B, 4) whose ratio is from 3:4 to 4:3."""
     wide, high = np.asarray(sizes, np.int64).T
-    w = np.minimum(wide, np.rint(high * RATIOS[1]).astype(int))
-    h = np.minimum(high, np.rint(wide / RATIOS[0]).astype(int))
+    w = np.minimum(wide, np.rint(high * ASPECT_RATIOS[1]).astype(int))
+    h = np.minimum(high, np.rint(wide / ASPECT_RATIOS[0]).astype(int))
     left, top = (wide - w) // 2, (high - h) // 2
     return np.stack([left, top, left + w, top + h], -1)
 
 
-def random_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)) -> Box:
+def random_crop_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)) -> Box:
     """One inception crop of a picture (width, height): left, top, right, bottom."""
-    left, top, right, bottom = boxes(np.array([size]), rng.random((1, NUMBERS)), area)[0].tolist()
+    left, top, right, bottom = random_crop_boxes(np.array([size]), rng.random((1, NUMBERS_PER_BOX)), area)[0].tolist()
     return left, top, right, bottom
 
 
-def crop(image: Image.Image, box: Box, side_px: int) -> NDArray[np.uint8]:
+def crop_image(image: Image.Image, box: Box, side_px: int) -> NDArray[np.uint8]:
     """The box resized to a (side, side, 3) array, bicubic."""
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.BICUBIC, box=box))
 
 
-def cut(pixels: Tensor, rows: Tensor, shares: Tensor, flips: Tensor, px: int) -> Tensor:
+def crop_batch(pixels: Tensor, rows: Tensor, shares: Tensor, flips: Tensor, px: int) -> Tensor:
     """Boxes of some pictures as floats 0 … 255 (B, 3, px, px), bilinear; mirrored where `flips` (B,) says so.
 
     `pixels` (N, 3, S, S) uint8, of which `rows` (B,) are taken; `shares` (B, 4) float: left, top, right, bottom, from

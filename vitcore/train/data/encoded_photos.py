@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from vitcore.train.data.photos import DataError
 from vitcore.train.machine_memory import memory_bytes
 
-HELD = 0.25  # of the machine's memory, at most; what is larger is mapped
-ROWS = 256  # written at a time
+MAX_MEMORY_SHARE = 0.25  # of the machine's memory, at most; what is larger is mapped
+ROWS_PER_WRITE = 256  # written at a time
 SCHEMA = pa.schema([("photo", pa.large_binary()), ("path", pa.large_string())])
 
 
-class Encoded(Sequence[bytes]):
+class EncodedPhotos(Sequence[bytes]):
     """Rows `which` of a table with the columns `photo` and `path`; of `files` that are mapped, or of one in memory.
 
     Another process opens the files again rather than being sent what is in them.
@@ -39,9 +39,9 @@ class Encoded(Sequence[bytes]):
     def __getitem__(self, i: Any) -> Any:
         return self._table["photo"][int(self._which[i])].as_py() or b""
 
-    def at(self, which: NDArray[np.int64]) -> "Encoded":
+    def select(self, which: NDArray[np.int64]) -> "EncodedPhotos":
         """The photos at `which`, in that order; none is read."""
-        return Encoded(self._table, self._which[which], self._files)
+        return EncodedPhotos(self._table, self._which[which], self._files)
 
     def keys(self) -> Iterator[bytes]:
         """What each photo is known by: its path, else its bytes."""
@@ -50,27 +50,27 @@ class Encoded(Sequence[bytes]):
             yield (paths[int(row)].as_py() or "").encode() or self[i]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_again, (self._files, self._which)) if self._files else (Encoded, (self._table, self._which))
+        return (_again, (self._files, self._which)) if self._files else (EncodedPhotos, (self._table, self._which))
 
 
-def encoded(files: Sequence[tuple[Path, str]], home: Path) -> Encoded:
+def open_encoded_photos(files: Sequence[tuple[Path, str]], home: Path) -> EncodedPhotos:
     """All photos of Parquet files, each with the name of its column of images, in order.
 
-    They are mapped if together they are larger than `HELD`; the Arrow files are kept in `home`, one a Parquet file.
+    They are mapped if together they are larger than `MAX_MEMORY_SHARE`; the Arrow files are kept in `home`, one a Parquet file.
     Raises: DataError, if the column holds no bytes, or there is no room on the disk.
     """
-    if sum(file.stat().st_size for file, _ in files) > HELD * memory_bytes():
+    if sum(file.stat().st_size for file, _ in files) > MAX_MEMORY_SHARE * memory_bytes():
         return _again(tuple(_mapped(file, column, home) for file, column in files))
-    return Encoded(table := pa.concat_tables([_whole(*one) for one in files]), np.arange(len(table)))
+    return EncodedPhotos(table := pa.concat_tables([_whole(*one) for one in files]), np.arange(len(table)))
 
 
 def _whole(file: Path, column: str) -> pa.Table:
     return _plain(pq.read_table(file, columns=[column]), column, file)
 
 
-def _again(files: tuple[Path, ...], which: NDArray[np.int64] | None = None) -> Encoded:
+def _again(files: tuple[Path, ...], which: NDArray[np.int64] | None = None) -> EncodedPhotos:
     table = pa.concat_tables([pa.ipc.open_file(pa.memory_map(str(file))).read_all() for file in files])
-    return Encoded(table, np.arange(len(table)) if which is None else which, files)
+    return EncodedPhotos(table, np.arange(len(table)) if which is None else which, files)
 
 
 def _mapped(file: Path, column: str, home: Path) -> Path:
@@ -83,7 +83,7 @@ def _mapped(file: Path, column: str, home: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)
         with FileLock(made.with_suffix(".lock")):  # of several processes one writes
-            if not _is(made, state):
+            if not _is_current(made, state):
                 _write(file, column, made, state)
     except OSError as error:
         if error.errno is None:  # the Parquet file is damaged
@@ -98,7 +98,7 @@ def _mapped(file: Path, column: str, home: Path) -> Path:
     return made
 
 
-def _is(made: Path, state: bytes) -> bool:
+def _is_current(made: Path, state: bytes) -> bool:
     try:
         with pa.memory_map(str(made)) as opened:
             return bool((pa.ipc.open_file(opened).schema.metadata or {}).get(b"state") == state)
@@ -111,7 +111,7 @@ def _write(file: Path, column: str, made: Path, state: bytes) -> None:
     try:
         with pq.ParquetFile(file, memory_map=True, pre_buffer=False) as source:
             with pa.ipc.new_file(str(new), SCHEMA.with_metadata({b"state": state})) as sink:
-                for batch in source.iter_batches(ROWS, columns=[column]):
+                for batch in source.iter_batches(ROWS_PER_WRITE, columns=[column]):
                     sink.write_table(_plain(pa.table(batch), column, file))
         new.replace(made)
     finally:

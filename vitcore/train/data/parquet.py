@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.errors import first_line, raise_mistake
-from vitcore.train.data.encoded_photos import encoded
-from vitcore.train.data.photos import DataError, Photos, data_home, parted
+from vitcore.train.data.encoded_photos import open_encoded_photos
+from vitcore.train.data.photos import DataError, Photos, data_folder, split_photos
 
-SPLITS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
+SPLIT_NAMES = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
           "test": "test", "testing": "test"}  # fmt: skip
-CONVERTED = "refs/convert/parquet"  # where the hub keeps Parquet of data sets that are something else
+CONVERTED_REVISION = "refs/convert/parquet"  # where the hub keeps Parquet of data sets that are something else
 
 
-def rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
+def parquet_rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
     """(encoded photo, label) of every row of the split; files without a `split` column count whole."""
     photos: list[tuple[bytes, str]] = []
     for file in files:
@@ -34,29 +34,29 @@ def rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]
     return photos
 
 
-def decode(photos: Iterable[bytes]) -> Iterable[Image.Image]:
+def decode_photos(photos: Iterable[bytes]) -> Iterable[Image.Image]:
     """RGB images of encoded photos."""
     return (Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos)
 
 
-def split_of(name: str) -> str:
+def split_from_name(name: str) -> str:
     """`train`, `val` or `test`, as a file's name and folders say; train if they say nothing."""
     words = re.split(r"[^a-z]+", name.lower())
-    return next((SPLITS[word] for word in reversed(words) if word in SPLITS), "train")
+    return next((SPLIT_NAMES[word] for word in reversed(words) if word in SPLIT_NAMES), "train")
 
 
-def from_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> tuple[Photos, Photos]:
+def open_parquet_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) from Parquet files; the keys are the names their splits are read from.
 
     Columns: `image` (bytes, or a struct with bytes and path), `label` (int or str; may be missing) and, if there,
     `split`. The photos stay as they are encoded, in memory or mapped (`encoded`).
     Raises: DataError.
     """
-    read = [(file, *_read(file, split_of(key))) for key, file in sorted(files.items())]
+    read = [(file, *_read(file, split_from_name(key))) for key, file in sorted(files.items())]
     with _readable(name):
-        photos = encoded([(file, image) for file, image, *_ in read], data_home() / "arrow")
+        photos = open_encoded_photos([(file, image) for file, image, *_ in read], data_folder() / "arrow")
     labels = [label for *_, part, _, _ in read for label in part]
-    splits = np.array([SPLITS.get(str(split).lower(), "") for *_, part, _ in read for split in part])
+    splits = np.array([SPLIT_NAMES.get(str(split).lower(), "") for *_, part, _ in read for split in part])
     rows_of = {str(split): np.flatnonzero(splits == split) for split in dict.fromkeys(splits.tolist()) if split}
     if not rows_of:
         raise DataError("{name} holds no photos.", name=name)
@@ -65,14 +65,16 @@ def from_files(name: str, files: dict[str, Path], holdout: float, seed: int) -> 
     named = next((names for *_, names in read if names), ())
     classes = named or _classes(labels[i] for which in rows_of.values() for i in which)
     sets = {
-        split: Photos(name, photos.at(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes)
+        split: Photos(
+            name, photos.select(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes
+        )
         for split, which in rows_of.items()
     }
     train = sets["train"]
     for split in ("val", "test"):
         if split in sets and (not train.classes or (sets[split].labels >= 0).all()):
             return train, sets[split]
-    return parted(train, photos.at(rows_of["train"]).keys(), holdout, seed)
+    return split_photos(train, photos.select(rows_of["train"]).keys(), holdout, seed)
 
 
 @contextmanager
@@ -153,14 +155,14 @@ def _numbers(name: str, given: list[Any], classes: tuple[str, ...], numbered: bo
     return np.array(labels, np.int64)
 
 
-def from_hub(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:
+def open_hub_dataset(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) of `hf:owner/name` or `hf:owner/name/config`, downloaded once. Raises: DataError."""
     owner, _, rest = where.removeprefix("hf:").partition("/")
     name, _, config = rest.partition("/")
     if not re.fullmatch(r"[\w.-]+", owner) or not re.fullmatch(r"[\w.-]+", name):
         raise DataError("{where!r} is not a data set of the hub: they are written hf:owner/name.", where=where)
     files = _download(f"{owner}/{name}", config)
-    return from_files(where, files, holdout, seed)
+    return open_parquet_files(where, files, holdout, seed)
 
 
 def _download(repo: str, config: str) -> dict[str, Path]:
@@ -168,7 +170,7 @@ def _download(repo: str, config: str) -> dict[str, Path]:
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-    for revision in ("main", CONVERTED):
+    for revision in ("main", CONVERTED_REVISION):
         options: dict[str, Any] = {"repo_id": repo, "repo_type": "dataset", "revision": revision}
         try:
             try:
@@ -205,7 +207,7 @@ def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
     groups = defaultdict[str, list[str]](list)
     for file in files:
         first, slash, _ = file.partition("/")
-        groups[first if slash and first.lower() not in SPLITS else ""].append(file)
+        groups[first if slash and first.lower() not in SPLIT_NAMES else ""].append(file)
     if config or len(groups) < 2:
         return groups[config] if config else files
     usual = next((groups[name] for name in ("default", "data") if name in groups), None)

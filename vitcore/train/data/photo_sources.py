@@ -10,22 +10,22 @@ from vitcore.assets import SAMPLES, samples
 from vitcore.errors import refusal_reason
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
-from vitcore.train.data.photos import DataError, Photos, data_home, parted, require_classes
-from vitcore.train.data.synthetic_dataset import NAME, open_drawn
+from vitcore.train.data.photos import DataError, Photos, data_folder, require_classes, split_photos
+from vitcore.train.data.synthetic_dataset import SOURCE_NAME, open_synthetic_dataset
 
-__all__ = ["CIFAR", "DataError", "Photos", "open_photos", "require_classes"]
+__all__ = ["CIFAR", "DataError", "Photos", "open_photo_source", "require_classes"]
 
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
 DIGITS_HELD_OUT = 0.2
-VALIDATION = ("val", "validation", "test")  # folder names, in this order of preference
+VALIDATION_FOLDERS = ("val", "validation", "test")  # folder names, in this order of preference
 
 
-def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos, Photos]:
-    """(train, validation) photographs from `where`.
+def open_photo_source(source: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos, Photos]:
+    """(train, validation) photographs from `source`.
 
     `samples`: the photos of this project; `digits`: scikit-learn's 1,797 handwritten digits of 8×8 pixels (a fifth of each
     class is held out); `drawn`, or `drawn:classes=10,px=32,difficulty=0.5,photos=10000,validation=1000` with any of these
-    options: pictures made by code, whose classes are arrangements of parts (`synthetic_dataset.Drawing`), a seed its own;
+    options: pictures made by code, whose classes are arrangements of parts (`synthetic_dataset.SyntheticDataset`), a seed its own;
     `cifar10`, `cifar100`: downloaded once; a folder of class folders, with `train/` and `val/` (or `validation/`, `test/`)
     around them if you like; a folder of photos, unlabelled; a .parquet file, a folder of them, or several with commas
     between; `hf:owner/name`: a data set of the Hugging Face hub.
@@ -36,20 +36,20 @@ def open_photos(where: str, holdout: float = 0.1, seed: int = 0) -> tuple[Photos
     """
     if not 0 <= holdout < 1:
         raise DataError("the held-out share is 0 or more and below 1, not {holdout!r}.", holdout=holdout)
-    if where == "samples":
+    if source == "samples":
         return _samples()
-    if where == "digits":
+    if source == "digits":
         return _digits(seed)
-    if where.partition(":")[0] == NAME:
-        return open_drawn(where, seed)
-    if where in CIFAR:
-        return _cifar(where)
-    if where.startswith("hf:"):
-        return parquet.from_hub(where, holdout, seed)
-    tables = _tables(where)
+    if source.partition(":")[0] == SOURCE_NAME:
+        return open_synthetic_dataset(source, seed)
+    if source in CIFAR:
+        return _cifar(source)
+    if source.startswith("hf:"):
+        return parquet.open_hub_dataset(source, holdout, seed)
+    tables = _tables(source)
     if tables:
-        return parquet.from_files(where, tables, holdout, seed)
-    return _folder(_existing(where), holdout, seed)
+        return parquet.open_parquet_files(source, tables, holdout, seed)
+    return _folder(_existing(source), holdout, seed)
 
 
 def _samples() -> tuple[Photos, Photos]:
@@ -72,7 +72,7 @@ def _digits(seed: int) -> tuple[Photos, Photos]:
     digits = load_digits()
     pixels = np.round(digits.images * (255 / 16)).astype(np.uint8)  # (1797, 8, 8)
     photos = Photos("digits", pixels, digits.target.astype(np.int64), tuple("0123456789"))
-    return parted(photos, [one.tobytes() for one in pixels], DIGITS_HELD_OUT, seed)
+    return split_photos(photos, [one.tobytes() for one in pixels], DIGITS_HELD_OUT, seed)
 
 
 def _cifar(name: str) -> tuple[Photos, Photos]:
@@ -80,7 +80,7 @@ def _cifar(name: str) -> tuple[Photos, Photos]:
     from torchvision import datasets
 
     make: Callable[..., Any] = getattr(datasets, CIFAR[name])
-    home = data_home()
+    home = data_folder()
     try:
         home.mkdir(parents=True, exist_ok=True)
         with FileLock(home / f"{name}.lock"):  # of several processes one downloads
@@ -136,10 +136,10 @@ def _folder(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
     if not root.is_dir():
         raise DataError("{path} is a file: a folder of photos or a .parquet file was expected.", path=root)
     splits = {folder.name.lower(): folder for folder in sorted(root.iterdir()) if folder.is_dir()}
-    if "train" not in splits or not (len(splits) == 1 or any(name in splits for name in VALIDATION)):
+    if "train" not in splits or not (len(splits) == 1 or any(name in splits for name in VALIDATION_FOLDERS)):
         return _held_out(root, holdout, seed)
     train = _scan(splits["train"])
-    for name in (name for name in VALIDATION if name in splits):
+    for name in (name for name in VALIDATION_FOLDERS if name in splits):
         validation = _scan(splits[name], train.classes)
         if len(validation) and (not train.classes or (validation.labels >= 0).all()):
             return train, validation
@@ -148,7 +148,7 @@ def _folder(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
 
 def _held_out(root: Path, holdout: float, seed: int) -> tuple[Photos, Photos]:
     photos = _scan(root)
-    return parted(photos, [file.relative_to(root).as_posix().encode() for file in photos.items], holdout, seed)
+    return split_photos(photos, [file.relative_to(root).as_posix().encode() for file in photos.items], holdout, seed)
 
 
 def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:

@@ -13,61 +13,77 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, finished, plan, planned, positions, require_pairs
-from vitcore.train.data.crops import NUMBERS, boxes, cut
-from vitcore.train.data.encoded_photos import Encoded
-from vitcore.train.data.photos import DataError, Photos, none_can_be_read
-from vitcore.train.data.streaming import Streamed
-from vitcore.train.data.synthetic_dataset import Pictures
+from vitcore.train.data.batches import (
+    Batch,
+    make_batch,
+    photos_of_step,
+    photos_of_stream,
+    places_in_batch,
+    require_even_batch,
+)
+from vitcore.train.data.crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
+from vitcore.train.data.encoded_photos import EncodedPhotos
+from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
+from vitcore.train.data.streaming import StreamedPhotos
+from vitcore.train.data.synthetic_dataset import SyntheticPictures
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import CROPS
 
-__all__ = ["Batch", "Evaluation", "Resident", "Streamed", "evaluation", "open_data", "plan", "planned"]
+__all__ = [
+    "Batch",
+    "EvaluationBatches",
+    "PhotosOnDevice",
+    "StreamedPhotos",
+    "evaluation_batches",
+    "open_batches",
+    "photos_of_step",
+    "photos_of_stream",
+]
 
 Progress = Callable[[int, int], None]  # photos so far, photos in all
 Device = torch.device | str
 
-MARGIN = 1.25  # decoded photos are kept this much larger than the model's, so that crops are not too soft
-CHUNK = 256  # photos decoded between two looks at the progress
-KEPT_BYTES = 2**30  # validation photos up to this size are decoded once
+SIZE_MARGIN = 1.25  # decoded photos are kept this much larger than the model's, so that crops are not too soft
+PROGRESS_CHUNK = 256  # photos decoded between two looks at the progress
+MAX_DECODED_BYTES = 2**30  # validation photos up to this size are decoded once
 
 
-def open_data(recipe: Recipe, photos: Photos, device: Device, mean: Sequence[float], std: Sequence[float],
-              progress: Progress | None = None) -> "Resident | Streamed":  # fmt: skip
+def open_batches(recipe: Recipe, photos: Photos, device: Device, mean: Sequence[float], std: Sequence[float],
+              progress: Progress | None = None) -> "PhotosOnDevice | StreamedPhotos":  # fmt: skip
     """Training batches: from decoded photos on the device if they fit and are not to be RandAugmented, else streamed.
 
     Raises: DataError, if no photo can be read; RecipeError, if photos are mixed in pairs and their number is odd.
     """
-    require_pairs(recipe, recipe.micro_batch or recipe.batch)
-    if recipe.rand_augment or len(photos) * 3 * kept_px(recipe, photos) ** 2 > recipe.resident_gb * 1e9:
-        return Streamed(recipe, photos, device, mean, std)
-    return Resident(recipe, photos, device, mean, std, progress)
+    require_even_batch(recipe, recipe.micro_batch or recipe.batch)
+    if recipe.rand_augment or len(photos) * 3 * decoded_side_px(recipe, photos) ** 2 > recipe.resident_gb * 1e9:
+        return StreamedPhotos(recipe, photos, device, mean, std)
+    return PhotosOnDevice(recipe, photos, device, mean, std, progress)
 
 
-def kept_px(recipe: Recipe, photos: Photos) -> int:
+def decoded_side_px(recipe: Recipe, photos: Photos) -> int:
     """Side of the squares photos are kept as; arrays, whose size is known, are not enlarged for it."""
-    side = math.ceil(MARGIN * recipe.image_px)
-    if isinstance(photos.items, Encoded):  # nothing is read to find that out
+    side = math.ceil(SIZE_MARGIN * recipe.image_px)
+    if isinstance(photos.items, EncodedPhotos):  # nothing is read to find that out
         return side
-    if isinstance(photos.items, Pictures):  # nor drawn
+    if isinstance(photos.items, SyntheticPictures):  # nor drawn
         return min(side, photos.items.px)
     sizes = [max(item.shape[:2]) if isinstance(item, np.ndarray) else side for item in photos.items]
     return min(side, max(sizes, default=side))
 
 
-class Resident:
+class PhotosOnDevice:
     """Photos decoded once: squashed to squares, uint8 (N, 3, S, S) on the device, and cut there in their true aspect."""
 
     def __init__(self, recipe: Recipe, photos: Photos, device: Device, mean: Sequence[float], std: Sequence[float],
                  progress: Progress | None = None) -> None:  # fmt: skip
         self.recipe, self.classes, self.device = recipe, len(photos.classes), torch.device(device)
-        squares, sizes, self.problems = squashed(photos, kept_px(recipe, photos), progress)
+        squares, sizes, self.problems = decode_to_squares(photos, decoded_side_px(recipe, photos), progress)
         self._readable = np.flatnonzero(sizes[:, 0])
         if not len(self._readable):
-            raise DataError(none_can_be_read(photos, self.problems))
+            raise DataError(unreadable_photos_sentence(photos, self.problems))
         self._sizes, self._squares = sizes, squares.to(self.device)
         self._labels = torch.from_numpy(photos.labels).to(self.device)
-        self._scale, self._shift = normaliser(mean, std, self.device)
+        self._scale, self._shift = normalisation_factors(mean, std, self.device)
 
     def __len__(self) -> int:
         """How many photos can be read."""
@@ -78,30 +94,30 @@ class Resident:
 
         Raises: RecipeError, if the batch can't be shared so.
         """
-        places = positions(self.recipe, micro, passes, rank, world)
-        which = self._readable[plan(self.recipe, len(self), step)[places]]
+        places = places_in_batch(self.recipe, micro, passes, rank, world)
+        which = self._readable[photos_of_step(self.recipe, len(self), step)[places]]
         shares, flips = self._draw(self._sizes[which], step, places)
         rows = torch.from_numpy(which).to(self.device)
-        pixels = cut(self._squares, rows, shares.to(self.device), flips.to(self.device), self.recipe.image_px)
+        pixels = crop_batch(self._squares, rows, shares.to(self.device), flips.to(self.device), self.recipe.image_px)
         pixels = pixels.mul_(self._scale).add_(self._shift)
-        return finished(self.recipe, pixels, self._labels[rows], self.classes, step, micro * world + rank)
+        return make_batch(self.recipe, pixels, self._labels[rows], self.classes, step, micro * world + rank)
 
     def _draw(self, sizes: NDArray[np.int64], step: int, places: range) -> tuple[Tensor, Tensor]:
         """Boxes as shares of each photo (B, 4), and which are mirrored (B,); each place has numbers of its own."""
         rng = np.random.default_rng((CROPS, self.recipe.seed, step))
-        draws = rng.random((self.recipe.batch, NUMBERS + 1))[places.start : places.stop]
-        areas = boxes(sizes, draws[:, :NUMBERS], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
-        flips = self.recipe.flip & (draws[:, NUMBERS] < 0.5)
+        draws = rng.random((self.recipe.batch, NUMBERS_PER_BOX + 1))[places.start : places.stop]
+        areas = random_crop_boxes(sizes, draws[:, :NUMBERS_PER_BOX], (self.recipe.crop_area, 1.0)) / np.tile(sizes, 2)
+        flips = self.recipe.flip & (draws[:, NUMBERS_PER_BOX] < 0.5)
         return torch.from_numpy(areas.astype(np.float32)), torch.from_numpy(flips)
 
 
-def normaliser(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
+def normalisation_factors(mean: Sequence[float], std: Sequence[float], device: Device) -> tuple[Tensor, Tensor]:
     """What bytes are multiplied by, and what is then added, (3, 1, 1) each."""
     means, deviations = (torch.tensor(values, device=device).view(3, 1, 1) for values in (mean, std))
     return 1 / (255 * deviations), -means / deviations
 
 
-def squashed(
+def decode_to_squares(
     photos: Photos, side: int, progress: Progress | None = None
 ) -> tuple[Tensor, NDArray[np.int64], list[str]]:
     """Whole photos as squares (N, 3, side, side) uint8, their sizes (N, 2): width, height, and what went wrong.
@@ -113,7 +129,7 @@ def squashed(
 
     def one(i: int) -> str | None:
         try:
-            image, size = photos.open_small(i, side)
+            image, size = photos.open_reduced(i, side)
         except PhotoError as error:
             return str(error)
         if image.size != (side, side):
@@ -122,27 +138,27 @@ def squashed(
         return None
 
     problems: list[str] = []
-    with ThreadPoolExecutor(threads()) as pool:  # Pillow decodes without the interpreter's lock
-        for first in range(0, len(photos), CHUNK):
-            last = min(first + CHUNK, len(photos))
+    with ThreadPoolExecutor(decoder_threads()) as pool:  # Pillow decodes without the interpreter's lock
+        for first in range(0, len(photos), PROGRESS_CHUNK):
+            last = min(first + PROGRESS_CHUNK, len(photos))
             problems += [said for said in pool.map(one, range(first, last)) if said]
             if progress:
                 progress(last, len(photos))
     return torch.from_numpy(squares), sizes, problems
 
 
-def threads() -> int:
+def decoder_threads() -> int:
     """Threads that decode."""
     return min(16, os.cpu_count() or 1)
 
 
-def evaluation(photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
-               batch: int = 256) -> "Evaluation":  # fmt: skip
+def evaluation_batches(photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
+               batch: int = 256) -> "EvaluationBatches":  # fmt: skip
     """Centre crops in the order of the photos; iterate over it as often as you like for (pixels, labels)."""
-    return Evaluation(photos, px, mean, std, device, batch)
+    return EvaluationBatches(photos, px, mean, std, device, batch)
 
 
-class Evaluation:
+class EvaluationBatches:
     """Batches of normalised centre crops (B, 3, px, px) and labels (B,); the broken are left out and listed.
 
     Photos are decoded on the first round and kept as bytes if they fit. Raises, when iterated: DataError, if the photos
@@ -157,8 +173,8 @@ class Evaluation:
         self.photos, self.px, self.device, self.size = photos, px, torch.device(device), batch
         self.problems: list[str] = []
         self._transform: Any = create_transform(px, crop_pct=1.0, interpolation="bicubic", normalize=False)
-        self._scale, self._shift = normaliser(mean, std, self.device)
-        self._keep = len(photos) * 3 * px**2 <= KEPT_BYTES
+        self._scale, self._shift = normalisation_factors(mean, std, self.device)
+        self._keep = len(photos) * 3 * px**2 <= MAX_DECODED_BYTES
         self._kept: list[tuple[Tensor, Tensor]] | None = None
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -167,7 +183,7 @@ class Evaluation:
 
     def _decoded(self) -> Iterator[tuple[Tensor, Tensor]]:
         kept, problems, tried = [], [], 0
-        with ThreadPoolExecutor(threads()) as pool:
+        with ThreadPoolExecutor(decoder_threads()) as pool:
             for first in range(0, len(self.photos), self.size):
                 decoded = list(pool.map(self._one, range(first, min(first + self.size, len(self.photos)))))
                 problems += [said for said in decoded if isinstance(said, str)]
@@ -180,7 +196,7 @@ class Evaluation:
                 yield part
         self.problems = problems
         if problems and not tried:
-            raise DataError(none_can_be_read(self.photos, problems))
+            raise DataError(unreadable_photos_sentence(self.photos, problems))
         self._kept = kept if self._keep else None
 
     def _one(self, i: int) -> tuple[Tensor, int] | str:

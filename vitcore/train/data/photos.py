@@ -18,7 +18,7 @@ from vitcore.images import MAX_PIXELS, PhotoError, open_photo, photo_from_image,
 from vitcore.translation import say
 
 Size = tuple[int, int]  # width, height
-QUICK = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images
+QUICK_FORMATS = ("JPEG", "PNG")  # decoded here; whatever else, and whatever is wrong, is left to vitcore.images
 
 
 class DataError(RefusalError):
@@ -43,15 +43,15 @@ class Photos:
 
         Raises: PhotoError, naming it, if it is broken; DataError, if the folder it lies in is gone.
         """
-        return self.open_small(i, 0)[0]
+        return self.open_reduced(i, 0)[0]
 
-    def open_small(self, i: int, least_px: int) -> tuple[Image.Image, Size]:
-        """As `open`, but a JPEG may be decoded at 1/2, 1/4 or 1/8 if both sides keep `least_px`; and the full size."""
+    def open_reduced(self, i: int, min_px: int) -> tuple[Image.Image, Size]:
+        """As `open`, but a JPEG may be decoded at 1/2, 1/4 or 1/8 if both sides keep `min_px`; and the full size."""
         item = self.items[i]
         if isinstance(item, np.ndarray):
             image = Image.fromarray(item).convert("RGB")
             return image, image.size
-        return _decode(item if isinstance(item, bytes) else self._read(item), self.title(i), least_px)
+        return _decode(item if isinstance(item, bytes) else self._read(item), self.title(i), min_px)
 
     def title(self, i: int) -> str:
         """What photo i is called in a list of problems."""
@@ -63,8 +63,8 @@ class Photos:
     def subset(self, indices: Sequence[int] | NDArray[np.integer], name: str | None = None) -> "Photos":
         """The photos at `indices`, in that order, with the same classes."""
         which = np.asarray(indices, np.int64)
-        if hasattr(self.items, "at"):  # `encoded_photos.Encoded`, `synthetic_pictures.Pictures`
-            items = self.items.at(which)
+        if hasattr(self.items, "select"):  # `encoded_photos.EncodedPhotos`, `synthetic_dataset.SyntheticPictures`
+            items = self.items.select(which)
         else:
             items = self.items[which] if isinstance(self.items, np.ndarray) else [self.items[i] for i in which]
         return replace(self, name=name or self.name, items=items, labels=self.labels[which])
@@ -92,7 +92,7 @@ def _gone(folder: Path) -> bool:
 def _decode(data: bytes, name: str, least_px: int) -> tuple[Image.Image, Size]:
     """An upright RGB picture of at least `least_px`, and its full size. Raises: PhotoError."""
     with suppress(Exception):  # decoders raise whatever they like; the careful way below finds the words for it
-        image: Image.Image = Image.open(io.BytesIO(data), formats=QUICK)
+        image: Image.Image = Image.open(io.BytesIO(data), formats=QUICK_FORMATS)
         if image.width * image.height <= MAX_PIXELS:
             wide, high = image.size
             turned = image.getexif().get(0x0112, 1) >= 5  # a quarter turn
@@ -106,7 +106,7 @@ def _decode(data: bytes, name: str, least_px: int) -> tuple[Image.Image, Size]:
     return careful, careful.size
 
 
-def data_home() -> Path:
+def data_folder() -> Path:
     """Where downloaded data sets are kept."""
     return Path(os.environ.get("VITCORE_DATA") or Path.home() / ".cache" / "vitcore" / "data")
 
@@ -125,7 +125,7 @@ def require_classes(photos: Photos) -> None:
         raise DataError("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
 
 
-def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def choose_validation(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Which photos are for validation, (N,): the share of each class whose keys have the smallest hashes.
 
     The choice hangs on keys (paths or contents), not on their order. A class of two or more gives at least one and
@@ -141,25 +141,25 @@ def held_out(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, see
     return chosen
 
 
-def at_most(photos: Photos, most: int, seed: int) -> Photos:
-    """At most `most` of the photos, as many of each class as there are of it; 0: all. Fewer of the same seed are a part of more."""
-    if not 0 < most < len(photos):
+def limit_photos(photos: Photos, max_photos: int, seed: int) -> Photos:
+    """At most `max_photos` of the photos, as many of each class as there are; 0: all. Fewer of the same seed are a part of more."""
+    if not 0 < max_photos < len(photos):
         return photos
     order = np.random.default_rng(seed).permutation(len(photos))
     turn = np.zeros(len(photos), np.int64)  # the first of each class, then the second, …
     for label in np.unique(photos.labels):
         members = order[photos.labels[order] == label]
         turn[members] = np.arange(len(members))
-    return photos.subset(np.sort(order[np.argsort(turn[order], kind="stable")][:most]))
+    return photos.subset(np.sort(order[np.argsort(turn[order], kind="stable")][:max_photos]))
 
 
-def parted(photos: Photos, keys: Iterable[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
-    """The photos as (train, validation) by `held_out`."""
-    out = held_out(keys, photos.labels, share, seed)
+def split_photos(photos: Photos, keys: Iterable[bytes], share: float, seed: int) -> tuple[Photos, Photos]:
+    """The photos as (train, validation) by `choose_validation`."""
+    out = choose_validation(keys, photos.labels, share, seed)
     return photos.subset(np.flatnonzero(~out)), photos.subset(np.flatnonzero(out))
 
 
-def none_can_be_read(photos: Photos, problems: Sequence[str]) -> str:
+def unreadable_photos_sentence(photos: Photos, problems: Sequence[str]) -> str:
     """The sentence for a set whose every photo is broken."""
     first = problems[0] if problems else "–"
     return say(

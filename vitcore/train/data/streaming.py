@@ -11,16 +11,16 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, all_seeded, finished, planned, positions
-from vitcore.train.data.photos import DataError, Photos, none_can_be_read
+from vitcore.train.data.batches import Batch, make_batch, photos_of_stream, places_in_batch, seeded_generators
+from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import ITEMS
 
 Place = tuple[int, int]  # step, position in its whole batch
-Ask = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
+BatchRequest = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
 
 
-class Streamed:
+class StreamedPhotos:
     """Photos decoded when they are needed; the same batches come out as from any other number of workers."""
 
     def __init__(self, recipe: Recipe, photos: Photos, device: torch.device | str, mean: Sequence[float],
@@ -37,8 +37,8 @@ class Streamed:
             color_jitter=0.0, auto_augment=recipe.rand_augment or None, interpolation="bicubic", mean=tuple(mean),
             std=tuple(std), crop_pct=1.0,
         )  # fmt: skip
-        self._items = Items(recipe, photos, transform)
-        self._next: Ask | None = None
+        self._items = PhotoDataset(recipe, photos, transform)
+        self._next: BatchRequest | None = None
         self._stream: Iterator[Any] = iter(())
 
     def __len__(self) -> int:
@@ -49,48 +49,48 @@ class Streamed:
 
         Raises: DataError, if the photos are gone or all are broken; RecipeError, if the batch can't be shared so.
         """
-        positions(self.recipe, micro, passes, rank, world)
+        places_in_batch(self.recipe, micro, passes, rank, world)
         ask = step, micro, passes, rank, world
         if ask != self._next:
             self._stream = iter(self._loader(ask))
         pixels, labels, problems = next(self._stream)
-        self._next = following(ask)
+        self._next = next_request(ask)
         self.problems += [said for said in dict.fromkeys(problems) if said not in self.problems]
         if pixels is None:
             raise DataError(problems[-1])
         pixels, labels = pixels.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
-        return finished(self.recipe, pixels, labels, len(self.photos.classes), step, micro * world + rank)
+        return make_batch(self.recipe, pixels, labels, len(self.photos.classes), step, micro * world + rank)
 
-    def _loader(self, ask: Ask) -> DataLoader:
+    def _loader(self, ask: BatchRequest) -> DataLoader:
         return DataLoader(
-            self._items, batch_sampler=Places(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=together,
+            self._items, batch_sampler=PlaceSampler(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=collate_items,
             pin_memory=self.device.type == "cuda", generator=torch.Generator(),  # else it draws from everybody's
         )  # fmt: skip
 
 
-def following(ask: Ask) -> Ask:
-    """What is asked for after `ask` by a loop that leaves nothing out."""
-    step, micro, passes, rank, world = ask
+def next_request(request: BatchRequest) -> BatchRequest:
+    """What is asked for after `request` by a loop that leaves nothing out."""
+    step, micro, passes, rank, world = request
     return (step, micro + 1, passes, rank, world) if micro + 1 < passes else (step + 1, 0, passes, rank, world)
 
 
 @dataclass(frozen=True)
-class Places:
-    """The places of batch after batch from `ask` on, without end."""
+class PlaceSampler:
+    """The places of batch after batch from `first_request` on, without end."""
 
     recipe: Recipe
-    ask: Ask
+    first_request: BatchRequest
 
     def __iter__(self) -> Iterator[list[Place]]:
-        ask = self.ask
+        ask = self.first_request
         while True:
             step, *share = ask
-            yield [(step, position) for position in positions(self.recipe, *share)]
-            ask = following(ask)
+            yield [(step, position) for position in places_in_batch(self.recipe, *share)]
+            ask = next_request(ask)
 
 
 @dataclass(frozen=True)
-class Item:
+class PhotoItem:
     """One photo on its way: pixels (3, px, px), or None where there is nothing to be had, and what went wrong."""
 
     pixels: Tensor | None
@@ -98,13 +98,13 @@ class Item:
     problems: tuple[str, ...]
 
 
-class Items(Dataset[Item]):
+class PhotoDataset(Dataset[PhotoItem]):
     """Photos by place, transformed with every generator seeded by their place."""
 
     def __init__(self, recipe: Recipe, photos: Photos, transform: Any) -> None:
         self.recipe, self.photos, self.transform = recipe, photos, transform
 
-    def __getitem__(self, place: Place) -> Item:
+    def __getitem__(self, place: Place) -> PhotoItem:
         step, position = place
         problems: list[str] = []
         try:
@@ -114,20 +114,20 @@ class Items(Dataset[Item]):
                 except PhotoError as error:
                     problems.append(str(error))
                     continue
-                with all_seeded(ITEMS, self.recipe.seed, step, position):
-                    return Item(self.transform(image), int(self.photos.labels[i]), tuple(problems))
+                with seeded_generators(ITEMS, self.recipe.seed, step, position):
+                    return PhotoItem(self.transform(image), int(self.photos.labels[i]), tuple(problems))
         except DataError as error:  # told, not raised: a worker's exception arrives inside a traceback
-            return Item(None, -1, (*problems, str(error)))
-        return Item(None, -1, (*problems, none_can_be_read(self.photos, problems)))
+            return PhotoItem(None, -1, (*problems, str(error)))
+        return PhotoItem(None, -1, (*problems, unreadable_photos_sentence(self.photos, problems)))
 
     def _candidates(self, first: int) -> Iterator[int]:
         """The photo planned for this place, then those planned after it, for two epochs: every photo once at least."""
         count = len(self.photos)
         for at in itertools.islice(itertools.count(first), 2 * count):
-            yield int(planned(self.recipe.seed, count, at, 1)[0])
+            yield int(photos_of_stream(self.recipe.seed, count, at, 1)[0])
 
 
-def together(items: list[Item]) -> tuple[Tensor | None, Tensor, list[str]]:
+def collate_items(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
     """Pixels (B, 3, px, px), or None if one is missing, labels (B,) and all problems; the fatal one comes last."""
     items = sorted(items, key=lambda item: item.pixels is None)
     problems = [said for item in items for said in item.problems]

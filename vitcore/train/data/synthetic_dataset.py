@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.train.data.synthetic_pixels import draw, numbers
+from vitcore.train.data.synthetic_pixels import draw_pixels, numbers_per_picture
 
-NAME = "drawn"
+SOURCE_NAME = "drawn"
 TRAIN, VALIDATION = 0, 1
-STREAM = 31  # so that no other use of a seed draws the same numbers
+SEED_STREAM = 31  # so that no other use of a seed draws the same numbers
 BLOCK_PIXELS = 2**18  # drawn together
-BLOCKS = 400  # kept: 300 MB
-LEAST_PX, MOST_PX, MOST_CLASSES, MOST_PHOTOS = 16, 256, 100, 1_000_000
+CACHED_BLOCKS = 400  # kept: 300 MB
+MIN_PX, MAX_PX, MAX_CLASSES, MAX_PHOTOS = 16, 256, 100, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class SyntheticDataset:
     """What decides a drawn set, besides the seed; the fields are the options of its name.
 
     Every picture holds the same four parts on a cloudy background: two discs near each other, alike but for the direction of
@@ -47,39 +47,41 @@ class Drawing:
     validation: int = 1000
 
     @property
-    def ways(self) -> tuple[int, int]:
+    def direction_counts(self) -> tuple[int, int]:
         """How many directions the near and the far pair have: together one a class, or a few more."""
         near = math.isqrt(self.classes)
         return near, math.ceil(self.classes / near)
 
-    def codes(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def direction_indices(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The number of each pair's direction, near and far, of some classes: (…, 2)."""
-        near, _ = self.ways
+        near, _ = self.direction_counts
         return np.stack([labels % near, labels // near], -1)
 
     @property
-    def apart(self) -> tuple[float, float]:
+    def class_angles(self) -> tuple[float, float]:
         """Radians between the directions of two classes, of the near and the far pair."""
-        near, far = (math.pi / max(ways - 1, 1) for ways in self.ways)
+        near, far = (math.pi / max(ways - 1, 1) for ways in self.direction_counts)
         return near, far
 
 
-OPTIONS = ",".join(f"{field.name}={field.default}" for field in fields(Drawing))  # all, as they are if none is named
+OPTIONS = ",".join(
+    f"{field.name}={field.default}" for field in fields(SyntheticDataset)
+)  # all, as they are if none is named
 
 
-def pictures(drawing: Drawing, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
+def draw_pictures(drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Pictures `which` of a split, (N, px, px, 3). Each has random numbers of its own, by seed, split and number alone."""
-    rows = np.empty((len(which), numbers(drawing.px)), np.float32)
+    rows = np.empty((len(which), numbers_per_picture(drawing.px)), np.float32)
     for row, i in zip(rows, which.tolist(), strict=True):
-        np.random.default_rng((STREAM, seed, split, i)).random(out=row, dtype=np.float32)
-    angles = drawing.codes(which % drawing.classes) * np.array(drawing.apart)
-    return draw(rows, angles, drawing.apart, drawing.px, drawing.difficulty)
+        np.random.default_rng((SEED_STREAM, seed, split, i)).random(out=row, dtype=np.float32)
+    angles = drawing.direction_indices(which % drawing.classes) * np.array(drawing.class_angles)
+    return draw_pixels(rows, angles, drawing.class_angles, drawing.px, drawing.difficulty)
 
 
-class Pictures(Sequence[NDArray[np.uint8]]):
+class SyntheticPictures(Sequence[NDArray[np.uint8]]):
     """Pictures `which` of a split, drawn when they are first looked at, some hundreds at a time; the last are kept."""
 
-    def __init__(self, drawing: Drawing, seed: int, split: int, which: NDArray[np.int64]) -> None:
+    def __init__(self, drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> None:
         self._drawing, self._seed, self._split, self._which = drawing, seed, split, which
 
     @property
@@ -92,77 +94,80 @@ class Pictures(Sequence[NDArray[np.uint8]]):
 
     def __getitem__(self, i: Any) -> Any:
         number, many = int(self._which[i]), max(BLOCK_PIXELS // self.px**2, 1)
-        if len(self) > BLOCKS * many:  # in any order: a block would be drawn for each
-            return pictures(self._drawing, self._seed, self._split, np.array([number]))[0]
+        if len(self) > CACHED_BLOCKS * many:  # in any order: a block would be drawn for each
+            return draw_pictures(self._drawing, self._seed, self._split, np.array([number]))[0]
         with _one_at_a_time:
             block = _block(self._drawing, self._seed, self._split, number // many, many)
         return block[number % many]
 
-    def at(self, which: NDArray[np.int64]) -> Pictures:
+    def select(self, which: NDArray[np.int64]) -> SyntheticPictures:
         """The pictures at `which`, in that order; none is drawn."""
-        return Pictures(self._drawing, self._seed, self._split, self._which[which])
+        return SyntheticPictures(self._drawing, self._seed, self._split, self._which[which])
 
 
 _one_at_a_time = threading.Lock()  # else several threads draw the same block
 
 
-@functools.lru_cache(maxsize=BLOCKS)
-def _block(drawing: Drawing, seed: int, split: int, block: int, many: int) -> NDArray[np.uint8]:
-    made = pictures(drawing, seed, split, np.arange(block * many, (block + 1) * many))
+@functools.lru_cache(maxsize=CACHED_BLOCKS)
+def _block(drawing: SyntheticDataset, seed: int, split: int, block: int, many: int) -> NDArray[np.uint8]:
+    made = draw_pictures(drawing, seed, split, np.arange(block * many, (block + 1) * many))
     made.flags.writeable = False
     return made
 
 
-def open_drawn(where: str, seed: int) -> tuple[Photos, Photos]:
+def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) of `drawn` or `drawn:classes=10,px=32,…`: a seed's own. Raises: DataError."""
-    drawing = parsed(where)
+    drawing = parse_options(source)
     train, validation = (
         Photos(
-            where, Pictures(drawing, seed, split, which := np.arange(count)), which % drawing.classes, names(drawing)
+            source,
+            SyntheticPictures(drawing, seed, split, which := np.arange(count)),
+            which % drawing.classes,
+            class_names(drawing),
         )
         for split, count in ((TRAIN, drawing.photos), (VALIDATION, drawing.validation))
     )
     return train, validation
 
 
-def names(drawing: Drawing) -> tuple[str, ...]:
+def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
     """The classes by the ways of their pairs, degrees from straight up."""
-    near, far = (math.degrees(apart) for apart in drawing.apart)
-    codes = drawing.codes(np.arange(drawing.classes)).tolist()
+    near, far = (math.degrees(apart) for apart in drawing.class_angles)
+    codes = drawing.direction_indices(np.arange(drawing.classes)).tolist()
     return tuple(f"near {n * near:.0f}°, far {f * far:.0f}°" for n, f in codes)
 
 
-def mark(where: str) -> str:
+def drawing_version(where: str) -> str:
     """By what results remember the pictures they come from: others are drawn once the code that draws them has changed."""
-    return hashlib.sha256(pictures(parsed(where), 0, TRAIN, np.arange(10)).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(draw_pictures(parse_options(where), 0, TRAIN, np.arange(10)).tobytes()).hexdigest()[:16]
 
 
-def parsed(where: str) -> Drawing:
-    """The options in a name, `drawn:NAME=NUMBER,…`; what is not named is as in `Drawing`. Raises: DataError."""
-    known: dict[str, Callable[[str], Any]] = {field.name: type(field.default) for field in fields(Drawing)}
+def parse_options(where: str) -> SyntheticDataset:
+    """The options in a name, `drawn:NAME=NUMBER,…`; what is not named is as in `SyntheticDataset`. Raises: DataError."""
+    known: dict[str, Callable[[str], Any]] = {field.name: type(field.default) for field in fields(SyntheticDataset)}
     given: dict[str, Any] = {}
     for part in filter(None, where.partition(":")[2].split(",")):
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in known:
             raise DataError(
-                "{where} has no option {name!r}: {options}.", where=NAME, name=name, options=", ".join(known)
+                "{where} has no option {name!r}: {options}.", where=SOURCE_NAME, name=name, options=", ".join(known)
             )
         try:
             given[name] = known[name](value)
         except ValueError:
             raise DataError(
-                "{name} of {where} is a number, not {value!r}.", name=name, where=NAME, value=value
+                "{name} of {where} is a number, not {value!r}.", name=name, where=SOURCE_NAME, value=value
             ) from None
-    drawing = Drawing(**given)
+    drawing = SyntheticDataset(**given)
     _require(drawing)
     return drawing
 
 
-def _require(drawing: Drawing) -> None:
-    ranges = {"classes": (2, MOST_CLASSES), "px": (LEAST_PX, MOST_PX), "difficulty": (0, 1),
-              "photos": (drawing.classes, MOST_PHOTOS), "validation": (drawing.classes, MOST_PHOTOS)}  # fmt: skip
+def _require(drawing: SyntheticDataset) -> None:
+    ranges = {"classes": (2, MAX_CLASSES), "px": (MIN_PX, MAX_PX), "difficulty": (0, 1),
+              "photos": (drawing.classes, MAX_PHOTOS), "validation": (drawing.classes, MAX_PHOTOS)}  # fmt: skip
     for name, (least, most) in ranges.items():
         value = getattr(drawing, name)
         if not least <= value <= most:
             raise DataError("{name} of {where} is {least} to {most}, not {value}.",
-                            name=name, where=NAME, least=least, most=most, value=value)  # fmt: skip
+                            name=name, where=SOURCE_NAME, least=least, most=most, value=value)  # fmt: skip

@@ -21,16 +21,16 @@ OCTAVES = (
 )  # cells across and amplitude, about 1 / cells as in photos
 CELLS = tuple(math.ceil(cells) + 2 for cells, _ in OCTAVES)
 LEVEL, UPRIGHT, LYING, STANDING = range(4)  # discs with stripes, the near pair; bars, the far one
-CLUTTER = 8  # spots at most
+MAX_CLUTTER = 8  # spots at most
 OF_ALL, OF_ONE = 16, 8  # random numbers of a picture as a whole, and of each of its parts and spots
-LAID_OUT = OF_ALL + OF_ONE * (4 + CLUTTER)
+LAID_OUT = OF_ALL + OF_ONE * (4 + MAX_CLUTTER)
 BACKGROUND = 3 * sum(side * side for side in CELLS)
-APART = (0.28, 0.7)  # centres of the near and the far pair, share of the picture's side
+PAIR_DISTANCES = (0.28, 0.7)  # centres of the near and the far pair, share of the picture's side
 RADIUS, SPOT = 0.12, (0.05, 0.1)  # of a part, of a spot: share of the side
 STRIPES = 0.75  # a radius: a stripe and a gap are more than two pixels wide in pictures of 16
 
 
-class Amounts(NamedTuple):
+class DifficultyAmounts(NamedTuple):
     """What difficulty changes. Grey values of 255; shares of the side for what is moved; of the usual size for `shrunk`."""
 
     contrast: float  # of a part with what is behind it
@@ -43,21 +43,21 @@ class Amounts(NamedTuple):
     shrunk: float  # a part or a pair, at most
 
 
-EASY = Amounts(110, 20, 0, 0.0, 0.0, 0.04, 0.04, 0.0)
-HARD = Amounts(40, 110, CLUTTER, 0.6, 0.3, 0.1, 0.1, 0.35)
+EASY = DifficultyAmounts(110, 20, 0, 0.0, 0.0, 0.04, 0.04, 0.0)
+HARD = DifficultyAmounts(40, 110, MAX_CLUTTER, 0.6, 0.3, 0.1, 0.1, 0.35)
 
 
-def amounts(difficulty: float) -> Amounts:
+def difficulty_amounts(difficulty: float) -> DifficultyAmounts:
     """Each amount in proportion between `EASY` (0) and `HARD` (1)."""
-    return Amounts(*(easy + (hard - easy) * difficulty for easy, hard in zip(EASY, HARD, strict=True)))
+    return DifficultyAmounts(*(easy + (hard - easy) * difficulty for easy, hard in zip(EASY, HARD, strict=True)))
 
 
-def numbers(px: int) -> int:
+def numbers_per_picture(px: int) -> int:
     """How many random numbers a picture takes."""
     return LAID_OUT + BACKGROUND + px * px
 
 
-def draw(
+def draw_pixels(
     rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float
 ) -> NDArray:
     """N pictures (N, px, px, 3) uint8 from `rows` (N, numbers(px)), uniform in [0, 1).
@@ -65,7 +65,7 @@ def draw(
     `relations` (N, 2): the directions of the near and the far pair, radians from straight up; `apart`: those of two
     neighbouring classes. Whether a direction leads to the left or to the right is drawn.
     """
-    much = amounts(difficulty)
+    much = difficulty_amounts(difficulty)
     layout, rest = rows[:, :LAID_OUT], rows[:, LAID_OUT:]
     whole, own = layout[:, :OF_ALL], layout[:, OF_ALL:].reshape(len(rows), -1, OF_ONE)
     margin = math.ceil(2 * RADIUS * px) + 4  # a part's window; what hangs over the edge is cut off
@@ -85,10 +85,12 @@ def draw(
     return np.clip(np.floor(picture + np.float32(0.5)), 0, 255).astype(np.uint8)
 
 
-def _places(drawn: Floats, relations: NDArray[np.float64], apart: tuple[float, float], much: Amounts) -> list[Floats]:
+def _places(
+    drawn: Floats, relations: NDArray[np.float64], apart: tuple[float, float], much: DifficultyAmounts
+) -> list[Floats]:
     """The centres (N, 2), x and y as shares of the side, of the four parts."""
     places: list[Floats] = []
-    for pair, (distance, moved) in enumerate(zip(APART, (much.near_moved, much.far_moved), strict=True)):
+    for pair, (distance, moved) in enumerate(zip(PAIR_DISTANCES, (much.near_moved, much.far_moved), strict=True)):
         turn, side, size, *shift = drawn[:, 5 * pair : 5 * pair + 5].T.astype(np.float64)
         angle = relations[:, pair] + (turn - 0.5) * much.turned * apart[pair]
         way = np.stack([np.where(side < 0.5, -1, 1) * np.sin(angle), -np.cos(angle)], -1)

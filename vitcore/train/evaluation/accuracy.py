@@ -18,19 +18,19 @@ from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
 from vitcore.train.data.photos import DataError, Photos
 
-BATCH = 64
+BATCH_SIZE = 64
 
 
 @torch.inference_mode()
-def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
+def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, float]:
     """{"photos", "top1", "top5", "left_out"}: how many were asked about, and % whose class is the first or among five.
 
     The model answers over all its classes. Left out: photos without a label, of a class the model lacks, or broken.
     Raises: DataError, when no class of the photos is one of the model's, or nothing is left.
     """
-    to_model = matched(vit, photos.classes, photos.name)
+    to_model = match_classes(vit, photos.classes, photos.name)
     known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
-    rows, top = answers(vit, photos.subset(known), batch=batch)
+    rows, top = predict_classes(vit, photos.subset(known), batch=batch)
     if not len(rows):
         raise DataError(
             "None of the {count} {count:photo|photos} of {name} can be asked about.",
@@ -48,7 +48,9 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def predict_classes(
+    vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH_SIZE
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
     module, most = with_onednn_linears(vit.module), min(most, len(vit.labels))
     asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
@@ -59,7 +61,7 @@ def answers(vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH) -> tupl
 
 
 @torch.inference_mode()
-def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32]:
+def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
     module = with_onednn_linears(vit.module)
     batches = [
@@ -69,7 +71,7 @@ def features(vit: Vit, photos: Photos, batch: int = BATCH) -> NDArray[np.float32
     return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
 
 
-def matched(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
+def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
     """The model's class of each of the photos' classes, (C,); -1 where the model lacks it.
 
     By WordNet id if the model is an ImageNet one and the photos have such ids, else by name: capitals, underscores and

@@ -9,31 +9,33 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vitcore.train.data.photo_sources import Photos
-from vitcore.train.data.photo_tensors import Evaluation, evaluation
-from vitcore.train.evaluation.few_shot import SEEDS, answer, choose
+from vitcore.train.data.photo_tensors import EvaluationBatches, evaluation_batches
+from vitcore.train.evaluation.few_shot import SEEDS, choose_shots, ridge_predictions
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.training_loop import Training
 
 
-def held_out_of(run: Training, photos: Photos) -> Evaluation | None:
+def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | None:
     """This process's share of the held-out photos, decoded once; None where nothing is held out.
 
     Where weights are sharded, only the first process has them whole, and looks at all photos.
     """
     if not len(photos):
         return None
-    machine, config = run.accelerator, run.kept().vit.pretrained_cfg
+    machine, config = run.accelerator, run.kept_objective().vit.pretrained_cfg
     rank, world = machine.process_index, machine.num_processes
     mine = photos.subset(
-        range(rank, len(photos), world) if run.whole is None else range(len(photos) if rank == 0 else 0)
+        range(rank, len(photos), world) if run.unsharded_copy is None else range(len(photos) if rank == 0 else 0)
     )
-    return evaluation(mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch)
+    return evaluation_batches(
+        mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch
+    )
 
 
 @torch.no_grad()
-def evaluate(run: Training, held_out: Evaluation) -> dict[str, float]:
+def evaluate_run(run: Training, held_out: EvaluationBatches) -> dict[str, float]:
     """{"val_loss"} over "val_photos"; "top1" and "top5" in % where classes are learned, "val_colours" where colours are."""
-    machine, kept = run.accelerator, run.kept()
+    machine, kept = run.accelerator, run.kept_objective()
     kept.eval()
     total = torch.zeros(4, device=machine.device)  # photos, loss, first, among five
     torch.manual_seed(run.recipe.seed)  # the same patches are masked each time
@@ -63,12 +65,12 @@ def _masked(kept: MaskedPatches, pixels: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def few_shots(run: Training, held_out: Evaluation) -> dict[str, float]:
+def evaluate_few_shot(run: Training, held_out: EvaluationBatches) -> dict[str, float]:
     """{"few_shot"}: linear accuracy in % from `few_shots` held-out photos of each class, tested on the rest; mean of 3 draws.
 
     Classes with no more photos than that are left out; {} where fewer than two remain.
     """
-    kept, machine = run.kept(), run.accelerator
+    kept, machine = run.kept_objective(), run.accelerator
     kept.eval()
     features, labels = [], []
     for pixels, label in held_out:
@@ -85,7 +87,7 @@ def few_shots(run: Training, held_out: Evaluation) -> dict[str, float]:
         return {}
     right = []
     for seed in range(SEEDS):
-        rows = choose(y, shots, seed)
+        rows = choose_shots(y, shots, seed)
         rest = np.setdiff1d(np.arange(len(y)), rows)
-        right.append(np.mean(answer(x[rows], y[rows], x[rest]) == y[rest]))
+        right.append(np.mean(ridge_predictions(x[rows], y[rows], x[rest]) == y[rest]))
     return {"few_shot": 100 * float(np.mean(right))}

@@ -16,7 +16,7 @@ from vitcore.translation import say
 SHOTS = (1, 5, 10, 25)
 SEEDS = 3
 L2 = 2.0**10
-CONSTANT = 100.0  # the bias as a feature, so large that it is hardly regularised
+CONSTANT_FEATURE = 100.0  # the bias as a feature, so large that it is hardly regularised
 STD_FLOOR = 1e-5
 
 
@@ -24,7 +24,7 @@ class TooFewPhotos(ValueError):
     """A class has fewer photos than shots; the message is one sentence."""
 
 
-def few_shot(
+def few_shot_accuracy(
     train_x: NDArray, train_y: NDArray, test_x: NDArray, test_y: NDArray, shots: int | Sequence[int] = SHOTS,
     seeds: int = SEEDS, l2: float = L2,
 ) -> dict[int, float]:  # fmt: skip
@@ -42,13 +42,13 @@ def few_shot(
         raise TooFewPhotos(say("Few-shot accuracy: there is no photo to ask about."))
     accuracies = {}
     for count in [shots] if isinstance(shots, int) else shots:
-        chosen = [choose(train_y, count, seed) for seed in range(seeds)]
-        right = [answer(train_x[rows], train_y[rows], test_x, l2) == test_y for rows in chosen]
+        chosen = [choose_shots(train_y, count, seed) for seed in range(seeds)]
+        right = [ridge_predictions(train_x[rows], train_y[rows], test_x, l2) == test_y for rows in chosen]
         accuracies[count] = float(np.mean(right))
     return accuracies
 
 
-def choose(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
+def choose_shots(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     """Rows (C · shots,) of the photos to learn from: the first `shots` of each class, shuffled by one seeded generator.
 
     Fewer shots of the same seed are a part of more. Raises: TooFewPhotos.
@@ -72,17 +72,17 @@ def choose(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate([r[:shots] for r in rows])
 
 
-def answer(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray:
+def ridge_predictions(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray:
     """The class (M,) whose regression is largest for each test photo."""
     labels = np.unique(train_y)
-    return labels[scores(train_x, train_y, test_x, l2).argmax(1)]
+    return labels[ridge_scores(train_x, train_y, test_x, l2).argmax(1)]
 
 
-def scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray[np.float64]:
+def ridge_scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray[np.float64]:
     """Regression values (M, C) of the classes of `train_y`, in rising order."""
     x, rest = whiten(train_x, test_x)
     y = 2.0 * (train_y[:, None] == np.unique(train_y)) - 1
-    return rest @ ridge(x, y, l2)
+    return rest @ ridge_weights(x, y, l2)
 
 
 def whiten(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -95,14 +95,14 @@ def whiten(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDAr
 def _scaled(x: NDArray, mean: NDArray, std: NDArray) -> NDArray[np.float64]:
     """In one array: many draws of wide features are many large ones."""
     scaled = np.empty((len(x), x.shape[1] + 1))
-    scaled[:, -1] = CONSTANT
+    scaled[:, -1] = CONSTANT_FEATURE
     inner = scaled[:, :-1]
     np.subtract(x, mean, out=inner)
     inner /= std
     return scaled
 
 
-def ridge(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> NDArray[np.float64]:
+def ridge_weights(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> NDArray[np.float64]:
     """Weights (D, C) that minimise |xw - y|² + l2·|w|², by the smaller of two symmetric eigenproblems.
 
     (xᵀx + l2 I)⁻¹ xᵀy where N ≥ D, else its dual xᵀ (xxᵀ + l2 I)⁻¹ y: the same weights.

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.evaluation.few_shot import L2, answer, choose
+from vitcore.train.evaluation.few_shot import L2, choose_shots, ridge_predictions
 
-DRAWS = 20
-INNER = 95  # % of the draws that an interval holds
+DRAW_COUNT = 20
+INTERVAL_PERCENT = 95  # % of the draws that an interval holds
 
 
-class Draws(NamedTuple):
+class FewShotDraws(NamedTuple):
     """R draws of the photos to learn from; all others of the N are asked about.
 
     `accuracy` (R,) is the share answered right. `answers` (R, N) holds the class answered, -1 for photos learned from.
@@ -21,14 +21,14 @@ class Draws(NamedTuple):
     answers: NDArray[np.int64]
 
     @property
-    def inner(self) -> int:
+    def interval_percent(self) -> int:
         """% of the draws that the interval holds."""
-        return INNER
+        return INTERVAL_PERCENT
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The accuracies between which `INNER` % of the draws lie."""
-        low, high = np.percentile(self.accuracy, [(100 - INNER) / 2, (100 + INNER) / 2])
+        """The accuracies between which `INTERVAL_PERCENT` % of the draws lie."""
+        low, high = np.percentile(self.accuracy, [(100 - INTERVAL_PERCENT) / 2, (100 + INTERVAL_PERCENT) / 2])
         return float(low), float(high)
 
     def confusion(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -40,13 +40,13 @@ class Draws(NamedTuple):
             np.add.at(table, (labels[asked], row[asked]), 1)
         return table / np.maximum(table.sum(1, keepdims=True), 1)
 
-    def missed(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    def error_rates(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
         """(N,) share of the draws asking about a photo that answered wrong; 0 where none asked."""
         asked = self.answers >= 0
         wrong = asked & (self.answers != labels)
         return wrong.sum(0) / np.maximum(asked.sum(0), 1)
 
-    def taken_for(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def most_frequent_errors(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """(N,) the class each photo is most often mistaken for; -1 where it never is."""
         count = int(labels.max()) + 1
         wrong = np.where(self.answers == labels, -1, self.answers)
@@ -54,7 +54,9 @@ class Draws(NamedTuple):
         return np.where(votes.any(1), votes.argmax(1), -1)
 
 
-def over_draws(x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAWS, l2: float = L2) -> Draws:
+def few_shot_over_draws(
+    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = L2
+) -> FewShotDraws:
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
 
     x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots.
@@ -64,8 +66,8 @@ def over_draws(x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = D
     answers = np.full((draws, len(labels)), -1)
     right = np.zeros(draws)
     for seed in range(draws):
-        learned = choose(labels, shots, seed)
+        learned = choose_shots(labels, shots, seed)
         asked = np.setdiff1d(np.arange(len(labels)), learned)
-        answers[seed, asked] = answer(x[learned], labels[learned], x[asked], l2)
+        answers[seed, asked] = ridge_predictions(x[learned], labels[learned], x[asked], l2)
         right[seed] = (answers[seed, asked] == labels[asked]).mean()
-    return Draws(right, answers)
+    return FewShotDraws(right, answers)

@@ -13,14 +13,14 @@ from vitcore.assets import SAMPLES
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo, open_photo
 from vitcore.models import load_model
-from vitcore.train.film_files import TOP
+from vitcore.train.film_files import TOP_CLASSES
 
-WATCHED = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
+FILMED_SAMPLES = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
 
 
-def watched() -> list[Photo]:
+def default_film_photos() -> list[Photo]:
     """The photos a film shows unless it is told others, of those that ship."""
-    return list(_opened(tuple(file for name in WATCHED if (file := SAMPLES / f"{name}.jpg").exists())))
+    return list(_opened(tuple(file for name in FILMED_SAMPLES if (file := SAMPLES / f"{name}.jpg").exists())))
 
 
 @lru_cache(maxsize=1)  # every frame of a training asks for them
@@ -28,15 +28,15 @@ def _opened(files: tuple[Path, ...]) -> tuple[Photo, ...]:
     return tuple(map(open_photo, files))
 
 
-def frame_of(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
+def compute_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
     """The arrays of a frame; float16 where pictures need no more."""
-    return arrays_of(vit, [record(vit, photo) for photo in photos])
+    return frame_from_recordings(vit, [record(vit, photo) for photo in photos])
 
 
-def arrays_of(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
-    """`frame_of` photos that are recorded already."""
+def frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
+    """`compute_frame` photos that are recorded already."""
     last = vit.blocks - 1
-    kernel, table = load_model.patch_kernel(vit), load_model.positions(vit)
+    kernel, table = load_model.patch_kernel(vit), load_model.position_embeddings(vit)
     frame: dict[str, Any] = {
         "distance_px": np.mean([rec.distance_px for rec in recs], 0, dtype=np.float32),
         "rollout": np.stack([rec.rollout() for rec in recs]).astype(np.float16),
@@ -58,5 +58,5 @@ def _top(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
     if not vit.labels:
         return {}
     logits = torch.from_numpy(np.stack([rec.logits for rec in recs]))
-    top = logits.softmax(-1).topk(min(TOP, logits.shape[1]))
+    top = logits.softmax(-1).topk(min(TOP_CLASSES, logits.shape[1]))
     return {"top_class": top.indices.int().numpy(), "top_p": top.values.half().numpy()}

@@ -17,18 +17,20 @@ from torch import Tensor, nn
 
 from vitcore.models.model_cards import ModelError
 
-HOOKS = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
+HOOK_ATTRIBUTES = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
 
 
-def stand_in(module: nn.Module, name: str = "model") -> Any:
+def cpu_copy(module: nn.Module, name: str = "model") -> Any:
     """A copy of the ViT in `module`, whatever it is wrapped in, in 32-bit floats on the CPU.
 
     Raises: ModelError, where there is no ViT that `wrap` takes, or its weights are shared out among processes.
     """
-    vit = vit_in(module, name)
+    vit = find_vit(module, name)
     known: dict[int, Any] = {}  # what deepcopy takes instead of making it
     for part in vit.modules():
-        known |= {id(hooks): OrderedDict() for hooks in (vars(part)[kind] for kind in HOOKS if kind in vars(part))}
+        known |= {
+            id(hooks): OrderedDict() for hooks in (vars(part)[kind] for kind in HOOK_ATTRIBUTES if kind in vars(part))
+        }
         for held in (part._parameters, part._buffers, vars(part)):
             known |= {id(v): _copied(v, name) for v in held.values() if isinstance(v, Tensor) and id(v) not in known}
     for part in [part for part in vit.modules() if hasattr(part, "_orig_mod")]:
@@ -41,7 +43,7 @@ def stand_in(module: nn.Module, name: str = "model") -> Any:
     return twin
 
 
-def vit_in(module: nn.Module, name: str = "model") -> Any:
+def find_vit(module: nn.Module, name: str = "model") -> Any:
     """The outermost part that is a plain ViT: the module itself, or what DDP, torch.compile or a training's class wraps.
 
     Raises: ModelError, where there is none.
@@ -79,7 +81,7 @@ def _copied(tensor: Tensor, name: str) -> Tensor:
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def isolated_torch_state() -> Iterator[None]:
     """Inside, nothing depends on the training's settings (autocast, default device), and random states are put back."""
     python, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002  (the training may draw from it)
     try:

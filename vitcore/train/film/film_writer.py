@@ -29,15 +29,15 @@ from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
-from vitcore.train.film.compute_frame import arrays_of, watched
-from vitcore.train.film.cpu_copy import apart, stand_in
-from vitcore.train.film.frame_spacing import SHARE, Spacing
-from vitcore.train.film_files import save_frame, save_still
+from vitcore.train.film.compute_frame import default_film_photos, frame_from_recordings
+from vitcore.train.film.cpu_copy import cpu_copy, isolated_torch_state
+from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
+from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.recipe import FILMED, VERSION, Recipe
 from vitcore.train.run_folder import RunError, RunFolder
 from vitcore.translation import say
 
-SAY_EVERY_S = 2.0
+STATUS_EVERY_S = 2.0
 LOG_EVERY_S = 0.5  # at most, but for what is measured on held-out photos
 
 Pictures = Photo | Image.Image | str | Path | bytes | BinaryIO
@@ -46,7 +46,7 @@ Pictures = Photo | Image.Image | str | Path | bytes | BinaryIO
 def film(
     run: str | Path, photos: Sequence[Pictures] | Pictures | None = None, *, steps: int | None = None, frames: int = 24,
     labels: Sequence[str] | None = None, mean: Sequence[float] | None = None, std: Sequence[float] | None = None,
-    share: float = SHARE, resume: bool = False,
+    share: float = TIME_SHARE, resume: bool = False,
 ) -> "FilmWriter":  # fmt: skip
     """Begin to film a training into the run `run`, a folder or a name in `runs/`.
 
@@ -60,15 +60,15 @@ def film(
     """
     if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
         photos = [photos]  # type: ignore[list-item]
-    shown = watched() if photos is None else [to_photo(photo) for photo in photos]
+    shown = default_film_photos() if photos is None else [to_photo(photo) for photo in photos]
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
-    folder = _folder(run, steps, resume) if first_process() else None
-    return FilmWriter(folder, shown, Spacing(steps, frames, share), tuple(labels or ()), overlaid)
+    folder = _folder(run, steps, resume) if is_first_process() else None
+    return FilmWriter(folder, shown, FrameSpacing(steps, frames, share), tuple(labels or ()), overlaid)
 
 
-def first_process() -> bool:
+def is_first_process() -> bool:
     """Whether this is the only process of a training, or the first of several."""
     spread = torch.distributed
     if spread.is_available() and spread.is_initialized():
@@ -78,15 +78,15 @@ def first_process() -> bool:
 
 def _folder(run: str | Path, steps: int | None, resume: bool) -> RunFolder:
     path = Path(run)
-    root = path.parent if len(path.parts) > 1 else run_folder.RUNS
+    root = path.parent if len(path.parts) > 1 else run_folder.RUNS_FOLDER
     if resume and (root / path.name / "recipe.json").is_file():
         folder = RunFolder(root / path.name)
-        if run_folder.recipe_of(folder).task != FILMED:
+        if run_folder.read_recipe(folder).task != FILMED:
             raise RunError("run {id} is no film of a training of your own.", id=folder.id)
         return folder
-    folder = run_folder.create(path.name, Recipe(), "", root)
+    folder = run_folder.create_run(path.name, Recipe(), "", root)
     known = {"version": VERSION, "task": FILMED, "steps": steps or 1}  # and nothing that is not known
-    run_folder.write(folder.path / "recipe.json", json.dumps(known))
+    run_folder.write_atomically(folder.path / "recipe.json", json.dumps(known))
     return folder
 
 
@@ -94,12 +94,12 @@ class FilmWriter:
     """A film in the making; use it in a `with` block, or `close` it at the end."""
 
     def __init__(
-        self, folder: RunFolder | None, photos: Sequence[Photo], spacing: Spacing, labels: tuple[str, ...],
+        self, folder: RunFolder | None, photos: Sequence[Photo], spacing: FrameSpacing, labels: tuple[str, ...],
         overlaid: Mapping[str, tuple[float, ...]],
     ) -> None:  # fmt: skip
         self.folder, self.photos, self.spacing, self.labels, self.overlaid = folder, photos, spacing, labels, overlaid
         self._shapes: dict[str, tuple[int, ...]] = {}
-        self._word = _Word(folder, spacing.steps) if folder else None
+        self._word = _RunStatus(folder, spacing.steps) if folder else None
         self._told = self._logged = 0.0
         self._line: dict[str, float] = {}  # of the log, the last
         if self._word:
@@ -115,7 +115,7 @@ class FilmWriter:
         if self.folder is None or self._word is None or self._word.ended:
             return False
         began = self.spacing.clock()
-        due = self.spacing.due(step, last)
+        due = self.spacing.is_due(step, last)
         kept = False
         try:
             if self._word.step is None:
@@ -125,7 +125,7 @@ class FilmWriter:
                 kept = self._keep(module, step)
             if measured:
                 self._log(step, measured)
-            if due or time.monotonic() - self._told > SAY_EVERY_S:
+            if due or time.monotonic() - self._told > STATUS_EVERY_S:
                 run_folder.write_status(self.folder, "running", step)
                 self._told = time.monotonic()
         except Exception as error:  # a full disk, say: the training goes on
@@ -137,7 +137,7 @@ class FilmWriter:
                 )
             )
         finally:
-            self.spacing.done(step, self.spacing.clock() - began, due)
+            self.spacing.add_duration(step, self.spacing.clock() - began, due)
         return kept
 
     def close(self, ending: str = "finished", message: str = "") -> None:
@@ -164,12 +164,12 @@ class FilmWriter:
         folder = self.folder
         assert folder is not None
         try:
-            with apart():
+            with isolated_torch_state():
                 frame, still = self._look(module)
             self._same(frame)
             save_frame(folder, step, frame)
             if not (folder.frames / "still.json").exists():
-                save_still(folder, *still)
+                save_shared_arrays(folder, *still)
         except Exception as error:
             _warn(say("the frame of step {step} could not be kept: {reason}", step=step, reason=refusal_reason(error)))
             return False
@@ -177,19 +177,19 @@ class FilmWriter:
 
     def _look(self, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
         """The frame of this moment, and what all frames share."""
-        twin = stand_in(module, self._name)
+        twin = cpu_copy(module, self._name)
         if self.overlaid:
             twin.pretrained_cfg = {**(getattr(twin, "pretrained_cfg", None) or {}), **self.overlaid}
-        vit = load_model.wrap(twin, self._name)
+        vit = load_model.wrap_module(twin, self._name)
         if not vit.is_global:  # a film is of attention
-            raise ModelError(vit.why_not(say("a film")))
+            raise ModelError(vit.why_undefined(say("a film")))
         labels = self.labels or vit.labels
         if len(labels) != len(vit.labels):
             raise ModelError("{name} has {classes} classes, not {count}.",
                              name=self._name, classes=len(vit.labels), count=len(labels))  # fmt: skip
         recs = [record(vit, photo) for photo in self.photos]
         pixels = np.stack([rec.model_input.pixels for rec in recs])
-        return arrays_of(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
+        return frame_from_recordings(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
 
     @property
     def _name(self) -> str:
@@ -211,9 +211,9 @@ class FilmWriter:
             (kept.append if int(file.stem) < step else Path.unlink)(file)
         if kept:
             self._shapes = {name: array.shape for name, array in load_file(kept[0]).items()}
-        if log := run_folder.records(folder):
+        if log := run_folder.read_log(folder):
             lines = [json.dumps(record) + "\n" for record in log if record["step"] < step]
-            run_folder.write(folder.log, "".join(lines))
+            run_folder.write_atomically(folder.log, "".join(lines))
 
     def _log(self, step: int, measured: Mapping[str, Any]) -> None:
         """A line of the log; of what is measured at every step, not every step's."""
@@ -228,7 +228,7 @@ class FilmWriter:
             log.write(json.dumps(self._line) + "\n")
 
 
-class _Word:
+class _RunStatus:
     """What the run says of itself, and the lock that tells it is alive; both outlive a film that nobody closed."""
 
     def __init__(self, folder: RunFolder, steps: int | None) -> None:
@@ -236,7 +236,7 @@ class _Word:
         self.step: int | None = None
         self.process = os.getpid()
         self.lock = ExitStack()
-        self.lock.enter_context(run_folder.alone(folder))
+        self.lock.enter_context(run_folder.lock_run(folder))
         run_folder.write_status(folder, "starting", 0)
 
     def leave(self) -> None:

@@ -11,15 +11,15 @@ from collections.abc import Callable
 
 from vitcore.train.film_files import spaced_steps
 
-RATIO = 1.5  # between frames where nobody knows how many steps there will be: 100,000 steps make 27
-SHARE = 0.02
+STEP_RATIO = 1.5  # between frames where nobody knows how many steps there will be: 100,000 steps make 27
+TIME_SHARE = 0.02
 
 
-class Spacing:
-    """Tells at each step whether a frame is due; `done` is told what each call took."""
+class FrameSpacing:
+    """Tells at each step whether a frame is due; `add_duration` is told what each call took."""
 
     def __init__(
-        self, steps: int | None = None, frames: int = 24, share: float = SHARE,
+        self, steps: int | None = None, frames: int = 24, share: float = TIME_SHARE,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:  # fmt: skip
         self.steps, self.share, self.clock = steps, share, clock
@@ -33,7 +33,7 @@ class Spacing:
         self._left: float | None = None  # when the loop was given back its time
         self._fastest_s = math.inf  # a step
 
-    def due(self, step: int, last: bool = False) -> bool:
+    def is_due(self, step: int, last: bool = False) -> bool:
         """Whether to keep a frame of this step: asked once a step, at the beginning of the call."""
         now = self.clock()
         self.began = now if self.began is None else self.began
@@ -52,11 +52,11 @@ class Spacing:
         known = self._fastest_s * self.steps if self.steps and self._fastest_s < math.inf else 0.0
         return max(passed_s, known)
 
-    def done(self, step: int, took_s: float, frame: bool) -> None:
+    def add_duration(self, step: int, took_s: float, frame: bool) -> None:
         """A call for this step took so long, with a frame or without."""
         self.spent_s += took_s
         self._left = self.clock()
         if frame:
             self.kept, self.cost_s = step, took_s
             after = (mark for mark in self.marks if mark > step)
-            self.mark = next(after, math.inf) if self.marks else max(step + 1, math.ceil(RATIO * step))
+            self.mark = next(after, math.inf) if self.marks else max(step + 1, math.ceil(STEP_RATIO * step))

@@ -13,7 +13,7 @@ from lightning.pytorch.callbacks import Callback
 
 from vitcore.train.film.film_writer import FilmWriter, Pictures, film
 
-MEASURED = {"val_loss": "val_loss", "val_acc": "top1", "val_accuracy": "top1"}  # their names, ours
+METRIC_NAMES = {"val_loss": "val_loss", "val_acc": "top1", "val_accuracy": "top1"}  # their names, ours
 IN_PERCENT = ("top1", "top5")
 
 
@@ -26,7 +26,7 @@ class FilmCallback(Callback):
 
     def __init__(
         self, run: str | Path, photos: Sequence[Pictures] | Pictures | None = None, *,
-        measured: Mapping[str, str] = MEASURED, **settings: Any,
+        measured: Mapping[str, str] = METRIC_NAMES, **settings: Any,
     ) -> None:  # fmt: skip
         self.run, self.photos, self.measured, self.settings = run, photos, measured, settings
         self.film: FilmWriter | None = None

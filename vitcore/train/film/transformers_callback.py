@@ -12,7 +12,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from vitcore.train.film.film_writer import FilmWriter, Pictures, film
 
-MEASURED = {
+METRIC_NAMES = {
     "loss": "loss",
     "learning_rate": "lr",
     "eval_loss": "val_loss",
@@ -30,7 +30,7 @@ class FilmCallback(TrainerCallback):
 
     def __init__(
         self, run: str | Path, photos: Sequence[Pictures] | Pictures | None = None, *,
-        measured: Mapping[str, str] = MEASURED, **settings: Any,
+        measured: Mapping[str, str] = METRIC_NAMES, **settings: Any,
     ) -> None:  # fmt: skip
         self.run, self.photos, self.measured, self.settings = run, photos, measured, settings
         self.film: FilmWriter | None = None

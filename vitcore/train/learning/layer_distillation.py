@@ -18,40 +18,40 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
 from vitcore.models import load_model
-from vitcore.train.learning.optimisers import free_from
-from vitcore.train.learning.teachers import Teacher, divergence
+from vitcore.train.learning.optimisers import end_to_end_start_step
+from vitcore.train.learning.teachers import Teacher, kl_divergence
 from vitcore.train.recipe import Recipe, RecipeError
 
-FUSED_ABOVE = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
-ROWS = 24  # queries whose attention is compared where there are more tokens than that
-TINY = 1e-8
-PARTS = ("norm1", "attn", "norm2", "mlp")  # of the blocks of Eq. 2–3, whose two sums are told apart here
+MAX_TOKENS_UNFUSED = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
+COMPARED_ROWS = 24  # queries whose attention is compared where there are more tokens than that
+EPSILON = 1e-8
+SUBLAYER_NAMES = ("norm1", "attn", "norm2", "mlp")  # of the blocks of Eq. 2–3, whose two sums are told apart here
 
 
 @dataclass(frozen=True, eq=False)
-class Sublayers:
+class SublayerOutputs:
     """A block at work: what it was given (B, T, D), what attention and MLP add, and log attention (B, H, rows, T)."""
 
-    given: Tensor
-    attended: Tensor
-    added: Tensor
+    block_input: Tensor
+    attention_output: Tensor
+    mlp_output: Tensor
     log_weights: Tensor
 
     @property
-    def result(self) -> Tensor:
+    def block_output(self) -> Tensor:
         """What the block hands on, (B, T, D)."""
-        return self.given + self.attended + self.added
+        return self.block_input + self.attention_output + self.mlp_output
 
 
-def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+def attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     """What a block's attention adds to x (B, T, D), and its log weights (B, H, rows, T), differentiable."""
     outputs: list[Tensor] = []
 
     def watch(call: AttentionCall | SoftmaxCall) -> Tensor | None:
         if isinstance(call, SoftmaxCall):
-            outputs.append(call.weights(rows).clamp(min=TINY).log())
+            outputs.append(call.weights(rows).clamp(min=EPSILON).log())
             return None
-        if call.q.shape[2] > FUSED_ABOVE and rows != slice(None):
+        if call.q.shape[2] > MAX_TOKENS_UNFUSED and rows != slice(None):
             outputs.append(call.scores(rows).log_softmax(-1))
             return None
         log_weights = call.scores().log_softmax(-1)
@@ -63,30 +63,30 @@ def attend(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
     return attended, outputs[0].float()
 
 
-def sublayers(block: Any, x: Tensor, rows: slice = slice(None)) -> Sublayers:
+def run_sublayers(block: Any, x: Tensor, rows: slice = slice(None)) -> SublayerOutputs:
     """The two halves of a block (arXiv 2010.11929 Eq. 2 and 3), for tokens (B, T, D)."""
-    attended, log_weights = attend(block, x, rows)
-    return Sublayers(x, attended, block.ls2(block.mlp(block.norm2(x + attended))), log_weights)
+    attended, log_weights = attention_sublayer(block, x, rows)
+    return SublayerOutputs(x, attended, block.ls2(block.mlp(block.norm2(x + attended))), log_weights)
 
 
-def spans(teacher_blocks: int, student_blocks: int) -> list[range]:
+def teacher_blocks_per_student_block(teacher_blocks: int, student_blocks: int) -> list[range]:
     """Which of the teacher's blocks each of the student's stands for, shared out as evenly as can be."""
     ends = [round((i + 1) * teacher_blocks / student_blocks) for i in range(student_blocks)]
     return [range(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def error(given: Tensor, wanted: Tensor) -> Tensor:
+def relative_error(given: Tensor, wanted: Tensor) -> Tensor:
     """Squared error as a share of the target's energy: ‖given − wanted‖² / ‖wanted‖²."""
-    return (given - wanted).square().mean() / wanted.square().mean().clamp(min=TINY)
+    return (given - wanted).square().mean() / wanted.square().mean().clamp(min=EPSILON)
 
 
-def error_even(given: Tensor, wanted: Tensor) -> Tensor:
+def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
     """The same with every channel weighed alike: a few channels of hidden states are a hundred times larger than the rest."""
     spread = wanted.std((0, 1), keepdim=True).clamp(min=1e-3)
     return ((given - wanted) / spread).square().mean()
 
 
-def plan(text: str) -> list[tuple[float, float]]:
+def parse_keep_patches(text: str) -> list[tuple[float, float]]:
     """`keep_patches` as (share of patches, until this share of the steps) pairs. Raises: RecipeError."""
     try:
         pairs = [tuple(map(float, part.split(":"))) for part in text.split(",") if part.strip()]
@@ -97,24 +97,24 @@ def plan(text: str) -> list[tuple[float, float]]:
     return sorted(((p[0], p[1]) for p in pairs), key=lambda p: p[1])
 
 
-def kept_share(recipe: Recipe, step: int) -> float:
+def kept_patch_share(recipe: Recipe, step: int) -> float:
     """The share of patches each photo lends at a step."""
-    return next((share for share, until in plan(recipe.keep_patches) if step < until * recipe.steps), 1.0)
+    return next((share for share, until in parse_keep_patches(recipe.keep_patches) if step < until * recipe.steps), 1.0)
 
 
-def scattered(batch: int, patches: int, share: float) -> Tensor:
+def random_patches(batch: int, patches: int, share: float) -> Tensor:
     """Distinct patches (batch, n), in reading order."""
     count = max(1, round(patches * share))
     return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
 
 
-def gather(tokens: Tensor, kept: Tensor, prefix: int) -> Tensor:
+def keep_tokens(tokens: Tensor, kept: Tensor, prefix: int) -> Tensor:
     """The prefix tokens and the kept patches (B, n) of (B, prefix + N, D)."""
     rows = (kept + prefix).unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
     return torch.cat([tokens[:, :prefix], tokens.gather(1, rows)], 1)
 
 
-def begin(module: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
+def embed(module: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     """A ViT's embedded patches (B, N, D), and its tokens with positions as the first block gets them."""
     patches = module.patch_embed(pixels)
     return patches, module.norm_pre(module._pos_embed(patches))
@@ -128,7 +128,7 @@ def open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
     side = recipe.image_px // recipe.patch_px
     vit = load_model.load(name, side * load_model.load(name).grid.patch_px)
     module: Any = vit.module
-    plain = all(hasattr(block, part) for block in module.blocks for part in PARTS)
+    plain = all(hasattr(block, part) for block in module.blocks for part in SUBLAYER_NAMES)
     if not plain or getattr(module, "cls_token", None) is None or getattr(module, "rope", None) is not None:
         raise RecipeError(
             "{name} can't teach layer by layer: that takes a class token, learned positions and plain blocks.",
@@ -139,149 +139,172 @@ def open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
     return Teacher(vit, config)
 
 
-class LayerByLayer(nn.Module):
+class LayerDistillation(nn.Module):
     """A student, its teacher, and where their widths differ a matrix that carries one's tokens into the other's space."""
 
     def __init__(self, vit: Any, recipe: Recipe) -> None:
         super().__init__()
         self.vit, self.recipe = vit, recipe
         self.teacher = open_teacher(recipe.teacher, recipe, vit.pretrained_cfg)
-        self.looker = open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
+        self.attention_teacher = open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
         taught: Any = self.teacher.module
         if len(vit.blocks) > len(taught.blocks) or vit.embed_dim > taught.embed_dim:
             raise RecipeError("the student is larger than its teacher: give it no more blocks, nor width.")
-        self.spans = spans(len(taught.blocks), len(vit.blocks))
+        self.spans = teacher_blocks_per_student_block(len(taught.blocks), len(vit.blocks))
         self.carry = None
         if vit.embed_dim != taught.embed_dim:
             self.carry = nn.Parameter(nn.init.orthogonal_(torch.empty(taught.embed_dim, vit.embed_dim)))
 
-    def up(self, tokens: Tensor) -> Tensor:
+    def to_teacher_width(self, tokens: Tensor) -> Tensor:
         """The student's tokens (…, D) in the teacher's space."""
         return tokens if self.carry is None else tokens @ self.carry.T
 
-    def down(self, tokens: Tensor) -> Tensor:
+    def to_student_width(self, tokens: Tensor) -> Tensor:
         """The teacher's tokens in the student's space (…, D)."""
         return tokens if self.carry is None else tokens @ self.carry
 
     def forward(self, batch: Any) -> dict[str, Tensor]:
         """{"loss", "patch", "place", "layers", "attention", "logits", "label"} of a batch; "looker", "rollout" if it is asked."""
         recipe, step = self.recipe, batch.step
-        forced = step < free_from(recipe)
-        share = kept_share(recipe, step)
-        kept = scattered(len(batch.pixels), self.vit.patch_embed.num_patches, share).to(batch.pixels.device)
-        rows = self._rows(kept.shape[1])
-        patches, taught, logits = self._taught(batch.pixels, kept, rows)
-        part, z = self._begun(batch.pixels, kept, patches, taught[0].given)
-        errors, attention, z = self._forced(taught, rows) if forced else self._free(z, taught, rows)
+        forced = step < end_to_end_start_step(recipe)
+        share = kept_patch_share(recipe, step)
+        kept = random_patches(len(batch.pixels), self.vit.patch_embed.num_patches, share).to(batch.pixels.device)
+        rows = self._compared_queries(kept.shape[1])
+        patches, taught, logits = self._run_teacher(batch.pixels, kept, rows)
+        part, z = self._embedding_errors(batch.pixels, kept, patches, taught[0].block_input)
+        errors, attention, z = (
+            self._teacher_forced_errors(taught, rows) if forced else self._end_to_end_errors(z, taught, rows)
+        )
         own = self.vit.forward_head(self.vit.norm(z)).float()
         part |= {
             "layers": torch.stack(errors).mean(), "attention": torch.stack(attention).mean(),
-            "logits": error(own, logits), "label": divergence(logits.log_softmax(-1), own.log_softmax(-1)).mean(),
+            "logits": relative_error(own, logits), "label": kl_divergence(logits.log_softmax(-1), own.log_softmax(-1)).mean(),
         }  # fmt: skip
         loss = part["patch"] + part["place"] + len(errors) * part["layers"]
         loss = loss + recipe.attention_weight * len(attention) * part["attention"]
         loss = loss + part["logits"] + (0.2 if forced else 1.0) * part["label"]
-        if self.looker is not None and step >= recipe.looker_from * recipe.steps and not forced:
+        if self.attention_teacher is not None and step >= recipe.looker_from * recipe.steps and not forced:
             some = slice(math.ceil(recipe.looker_share * len(kept)))
-            part |= self._looked(batch.pixels[some], kept[some], [weights[some] for weights in self._fused])
+            part |= self._attention_teacher_losses(
+                batch.pixels[some], kept[some], [weights[some] for weights in self._fused]
+            )
             loss = loss + recipe.looker_weight * (part["looker"] + part["rollout"])
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
 
-    def _rows(self, kept: int) -> slice:
+    def _compared_queries(self, kept: int) -> slice:
         """The queries whose attention is compared: all of a few tokens, of many the class token and those after it."""
-        return slice(None) if kept + 1 <= FUSED_ABOVE else slice(0, ROWS)
+        return slice(None) if kept + 1 <= MAX_TOKENS_UNFUSED else slice(0, COMPARED_ROWS)
 
     @torch.no_grad()
-    def _taught(self, pixels: Tensor, kept: Tensor, rows: slice) -> tuple[Tensor, list[Sublayers], Tensor]:
+    def _run_teacher(self, pixels: Tensor, kept: Tensor, rows: slice) -> tuple[Tensor, list[SublayerOutputs], Tensor]:
         """The teacher's patches, its blocks at work on the kept tokens, and its logits."""
         module: Any = self.teacher.module
-        patches, tokens = begin(module, self.teacher.sees(pixels))
-        tokens, taught = gather(tokens, kept, module.num_prefix_tokens), []
+        patches, tokens = embed(module, self.teacher.adapt_pixels(pixels))
+        tokens, taught = keep_tokens(tokens, kept, module.num_prefix_tokens), []
         for block in module.blocks:
-            taught.append(sublayers(block, tokens, rows))
-            tokens = taught[-1].result
+            taught.append(run_sublayers(block, tokens, rows))
+            tokens = taught[-1].block_output
         return patches, taught, module.forward_head(module.norm(tokens)).float()
 
-    def _begun(self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    def _embedding_errors(
+        self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor]:
         """How well patches and positions are embedded; and the student's own tokens."""
-        mine, tokens = begin(self.vit, pixels)
-        tokens = gather(tokens, kept, 1)
-        return {"patch": error(self.up(mine), patches), "place": error(self.up(tokens), self.shared(first))}, tokens
+        mine, tokens = embed(self.vit, pixels)
+        tokens = keep_tokens(tokens, kept, 1)
+        return {
+            "patch": relative_error(self.to_teacher_width(mine), patches),
+            "place": relative_error(self.to_teacher_width(tokens), self.common_tokens(first)),
+        }, tokens
 
-    def shared(self, tokens: Tensor, dim: int = 1) -> Tensor:
+    def common_tokens(self, tokens: Tensor, dim: int = 1) -> Tensor:
         """The teacher's class and patch tokens, without other prefix tokens the student lacks."""
         prefix = self.teacher.module.num_prefix_tokens
         if prefix == 1:
             return tokens
         return torch.cat([tokens.narrow(dim, 0, 1), tokens.narrow(dim, prefix, tokens.shape[dim] - prefix)], dim)
 
-    def _forced(self, taught: list[Sublayers], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def _teacher_forced_errors(
+        self, taught: list[SublayerOutputs], rows: slice
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each part of each block on the teacher's own input: errors of what is added, divergences of attention."""
         errors, attention = [], []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
             first, last = taught[span[0]], taught[span[-1]]
-            x = self.down(first.given)
-            attended, log_weights = attend(block, x, rows)
-            attention.append(compared(last.log_weights, log_weights))
+            x = self.to_student_width(first.block_input)
+            attended, log_weights = attention_sublayer(block, x, rows)
+            attention.append(attention_divergence(last.log_weights, log_weights))
             if len(span) == 1:
-                middle = self.down(first.given + first.attended)
+                middle = self.to_student_width(first.block_input + first.attention_output)
                 added = block.ls2(block.mlp(block.norm2(middle)))
-                errors += [error(self.up(attended), first.attended), error(self.up(added), first.added)]
+                errors += [
+                    relative_error(self.to_teacher_width(attended), first.attention_output),
+                    relative_error(self.to_teacher_width(added), first.mlp_output),
+                ]
             else:
                 added = attended + block.ls2(block.mlp(block.norm2(x + attended)))
-                errors.append(error(self.up(added), last.result - first.given))
-        return errors, attention, self.down(self.shared(taught[-1].result))
+                errors.append(relative_error(self.to_teacher_width(added), last.block_output - first.block_input))
+        return errors, attention, self.to_student_width(self.common_tokens(taught[-1].block_output))
 
-    def _free(
-        self, z: Tensor, teacher_layers: list[Sublayers], rows: slice
+    def _end_to_end_errors(
+        self, z: Tensor, teacher_layers: list[SublayerOutputs], rows: slice
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""
         errors, attention = [], []
         self._fused = []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
-            work = sublayers(block, z, rows if self.looker is None else slice(None))
-            if self.looker is not None:
+            work = run_sublayers(block, z, rows if self.attention_teacher is None else slice(None))
+            if self.attention_teacher is not None:
                 self._fused.append(work.log_weights.exp().mean(1))
-            z, wanted, last = work.result, self.shared(teacher_layers[span[-1]].result), teacher_layers[span[-1]]
-            errors.append(0.5 * error(self.up(z), wanted) + 0.5 * error_even(self.up(z), wanted))
+            z, wanted, last = (
+                work.block_output,
+                self.common_tokens(teacher_layers[span[-1]].block_output),
+                teacher_layers[span[-1]],
+            )
+            errors.append(
+                0.5 * relative_error(self.to_teacher_width(z), wanted)
+                + 0.5 * channel_normalised_error(self.to_teacher_width(z), wanted)
+            )
             taught = last.log_weights
             if self.teacher.module.num_prefix_tokens > 1:
-                taught = self.shared(self.shared(taught, 2) if rows == slice(None) else taught, 3).log_softmax(-1)
+                taught = self.common_tokens(
+                    self.common_tokens(taught, 2) if rows == slice(None) else taught, 3
+                ).log_softmax(-1)
             own = work.log_weights[:, :, rows]
             if (
-                self.looker is not None and block is self.vit.blocks[-1]
+                self.attention_teacher is not None and block is self.vit.blocks[-1]
             ):  # whose class token learns from the second teacher
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
-            attention.append(compared(taught, own))
+            attention.append(attention_divergence(taught, own))
         return errors, attention, z
 
-    def _looked(self, pixels: Tensor, kept: Tensor, fused: list[Tensor]) -> dict[str, Tensor]:
+    def _attention_teacher_losses(self, pixels: Tensor, kept: Tensor, fused: list[Tensor]) -> dict[str, Tensor]:
         """Divergences from where the second teacher's class token looks, over patches: of the last class attention, and of
         the class token's rollout through the attention of all blocks, mean of heads, `fused` (B, T, T) each.
         """
-        assert self.looker is not None
+        assert self.attention_teacher is not None
         with torch.no_grad():
-            wanted = class_attention(self.looker, pixels, kept)
+            wanted = class_attention(self.attention_teacher, pixels, kept)
         row = F.one_hot(torch.zeros(len(kept), 1, dtype=torch.long, device=kept.device), fused[0].shape[-1]).to(
             fused[0]
         )
         for weights in fused[::-1]:
             row = 0.5 * row + 0.5 * row @ weights  # residual weight one half (Abnar & Zuidema, arXiv 2005.00928)
         given = {"looker": fused[-1][:, 0, 1:], "rollout": row[:, 0, 1:]}
-        return {name: divergence(wanted, normalised(own).log()).mean() for name, own in given.items()}
+        return {name: kl_divergence(wanted, normalise_shares(own).log()).mean() for name, own in given.items()}
 
 
-def normalised(shares: Tensor) -> Tensor:
+def normalise_shares(shares: Tensor) -> Tensor:
     """Shares (…, n) that sum to one, none of them zero."""
-    shares = shares.clamp(min=TINY)
+    shares = shares.clamp(min=EPSILON)
     return shares / shares.sum(-1, keepdim=True)
 
 
-def compared(wanted: Tensor, given: Tensor) -> Tensor:
+def attention_divergence(wanted: Tensor, given: Tensor) -> Tensor:
     """Divergence of log attention (B, H, rows, T); of the mean over heads, where their numbers differ."""
     if wanted.shape[1] != given.shape[1]:
         wanted, given = (w.logsumexp(1, keepdim=True) - torch.tensor(float(w.shape[1])).log() for w in (wanted, given))
-    return divergence(wanted, given).mean()
+    return kl_divergence(wanted, given).mean()
 
 
 def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
@@ -290,27 +313,31 @@ def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
     The teacher sees all patches; what it gives to those kept is renormalised.
     """
     module: Any = teacher.module
-    _, tokens = begin(module, teacher.sees(pixels))
+    _, tokens = embed(module, teacher.adapt_pixels(pixels))
     for block in module.blocks[:-1]:
         tokens = block(tokens)
-    row = attend(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
-    return normalised(row.gather(1, kept)).log()
+    row = (
+        attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0]
+        .exp()
+        .mean(1)[:, module.num_prefix_tokens :]
+    )
+    return normalise_shares(row.gather(1, kept)).log()
 
 
 @torch.inference_mode()
-def hidden_errors(objective: LayerByLayer, batches: Iterable[Tensor]) -> list[float]:
+def hidden_state_errors(objective: LayerDistillation, batches: Iterable[Tensor]) -> list[float]:
     """‖student − teacher‖² / ‖teacher‖² of the hidden states after each block, over all tokens of batches (B, 3, px, px)."""
     objective.eval()
     top = torch.zeros(len(objective.spans))
     bottom = torch.zeros(len(objective.spans))
     for pixels in batches:
         module: Any = objective.teacher.module
-        taught, z = begin(module, objective.teacher.sees(pixels))[1], begin(objective.vit, pixels)[1]
+        taught, z = embed(module, objective.teacher.adapt_pixels(pixels))[1], embed(objective.vit, pixels)[1]
         for i, (block, span) in enumerate(zip(objective.vit.blocks, objective.spans, strict=True)):
             z = block(z)
             for at in span:
                 taught = module.blocks[at](taught)
-            wanted = objective.shared(taught)
-            top[i] += (objective.up(z) - wanted).square().sum().cpu()
+            wanted = objective.common_tokens(taught)
+            top[i] += (objective.to_teacher_width(z) - wanted).square().sum().cpu()
             bottom[i] += wanted.square().sum().cpu()
     return (top / bottom).tolist()

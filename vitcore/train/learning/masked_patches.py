@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from vitcore.analysis.training_film import KEPT, MASKED, REPLACED, UNTOUCHED
 from vitcore.train.recipe import Recipe
 
-LEVELS = 8  # 3 bits a channel
-COLOURS = LEVELS**3
-CELLS = {"colour": 1, "colours4x4": 4}  # cells a side whose colours are predicted
+COLOUR_LEVELS = 8  # 3 bits a channel
+COLOUR_CLASSES = COLOUR_LEVELS**3
+CELLS_PER_SIDE = {"colour": 1, "colours4x4": 4}  # cells a side whose colours are predicted
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Corruption:
     source: Tensor
 
     @property
-    def corrupted(self) -> Tensor:
+    def is_corrupted(self) -> Tensor:
         """(B, N) bool: the patches that are predicted."""
         return self.fate != UNTOUCHED
 
 
-def corrupt(batch: int, patches: int, share: float, device: Any = None) -> Corruption:
+def corrupt_patches(batch: int, patches: int, share: float, device: Any = None) -> Corruption:
     """Draw what happens to each patch: exactly round(share·N) of each photo's are corrupted, 80/10/10 in expectation."""
     count = round(patches * share)
     rank = torch.rand(batch, patches, device=device).argsort(1).argsort(1)
@@ -44,7 +44,7 @@ def corrupt(batch: int, patches: int, share: float, device: Any = None) -> Corru
     return Corruption(fate, torch.where(fate == REPLACED, other, own))
 
 
-def cells(pixels: Tensor, patch_px: int, side: int) -> Tensor:
+def mean_cell_colours(pixels: Tensor, patch_px: int, side: int) -> Tensor:
     """Mean colours (B, N, side·side, 3) of each patch's cells, for pixels (B, 3, H, W)."""
     small = F.adaptive_avg_pool2d(pixels, (side * pixels.shape[2] // patch_px, side * pixels.shape[3] // patch_px))
     blocks = F.unfold(small, side, stride=side).transpose(1, 2)  # (B, N, 3·side·side)
@@ -53,14 +53,16 @@ def cells(pixels: Tensor, patch_px: int, side: int) -> Tensor:
 
 def colour_class(colours: Tensor) -> Tensor:
     """The 512 classes of colours (…, 3) in 0…1: 64·red + 8·green + blue, each at 3 bits."""
-    level = (colours * LEVELS).floor().clamp(0, LEVELS - 1).long()
-    return level @ torch.tensor([LEVELS**2, LEVELS, 1], device=colours.device)
+    level = (colours * COLOUR_LEVELS).floor().clamp(0, COLOUR_LEVELS - 1).long()
+    return level @ torch.tensor([COLOUR_LEVELS**2, COLOUR_LEVELS, 1], device=colours.device)
 
 
 def class_colour(classes: Tensor) -> Tensor:
     """The middle colours (…, 3) in 0…1 of colour classes."""
-    level = torch.stack([classes // LEVELS**2, classes // LEVELS % LEVELS, classes % LEVELS], -1)
-    return (level + 0.5) / LEVELS
+    level = torch.stack(
+        [classes // COLOUR_LEVELS**2, classes // COLOUR_LEVELS % COLOUR_LEVELS, classes % COLOUR_LEVELS], -1
+    )
+    return (level + 0.5) / COLOUR_LEVELS
 
 
 class MaskedPatches(nn.Module):
@@ -74,12 +76,12 @@ class MaskedPatches(nn.Module):
         self.vit, self.recipe = vit, recipe
         self.mask = nn.Parameter(torch.zeros(vit.embed_dim))
         nn.init.normal_(self.mask, std=0.02)
-        self.side = CELLS.get(recipe.masked_target, 0)
-        self.predict = nn.Linear(vit.embed_dim, self.side**2 * COLOURS if self.side else 3 * recipe.patch_px**2)
+        self.side = CELLS_PER_SIDE.get(recipe.masked_target, 0)
+        self.predict = nn.Linear(vit.embed_dim, self.side**2 * COLOUR_CLASSES if self.side else 3 * recipe.patch_px**2)
         for name in ("mean", "std"):
             self.register_buffer(name, torch.tensor(vit.pretrained_cfg[name]).view(3, 1, 1), persistent=False)
 
-    def tokens(self, pixels: Tensor, fate: Corruption) -> Tensor:
+    def patch_tokens(self, pixels: Tensor, fate: Corruption) -> Tensor:
         """The last block's normalised patch tokens (B, N, D) of a corrupted photo."""
         x = self.vit.patch_embed(pixels)
         x = x.gather(1, fate.source.unsqueeze(-1).expand_as(x))
@@ -87,30 +89,30 @@ class MaskedPatches(nn.Module):
         x = self.vit.norm_pre(self.vit._pos_embed(x))
         return self.vit.norm(self.vit.blocks(x))[:, self.vit.num_prefix_tokens :]
 
-    def truth(self, pixels: Tensor) -> Tensor:
+    def prediction_targets(self, pixels: Tensor) -> Tensor:
         """What is to be predicted: classes (B, N, cells) or pixels (B, N, 3·P²)."""
         if not self.side:
             patch = self.recipe.patch_px
             return F.unfold(pixels, patch, stride=patch).transpose(1, 2)
-        return colour_class(cells(pixels * self.std + self.mean, self.recipe.patch_px, self.side))
+        return colour_class(mean_cell_colours(pixels * self.std + self.mean, self.recipe.patch_px, self.side))
 
     def forward(self, batch: Any) -> dict[str, Tensor]:
         """The loss over corrupted patches, and the share of colours that are right."""
         pixels = batch.pixels
-        fate = corrupt(len(pixels), self.vit.patch_embed.num_patches, self.recipe.masked_share, pixels.device)
-        said = self.predict(self.tokens(pixels, fate)[fate.corrupted]).float()
-        wanted = self.truth(pixels)[fate.corrupted]
+        fate = corrupt_patches(len(pixels), self.vit.patch_embed.num_patches, self.recipe.masked_share, pixels.device)
+        said = self.predict(self.patch_tokens(pixels, fate)[fate.is_corrupted]).float()
+        wanted = self.prediction_targets(pixels)[fate.is_corrupted]
         if not self.side:
             return {"loss": F.mse_loss(said, wanted)}
-        said = said.unflatten(-1, (self.side**2, COLOURS))
+        said = said.unflatten(-1, (self.side**2, COLOUR_CLASSES))
         right = (said.argmax(-1) == wanted).float().mean()
         return {"loss": F.cross_entropy(said.flatten(0, 1), wanted.flatten()), "colours_right": right.detach()}
 
-    def colours(self, pixels: Tensor, fate: Corruption) -> Tensor:
+    def predicted_colours(self, pixels: Tensor, fate: Corruption) -> Tensor:
         """Predicted mean colours (B, N, 3) in 0…1: the expectation over classes, or the mean of predicted pixels."""
-        said = self.predict(self.tokens(pixels, fate)).float()
+        said = self.predict(self.patch_tokens(pixels, fate)).float()
         if not self.side:
             mean = said.unflatten(-1, (3, -1)).mean(-1)
             return (mean * self.std.flatten() + self.mean.flatten()).clamp(0, 1)
-        middle = class_colour(torch.arange(COLOURS, device=said.device))
-        return said.unflatten(-1, (self.side**2, COLOURS)).softmax(-1).matmul(middle).mean(2)
+        middle = class_colour(torch.arange(COLOUR_CLASSES, device=said.device))
+        return said.unflatten(-1, (self.side**2, COLOUR_CLASSES)).softmax(-1).matmul(middle).mean(2)

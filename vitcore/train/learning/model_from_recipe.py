@@ -12,16 +12,16 @@ from vitcore.architectures import build_model as architectures
 from vitcore.models import load_model
 from vitcore.train.recipe import Recipe, RecipeError
 
-HEADS = ("head.", "head_dist.", "fc.")  # of a ViT, a DeiT, a ResNet
+HEAD_PREFIXES = ("head.", "head_dist.", "fc.")  # of a ViT, a DeiT, a ResNet
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 
 
 def architecture(recipe: Recipe, classes: int) -> dict[str, Any]:
     """What a model file's card says of its shape: VisionTransformer's arguments, and what `architectures.build_model` adds."""
-    return architectures.describe(dataclasses.asdict(recipe), recipe.image_px, classes)
+    return architectures.describe_architecture(dataclasses.asdict(recipe), recipe.image_px, classes)
 
 
-def sees(recipe: Recipe) -> dict[str, Any]:
+def preprocessing_of_recipe(recipe: Recipe) -> dict[str, Any]:
     """How a photo becomes the model's input, in timm's terms."""
     return {
         "input_size": (3, recipe.image_px, recipe.image_px), "mean": MEAN, "std": STD, "interpolation": "bicubic",
@@ -29,7 +29,7 @@ def sees(recipe: Recipe) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def build(recipe: Recipe, classes: int) -> Any:
+def build_from_recipe(recipe: Recipe, classes: int) -> Any:
     """The recipe's model, a VisionTransformer unless it names another family; seeded by `recipe.seed`.
 
     With `start_from`, its blocks come from there, its positions are interpolated to the new grid as the paper does
@@ -40,22 +40,22 @@ def build(recipe: Recipe, classes: int) -> Any:
     dropout = (
         {"pos_drop_rate": recipe.dropout, "proj_drop_rate": recipe.dropout} if "resnet" not in recipe.family else {}
     )
-    module = architectures.build(architecture(recipe, classes), recipe.image_px, **dropout)
+    module = architectures.build_from_description(architecture(recipe, classes), recipe.image_px, **dropout)
     if not recipe.resnet:
         nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)
-    module.pretrained_cfg = sees(recipe)
+    module.pretrained_cfg = preprocessing_of_recipe(recipe)
     if recipe.start_from:
         trained = load_model.load(recipe.start_from)
-        inherit(module, trained.module)
+        copy_trained_weights(module, trained.module)
         module.pretrained_cfg |= {"mean": trained.mean, "std": trained.std}
         if recipe.task == "layers" and getattr(trained.module, "num_classes", 0) == classes:
             module.head.load_state_dict(trained.module.head.state_dict())
         elif classes:
-            zero(module.get_classifier())
+            zero_initialise_head(module.get_classifier())
     return module
 
 
-def zero(head: nn.Module) -> None:
+def zero_initialise_head(head: nn.Module) -> None:
     """Set a head's last layer to zero: every class equally likely (Table 4's fine-tuning)."""
     last = [m for m in head.modules() if isinstance(m, nn.Linear | nn.Conv2d)][-1]
     nn.init.zeros_(last.weight)
@@ -63,12 +63,12 @@ def zero(head: nn.Module) -> None:
         nn.init.zeros_(last.bias)
 
 
-def inherit(module: Any, trained: Any) -> None:
+def copy_trained_weights(module: Any, trained: Any) -> None:
     """Copy a trained ViT's weights but its head; positions are interpolated when the grid differs.
 
     Raises: RecipeError, when the shapes differ otherwise.
     """
-    state = {k: v for k, v in trained.state_dict().items() if not k.startswith(HEADS)}
+    state = {k: v for k, v in trained.state_dict().items() if not k.startswith(HEAD_PREFIXES)}
     table = state.get("pos_embed")
     if table is not None and table.shape != module.pos_embed.shape:
         prefix = module.num_prefix_tokens
@@ -78,7 +78,7 @@ def inherit(module: Any, trained: Any) -> None:
         )  # fmt: skip
     own = module.state_dict()
     wrong = [k for k in state if k not in own or own[k].shape != state[k].shape]
-    missing = [k for k in own if k not in state and not k.startswith(HEADS)]
+    missing = [k for k in own if k not in state and not k.startswith(HEAD_PREFIXES)]
     if wrong or missing:
         raise RecipeError(
             "the trained model has another shape ({first}): set patch_px, width, blocks and heads to its own.",

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from vitcore.models import load_model
 from vitcore.train.learning import model_from_recipe
-from vitcore.train.learning.layer_distillation import LayerByLayer
+from vitcore.train.learning.layer_distillation import LayerDistillation
 from vitcore.train.learning.masked_patches import MaskedPatches
-from vitcore.train.learning.teachers import Teacher, divergence
+from vitcore.train.learning.teachers import Teacher, kl_divergence
 from vitcore.train.recipe import Recipe, RecipeError
 
 
-class Classify(nn.Module):
+class Classification(nn.Module):
     """Cross-entropy to the labels, which may be smoothed or mixed."""
 
     def __init__(self, vit: Any) -> None:
@@ -26,28 +26,30 @@ class Classify(nn.Module):
         return {"loss": F.cross_entropy(self.vit(batch.pixels).float(), batch.targets)}
 
 
-class Distil(nn.Module):
+class Distillation(nn.Module):
     """A teacher's probabilities (soft, Hinton et al., arXiv 1503.02531) or answers (hard, arXiv 2012.12877), and labels."""
 
     def __init__(self, vit: Any, recipe: Recipe, classes: tuple[str, ...]) -> None:
         super().__init__()
         self.vit, self.recipe = vit, recipe
         self.teacher = Teacher(load_model.load(recipe.teacher), vit.pretrained_cfg)
-        self.columns = matching(self.teacher.vit.labels, classes)
+        self.columns = match_teacher_classes(self.teacher.vit.labels, classes)
 
-    def ask(self, pixels: Tensor) -> Tensor:
+    def teacher_logits(self, pixels: Tensor) -> Tensor:
         """The teacher's logits (B, classes) for the student's pixels, resized and normalised as the teacher wants them."""
         with torch.no_grad():
-            return self.teacher.module(self.teacher.sees(pixels)).float()[:, self.columns]
+            return self.teacher.module(self.teacher.adapt_pixels(pixels)).float()[:, self.columns]
 
     def forward(self, batch: Any) -> dict[str, Tensor]:
         """{"loss", "teacher", "label"} of a batch."""
-        recipe, said, taught = self.recipe, self.vit(batch.pixels).float(), self.ask(batch.pixels)
+        recipe, said, taught = self.recipe, self.vit(batch.pixels).float(), self.teacher_logits(batch.pixels)
         if recipe.distil_kind == "hard":
             from_teacher = F.cross_entropy(said, taught.argmax(1))
         else:
             heat = recipe.distil_temperature
-            from_teacher = heat**2 * divergence((taught / heat).log_softmax(-1), (said / heat).log_softmax(-1)).mean()
+            from_teacher = (
+                heat**2 * kl_divergence((taught / heat).log_softmax(-1), (said / heat).log_softmax(-1)).mean()
+            )
         if batch.targets is None or recipe.distil_share == 1:
             return {"loss": recipe.distil_share * from_teacher, "teacher": from_teacher.detach()}
         label = F.cross_entropy(said, batch.targets)
@@ -55,7 +57,7 @@ class Distil(nn.Module):
         return {"loss": loss, "teacher": from_teacher.detach(), "label": label.detach()}
 
 
-def matching(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+def match_teacher_classes(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
     """The teacher's column for each class of the student. Raises: RecipeError, naming one the teacher lacks."""
     index = {name: i for i, name in enumerate(has)}
     lacking = [name for name in wanted if name not in index]
@@ -67,7 +69,7 @@ def matching(has: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
     return [index[name] for name in wanted]
 
 
-def classes_of(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:
+def model_classes(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:
     """The classes a recipe's model has: the photos', the teacher's when only it is listened to, none when masked."""
     if recipe.task == "masked":
         return ()
@@ -76,13 +78,13 @@ def classes_of(recipe: Recipe, classes: tuple[str, ...]) -> tuple[str, ...]:
     return classes
 
 
-def objective(recipe: Recipe, classes: tuple[str, ...]) -> Any:
+def make_objective(recipe: Recipe, classes: tuple[str, ...]) -> Any:
     """The recipe's objective, on CPU, seeded; its `vit` is what is shipped."""
-    vit = model_from_recipe.build(recipe, len(classes))
+    vit = model_from_recipe.build_from_recipe(recipe, len(classes))
     if recipe.task == "masked":
         return MaskedPatches(vit, recipe)
     if recipe.task == "distil":
-        return Distil(vit, recipe, classes)
+        return Distillation(vit, recipe, classes)
     if recipe.task == "layers":
-        return LayerByLayer(vit, recipe)
-    return Classify(vit)
+        return LayerDistillation(vit, recipe)
+    return Classification(vit)

@@ -15,8 +15,8 @@ from torch.optim.swa_utils import AveragedModel
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 
-PLACES = ("pos_embed", "cls_token", "rows_embed", "cols_embed", "prefix_embed", "offsets_embed")
-UNDECAYED = (*PLACES, "mask")
+POSITION_PARAMETERS = ("pos_embed", "cls_token", "rows_embed", "cols_embed", "prefix_embed", "offsets_embed")
+NO_WEIGHT_DECAY = (*POSITION_PARAMETERS, "mask")
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
@@ -28,7 +28,7 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     """
     steps, peak = recipe.steps, recipe.lr_peak
     if recipe.task == "layers":
-        forced = free_from(recipe)
+        forced = end_to_end_start_step(recipe)
         steps, step, peak = (
             (forced, step, peak) if step < forced else (steps - forced, step - forced, peak * recipe.free_lr)
         )
@@ -40,25 +40,29 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     return peak * fall[recipe.decay]
 
 
-def free_from(recipe: Recipe) -> int:
+def end_to_end_start_step(recipe: Recipe) -> int:
     """The step from which a layer-by-layer student goes its own way."""
     return math.ceil(recipe.forced * recipe.steps)
 
 
-def optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
+def make_optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
     """AdamW, SGD with momentum, or timm's Muon (for the blocks' matrices; AdamW for the rest), as the recipe says."""
-    skip = [name for name, _ in module.named_parameters() if name.split(".")[-1] in UNDECAYED]
+    skip = [name for name, _ in module.named_parameters() if name.split(".")[-1] in NO_WEIGHT_DECAY]
     if recipe.optimiser == "muon":
         return _muon(recipe, module, skip)
-    groups = apart(param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip), module, recipe)
+    groups = separate_position_parameters(
+        param_groups_weight_decay(module, recipe.weight_decay, no_weight_decay_list=skip), module, recipe
+    )
     if recipe.optimiser == "sgd":
         return torch.optim.SGD(groups, lr=recipe.lr_peak, momentum=recipe.momentum, fused=True)
     return torch.optim.AdamW(groups, lr=recipe.lr_peak, betas=(recipe.momentum, recipe.beta2), fused=True)
 
 
-def apart(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+def separate_position_parameters(
+    groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe
+) -> list[dict[str, Any]]:
     """The groups with positions and class tokens in one of their own, whose rate is `place_lr` times the others'."""
-    places = [p for name, p in module.named_parameters() if name.split(".")[-1] in PLACES]
+    places = [p for name, p in module.named_parameters() if name.split(".")[-1] in POSITION_PARAMETERS]
     if recipe.place_lr == 1 or not places:
         return groups
     rest = [g | {"params": [p for p in g["params"] if not any(p is q for q in places)]} for g in groups]
@@ -79,9 +83,9 @@ def _muon(recipe: Recipe, module: nn.Module, skip: list[str]) -> torch.optim.Opt
         {"params": other, "use_fallback": True, "weight_decay": recipe.weight_decay, "times": recipe.adam_lr},
         {"params": plain, "use_fallback": True, "weight_decay": 0.0, "times": recipe.adam_lr},
     ]
-    groups = apart(groups, module, recipe)
+    groups = separate_position_parameters(groups, module, recipe)
     # timm iterates in bf16; where that is emulated, fp32 is several times faster, and a recipe may ask for it
-    quick = torch.bfloat16 if recipe.precision != "fp32" and fast_bf16() else torch.float32
+    quick = torch.bfloat16 if recipe.precision != "fp32" and has_fast_bf16() else torch.float32
     rates = {"lr": recipe.lr_peak, "momentum": recipe.momentum, "betas": (0.9, recipe.beta2)}
     made: torch.optim.Optimizer = _timm_muon(quick).Muon(groups, nesterov=True, **rates)
     return made
@@ -98,7 +102,7 @@ def _timm_muon(dtype: torch.dtype) -> Any:
     return copied
 
 
-def fast_bf16() -> bool:
+def has_fast_bf16() -> bool:
     """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16.
 
     `VITCORE_PRECISION=fp32` or `bf16` in the environment answers for the machine: a run, or all tests, are then as on the
@@ -118,7 +122,7 @@ def _fast_bf16() -> bool:
     return any(check() for check in checks if check)
 
 
-def averaged(module: nn.Module, decay: float) -> AveragedModel:
+def weight_average(module: nn.Module, decay: float) -> AveragedModel:
     """The Polyak average of a module's weights, d·average + (1 − d)·weights, with d = min(decay, (1 + n) / (10 + n)).
 
     The first update copies; the smaller d at the beginning (as TensorFlow's) keeps a short run from averaging in its

@@ -23,7 +23,7 @@ class Teacher:
     def __deepcopy__(self, memo: Any) -> "Teacher":
         return self
 
-    def sees(self, pixels: Tensor) -> Tensor:
+    def adapt_pixels(self, pixels: Tensor) -> Tensor:
         """The student's normalised pixels (B, 3, H, W), resized and normalised as this model wants them, on their device."""
         device = pixels.device
         self.module.to(device)
@@ -35,7 +35,7 @@ class Teacher:
         return (x * std + mean - own_mean) / own_std
 
 
-def divergence(wanted: Tensor, given: Tensor) -> Tensor:
+def kl_divergence(wanted: Tensor, given: Tensor) -> Tensor:
     """Kullback-Leibler divergence in nats over the last dimension, of log probabilities.
 
     Written as a sum of products: `F.kl_div` calls xlogy, which is slow on a CPU.

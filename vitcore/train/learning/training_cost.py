@@ -10,16 +10,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from vitcore.architectures.meta_device import meta_device
 from vitcore.train.learning.masked_patches import MaskedPatches
-from vitcore.train.learning.model_from_recipe import build
-from vitcore.train.learning.objectives import Classify
-from vitcore.train.learning.optimisers import fast_bf16
-from vitcore.train.recipe import Recipe, changed
+from vitcore.train.learning.model_from_recipe import build_from_recipe
+from vitcore.train.learning.objectives import Classification
+from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.recipe import Recipe, with_changes
 
 TRIAL_FLOP = 2e10  # a trial pass is about this large: a fraction of a second
 
 
 @dataclass(frozen=True)
-class Cost:
+class TrainingCost:
     """`flop_per_step` counts multiplications and additions, forward and backward; `seconds` is a whole run's."""
 
     params: int
@@ -28,36 +28,36 @@ class Cost:
     seconds: float
 
 
-def shape(recipe: Recipe, classes: int) -> tuple[int, float]:
+def params_and_forward_flop(recipe: Recipe, classes: int) -> tuple[int, float]:
     """Parameters, and operations of one image's forward pass (a multiplication and an addition are two)."""
     with meta_device():
-        plain = changed(recipe, {"start_from": ""})
-        vit = build(plain, classes)
+        plain = with_changes(recipe, {"start_from": ""})
+        vit = build_from_recipe(plain, classes)
         pixels = torch.empty(1, 3, recipe.image_px, recipe.image_px)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         vit.eval()(pixels)
     return sum(p.numel() for p in vit.parameters()), float(counter.get_total_flops())
 
 
-def cost(recipe: Recipe, classes: int) -> Cost:
+def training_cost(recipe: Recipe, classes: int) -> TrainingCost:
     """Count, and time one training pass of a few images on this machine's device; takes about a second.
 
     A teacher's own pass is not counted.
     """
-    params, forward = shape(recipe, classes)
+    params, forward = params_and_forward_flop(recipe, classes)
     images = max(1, min(recipe.batch, round(TRIAL_FLOP / (3 * forward))))
     per_image = min(_trial(recipe, classes, images) for _ in range(2)) / images
     seconds = per_image * recipe.batch
-    return Cost(params, 3 * forward * recipe.batch, seconds, seconds * recipe.steps)
+    return TrainingCost(params, 3 * forward * recipe.batch, seconds, seconds * recipe.steps)
 
 
 def _trial(recipe: Recipe, classes: int, images: int) -> float:
     """Seconds of one pass, forward and backward, over random images; the first call also warms up."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and fast_bf16())
+    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and has_fast_bf16())
     with torch.random.fork_rng():
-        vit = build(changed(recipe, {"start_from": ""}), classes)
-        learn: Any = MaskedPatches(vit, recipe) if recipe.task == "masked" else Classify(vit)
+        vit = build_from_recipe(with_changes(recipe, {"start_from": ""}), classes)
+        learn: Any = MaskedPatches(vit, recipe) if recipe.task == "masked" else Classification(vit)
         learn.to(device).train()
         pixels = torch.randn(images, 3, recipe.image_px, recipe.image_px, device=device)
         targets = torch.full((images, max(classes, 1)), 1 / max(classes, 1), device=device)

@@ -18,13 +18,19 @@ from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
 from torch import Tensor
 
-from vitcore.train.learning.objectives import classes_of, objective
-from vitcore.train.learning.optimisers import averaged, fast_bf16, free_from, learning_rate, optimiser
+from vitcore.train.learning.objectives import make_objective, model_classes
+from vitcore.train.learning.optimisers import (
+    end_to_end_start_step,
+    has_fast_bf16,
+    learning_rate,
+    make_optimiser,
+    weight_average,
+)
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 from vitcore.train.seeds import DROPS, torch_seed
 
-LOOK_EVERY = 10  # steps between looks at the loss on a GPU, where looking means waiting
+LOSS_CHECK_STEPS = 10  # steps between looks at the loss on a GPU, where looking means waiting
 
 
 @dataclass
@@ -38,29 +44,29 @@ class Training:
     average: Any  # an AveragedModel of the objective, or None
     data: Any  # has batch(step, micro, passes, rank, world)
     classes: tuple[str, ...]
-    whole: Any = None  # with FSDP: a copy that the sharded weights are gathered into
+    unsharded_copy: Any = None  # with FSDP: a copy that the sharded weights are gathered into
     step: int = 0
     best: float = -math.inf
     last_record: dict[str, Any] = field(default_factory=dict)  # the last record
-    told: float = -math.inf  # when word was last left, in seconds of the monotonic clock
+    last_status_s: float = -math.inf  # when word was last left, in seconds of the monotonic clock
 
     @property
-    def passes(self) -> int:
+    def passes_per_step(self) -> int:
         """Forward passes of this process in a step; their gradients are accumulated."""
-        return passes(self.recipe, self.accelerator.num_processes)
+        return passes_per_step(self.recipe, self.accelerator.num_processes)
 
-    def kept(self) -> Any:
+    def kept_objective(self) -> Any:
         """The objective with the weights that are kept: the average where there is one.
 
         All processes call it together; where weights are sharded (FSDP), only the first gets them whole.
         """
         if self.average is not None:
             return self.average.module
-        if self.whole is not None:
+        if self.unsharded_copy is not None:
             state = self.accelerator.get_state_dict(self.module)
             if self.accelerator.is_main_process:
-                self.whole.load_state_dict(state)
-            return self.whole
+                self.unsharded_copy.load_state_dict(state)
+            return self.unsharded_copy
         return self.accelerator.unwrap_model(self.module, keep_torch_compile=False)
 
     def state_dict(self) -> dict[str, Any]:
@@ -75,7 +81,7 @@ class Training:
             self.average.load_state_dict(state["average"])
 
 
-def passes(recipe: Recipe, processes: int) -> int:
+def passes_per_step(recipe: Recipe, processes: int) -> int:
     """Passes a step of each process. Raises: RunError, when the batch can't be shared evenly."""
     size = recipe.micro_batch or max(1, recipe.batch // processes)
     if recipe.batch % (size * processes):
@@ -89,13 +95,13 @@ def passes(recipe: Recipe, processes: int) -> int:
     return recipe.batch // (size * processes)
 
 
-def accelerator(recipe: Recipe, **options: Any) -> Accelerator:
+def make_accelerator(recipe: Recipe, **options: Any) -> Accelerator:
     """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
     _forget_the_last()
-    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and fast_bf16())
+    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and has_fast_bf16())
     compiler = {"dynamo_backend": "inductor"} if recipe.compile else {}
     return Accelerator(
-        cpu=several_on_cpu(),
+        cpu=has_several_cpu_processes(),
         mixed_precision="bf16" if bf16 else "no",
         step_scheduler_with_optimizer=False,
         **compiler,
@@ -113,38 +119,38 @@ def _forget_the_last() -> None:
         AcceleratorState._reset_state()
 
 
-def several_on_cpu() -> bool:
+def has_several_cpu_processes() -> bool:
     """Whether a launcher started several processes on a machine without CUDA; accelerate wants to be told."""
     return int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available()
 
 
-def start(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Accelerator) -> Training:
+def start_training(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Accelerator) -> Training:
     """A fresh run; `open_data(objective, device)` gives its batches."""
-    machine.gradient_accumulation_steps = passes(recipe, machine.num_processes)
-    known = classes_of(recipe, classes)
-    module = objective(recipe, known)
+    machine.gradient_accumulation_steps = passes_per_step(recipe, machine.num_processes)
+    known = model_classes(recipe, classes)
+    module = make_objective(recipe, known)
     sharded = machine.distributed_type == DistributedType.FSDP
     if sharded and recipe.average_decay:
         raise RunError("sharded weights (FSDP) can't be averaged here: set average_decay 0.")
     whole = copy.deepcopy(module).to(machine.device) if sharded else None
-    average = averaged(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
+    average = weight_average(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
     data = open_data(module, machine.device)
-    prepared, optim = machine.prepare(module, optimiser(recipe, module))
+    prepared, optim = machine.prepare(module, make_optimiser(recipe, module))
     run = Training(recipe, machine, prepared, optim, average, data, known, whole)
     machine.register_for_checkpointing(run)
     return run
 
 
-def train(run: Training) -> Iterator[dict[str, Any]]:
+def training_records(run: Training) -> Iterator[dict[str, Any]]:
     """Train to the recipe's last step, yielding {"step", "loss", "lr", "images_per_s", …}: each step, on a GPU each tenth.
 
     Raises: RunError, when the loss is not a number; the weights are then not to be saved.
     """
     recipe = run.recipe
-    every = 1 if run.accelerator.device.type == "cpu" else LOOK_EVERY
+    every = 1 if run.accelerator.device.type == "cpu" else LOSS_CHECK_STEPS
     begun, first = time.perf_counter(), run.step
     while run.step < recipe.steps:
-        parts = advance(run)
+        parts = optimiser_step(run)
         run.step += 1
         if run.step % every and run.step < recipe.steps:
             continue
@@ -165,18 +171,18 @@ def train(run: Training) -> Iterator[dict[str, Any]]:
         yield run.last_record
 
 
-def advance(run: Training) -> dict[str, Tensor]:
+def optimiser_step(run: Training) -> dict[str, Tensor]:
     """One optimiser step; the means of its losses, still on the device."""
     recipe, machine = run.recipe, run.accelerator
     run.module.train()
-    if recipe.task == "layers" and run.step == free_from(recipe):
+    if recipe.task == "layers" and run.step == end_to_end_start_step(recipe):
         run.optimiser.optimizer.state.clear()  # what gradients were worth while each part had its own task misleads from here on
     for group in run.optimiser.param_groups:
         group["lr"] = group.get("times", 1.0) * learning_rate(recipe, run.step)
     total: dict[str, Tensor] = {}
-    for micro in range(run.passes):
+    for micro in range(run.passes_per_step):
         place = micro * machine.num_processes + machine.process_index
-        batch = run.data.batch(run.step, micro, run.passes, machine.process_index, machine.num_processes)
+        batch = run.data.batch(run.step, micro, run.passes_per_step, machine.process_index, machine.num_processes)
         torch.manual_seed(torch_seed(DROPS, recipe.seed, run.step, place))
         with machine.accumulate(run.module):
             parts = run.module(batch)
@@ -186,7 +192,7 @@ def advance(run: Training) -> dict[str, Tensor]:
             run.optimiser.step()
             run.optimiser.zero_grad()
         for name, value in parts.items():
-            total[name] = total.get(name, 0) + value.detach() / run.passes
+            total[name] = total.get(name, 0) + value.detach() / run.passes_per_step
     if run.average is not None:
         run.average.update_parameters(machine.unwrap_model(run.module))
     return total

@@ -6,7 +6,7 @@ from typing import Any
 import timm
 from timm.models import save_for_hf
 
-from vitcore.architectures.build_model import OURS
+from vitcore.architectures.build_model import OWN_FIELDS
 from vitcore.models import local_files
 from vitcore.models.load_model import Vit, inspect, load, wordnet_ids
 from vitcore.models.model_cards import ModelError
@@ -24,7 +24,7 @@ def export(model: str | Path, to: str | Path) -> Path:
     timm's own functions write them, with the architecture's arguments, the preprocessing and the names of the classes.
     Raises: ModelError, for models timm can't build (the paper's pre-training head) and folders that can't be written.
     """
-    vit, file = load(model), local_files.find(model)
+    vit, file = load(model), local_files.find_weights(model)
     module = vit.module if file is None else _as_timm(vit, _facts(file))
     try:
         save_for_hf(module, str(to), model_config=_names(vit), safe_serialization=True)
@@ -35,7 +35,7 @@ def export(model: str | Path, to: str | Path) -> Path:
 
 def _facts(file: Path) -> dict[str, Any]:
     """The card beside the file, else the one that it would get."""
-    return local_files.facts(file) if local_files.has_card(file) or not file.exists() else inspect(file).card()
+    return local_files.read_card(file) if local_files.has_card(file) or not file.exists() else inspect(file).card()
 
 
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
@@ -43,7 +43,7 @@ def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
     shape = dict(facts["architecture"])
     if shape.get("norm_eps") == 1e-6:  # timm's own
         del shape["norm_eps"]
-    if others := [term for term in OURS if term != "mlp_head" and shape.get(term)]:
+    if others := [term for term in OWN_FIELDS if term != "mlp_head" and shape.get(term)]:
         raise ModelError(
             f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json."
         )

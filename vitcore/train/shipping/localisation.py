@@ -25,7 +25,7 @@ from vitcore.train.shipping.pet_photos import Pet
 MASK_PX = 224
 
 
-class Outlined(NamedTuple):
+class PhotoWithMask(NamedTuple):
     """A photo and its mask, whose values are 0 beside the object, or of a `trimap` 1 object, 2 background, 3 neither."""
 
     photo: Path
@@ -33,15 +33,15 @@ class Outlined(NamedTuple):
     trimap: bool = False
 
 
-def of_manifest(folder: Path) -> list[Outlined]:
+def photos_of_manifest(folder: Path) -> list[PhotoWithMask]:
     """The photos of a manifest.csv with the columns image and mask."""
     with (folder / "manifest.csv").open(encoding="utf-8", newline="") as file:
-        return [Outlined(folder / row["image"], folder / row["mask"]) for row in csv.DictReader(file)]
+        return [PhotoWithMask(folder / row["image"], folder / row["mask"]) for row in csv.DictReader(file)]
 
 
-def of_pets(pets: Iterable[Pet]) -> list[Outlined]:
+def photos_of_pets(pets: Iterable[Pet]) -> list[PhotoWithMask]:
     """Photos of Oxford-IIIT Pet with their trimaps."""
-    return [Outlined(pet.photo, pet.trimap, True) for pet in pets]
+    return [PhotoWithMask(pet.photo, pet.trimap, True) for pet in pets]
 
 
 def pixel_auc(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
@@ -63,14 +63,16 @@ def centre_prior(side: int = MASK_PX) -> NDArray[np.float64]:
     return -np.hypot(at[:, None], at[None, :])
 
 
-def squashing(vit: Vit) -> Vit:
+def with_whole_photo_transform(vit: Vit) -> Vit:
     """The model with a transform that resizes the whole photo to its square, bicubic, and crops nothing."""
     size = (3, *vit.grid.image_px)
     whole = create_transform(size, is_training=False, interpolation="bicubic", crop_mode="squash", crop_pct=1.0)
     return replace(vit, transform=whole)
 
 
-def masked(vit: Vit, outlined: Iterable[Outlined]) -> Iterator[tuple[Recording, NDArray[np.bool_], NDArray[np.bool_]]]:
+def record_with_masks(
+    vit: Vit, outlined: Iterable[PhotoWithMask]
+) -> Iterator[tuple[Recording, NDArray[np.bool_], NDArray[np.bool_]]]:
     """Recordings, with the mask cut as the transform cuts the photo, and which of its pixels count; others are left out."""
     for one in tqdm(outlined, desc="masks"):
         photo = open_photo(one.photo)
@@ -82,7 +84,7 @@ def masked(vit: Vit, outlined: Iterable[Outlined]) -> Iterator[tuple[Recording, 
             yield rec, mask, counted
 
 
-def localisation(vit: Vit, outlined: Iterable[Outlined], whole: bool = True) -> dict[str, float]:
+def localisation(vit: Vit, outlined: Iterable[PhotoWithMask], whole: bool = True) -> dict[str, float]:
     """Mean pixel AUC of the rollout (also with outlier tokens masked), of the last block's attention and of the centre prior.
 
     "rollout_above_half" is the share of photos whose rollout has more than 0.5.
@@ -91,7 +93,7 @@ def localisation(vit: Vit, outlined: Iterable[Outlined], whole: bool = True) -> 
     the model's transform does; that leaves less background to tell the object from, so every score falls, the prior's too.
     """
     scores = []
-    for rec, mask, counted in masked(squashing(vit) if whole else vit, outlined):
+    for rec, mask, counted in record_with_masks(with_whole_photo_transform(vit) if whole else vit, outlined):
         maps = {"rollout": rec.rollout(), "last_block": rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]),
                 "centre_prior": centre_prior(), "rollout_without_outliers": mask_outlier_tokens(rec).rollout()}  # fmt: skip
         scores.append({f"{name}_auc": pixel_auc(values, mask, counted) for name, values in maps.items()})

@@ -20,26 +20,26 @@ from vitcore.analysis.position_embeddings import correlation_with_distance, posi
 from vitcore.assets import SAMPLES
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import crop_for_model, open_photo
-from vitcore.models.load_model import Vit, load, positions, wordnet_ids
-from vitcore.train.data.parquet import rows
+from vitcore.models.load_model import Vit, load, position_embeddings, wordnet_ids
+from vitcore.train.data.parquet import parquet_rows
 from vitcore.train.data.photos import Photos
-from vitcore.train.evaluation.accuracy import answers, matched
-from vitcore.train.learning.layer_distillation import LayerByLayer, hidden_errors
+from vitcore.train.evaluation.accuracy import match_classes, predict_classes
+from vitcore.train.learning.layer_distillation import LayerDistillation, hidden_state_errors
 from vitcore.train.recipe import Recipe
-from vitcore.train.shipping.localisation import localisation, of_manifest, of_pets
-from vitcore.train.shipping.pet_photos import Pet, listed
+from vitcore.train.shipping.localisation import localisation, photos_of_manifest, photos_of_pets
+from vitcore.train.shipping.pet_photos import Pet, list_pets
 
-SOME = 128  # photos of the first file on which distance and hidden states are measured
+MAX_DISTANCE_PHOTOS = 128  # photos of the first file on which distance and hidden states are measured
 KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index
 
 
-def labelled(photos: list[tuple[bytes, str]], name: str) -> Photos:
+def labelled_photos(photos: list[tuple[bytes, str]], name: str) -> Photos:
     """(encoded photo, class name) pairs as Photos."""
     classes, labels = np.unique([label for _, label in photos], return_inverse=True)
     return Photos(name, [photo for photo, _ in photos], labels.astype(np.int64), tuple(classes.tolist()))
 
 
-def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
+def first_layer_distance(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     """Mean attention distance of block 0's heads over photos, in px and as a share of the image width."""
     px = np.mean([record(vit, photo, fusions=()).distance_px[0] for photo in tqdm(photos, desc="distance")], 0)
     share = px / vit.grid.image_px[1]
@@ -50,7 +50,7 @@ def reach(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     }
 
 
-def gallery(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
+def gallery_accuracy(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
     """How often an ImageNet model names the photos that ship (credits.json says their WordNet ids), and rollout's largest share.
 
     {"photos", "first", "among_five", "missed", "largest_patch": mean over the photos of rollout's brightest patch}.
@@ -69,36 +69,36 @@ def gallery(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
             "largest_patch": round(float(np.mean(largest)), 4)}  # fmt: skip
 
 
-def kinds(first: NDArray[np.int64], of: Sequence[str]) -> dict[str, Any]:
+def kind_accuracy(first: NDArray[np.int64], kind_of_photos: Sequence[str]) -> dict[str, Any]:
     """Of photos of "cats", of "dogs" and of neither (""): % whose first answer (n,) is the name of any cat, or any dog.
 
     "false_cats": of the photos without a cat, % that are called one.
     """
-    shown, called = np.array(of), {kind: np.isin(first, list(classes)) for kind, classes in KINDS.items()}
+    shown, called = np.array(kind_of_photos), {kind: np.isin(first, list(classes)) for kind, classes in KINDS.items()}
     asked = {kind: (shown == kind, called[kind]) for kind in KINDS} | {"false_cats": (shown != "cats", called["cats"])}
     return {name: {"photos": int(which.sum()), "called_so": round(100 * float(hit[which].mean()), 2)}
             for name, (which, hit) in asked.items() if which.any()}  # fmt: skip
 
 
-def named(vit: Vit, photos: list[tuple[bytes, str]], most: int, name: str) -> dict[str, Any]:
+def labelled_accuracy(vit: Vit, photos: list[tuple[bytes, str]], most: int, name: str) -> dict[str, Any]:
     """{"accuracy": …, "kinds": …} of at most `most` photos labelled with WordNet ids or the model's names; others are of no kind.
 
     Cats are few: of them every one is asked about.
     """
-    some = labelled(spread(photos, most), name)
-    opened, top = answers(vit, some)
-    wanted = matched(vit, some.classes, name)[some.labels[opened]]
+    some = labelled_photos(evenly_spaced_photos(photos, most), name)
+    opened, top = predict_classes(vit, some)
+    wanted = match_classes(vit, some.classes, name)[some.labels[opened]]
     hits = top[wanted >= 0] == wanted[wanted >= 0, None]
     accuracy: dict[str, float] = {"photos": len(hits)}
     accuracy |= {f"top{n}": round(100 * float(hits[:, :n].any(1).mean()), 2) for n in (1, 5)}
     ids = wordnet_ids(vit)
     if not ids:
         return {"accuracy": accuracy}
-    found = kinds(top[:, 0], [_kind(index) for index in wanted])
+    found = kind_accuracy(top[:, 0], [_kind(index) for index in wanted])
     cats = [(photo, label) for photo, label in photos if label in {ids[index] for index in KINDS["cats"]}]
     if cats:
-        first = answers(vit, labelled(cats, name), 1)[1][:, 0]
-        found |= kinds(first, ["cats"] * len(first))
+        first = predict_classes(vit, labelled_photos(cats, name), 1)[1][:, 0]
+        found |= kind_accuracy(first, ["cats"] * len(first))
     return {"accuracy": accuracy, "kinds": found}
 
 
@@ -106,16 +106,16 @@ def _kind(index: int) -> str:
     return next((kind for kind, classes in KINDS.items() if index in classes), "")
 
 
-def species(vit: Vit, pets: list[Pet]) -> dict[str, Any]:
+def species_accuracy(vit: Vit, pets: list[Pet]) -> dict[str, Any]:
     """Of photos of Oxford-IIIT Pet: how often the species is right, of how many breeds, and localisation."""
-    photos = labelled([(pet.photo.read_bytes(), pet.kind) for pet in pets], "pets")
-    opened, top = answers(vit, photos, 1)
-    found = kinds(top[:, 0], [photos.classes[label] for label in photos.labels[opened]])
+    photos = labelled_photos([(pet.photo.read_bytes(), pet.kind) for pet in pets], "pets")
+    opened, top = predict_classes(vit, photos, 1)
+    found = kind_accuracy(top[:, 0], [photos.classes[label] for label in photos.labels[opened]])
     breeds = {kind: len({pet.breed for pet in pets if pet.kind == kind}) for kind in KINDS}
-    return {**found, "breeds": breeds, "localisation": localisation(vit, of_pets(pets))}
+    return {**found, "breeds": breeds, "localisation": localisation(vit, photos_of_pets(pets))}
 
 
-def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
+def teacher_hidden_state_errors(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
     """‖student − teacher‖² / ‖teacher‖² of hidden states after each block, and their mean over blocks."""
     module: Any = copy.copy(vit.module)
     module.pretrained_cfg = {"mean": vit.mean, "std": vit.std}
@@ -126,37 +126,39 @@ def followed(vit: Vit, teacher: str, photos: list[bytes]) -> dict[str, Any]:
         to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform, vit.grid).pixels)
         for photo in tqdm(photos)
     )
-    errors = hidden_errors(LayerByLayer(module, recipe), inputs)
+    errors = hidden_state_errors(LayerDistillation(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
 
 
-def spread(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:
+def evenly_spaced_photos(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:
     """At most `most` of the photos, evenly spaced."""
     return photos[:: max(1, len(photos) // most)][:most]
 
 
-def measure(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
+def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     """Everything that the given photos allow."""
     facts: dict[str, Any] = {"model": vit.name}
-    table = positions(vit)
+    table = position_embeddings(vit)
     if table is not None:
         facts["position_correlation"] = round(correlation_with_distance(position_similarity(table), vit.grid), 3)
     for file in args.labelled:
-        photos = rows([file], "val")
+        photos = parquet_rows([file], "val")
         if args.names and photos[0][1].isdigit():
             names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
-        facts |= {f"{what} {file.stem}": found for what, found in named(vit, photos, args.most, file.stem).items()}
-        some = [photo for photo, _ in spread(photos, SOME)]
-        facts.setdefault("block_0_distance", reach(vit, some))
+        facts |= {
+            f"{what} {file.stem}": found for what, found in labelled_accuracy(vit, photos, args.most, file.stem).items()
+        }
+        some = [photo for photo, _ in evenly_spaced_photos(photos, MAX_DISTANCE_PHOTOS)]
+        facts.setdefault("block_0_distance", first_layer_distance(vit, some))
         if args.teacher and "hidden_states" not in facts:
-            facts["hidden_states"] = followed(vit, args.teacher, some)
+            facts["hidden_states"] = teacher_hidden_state_errors(vit, args.teacher, some)
     if wordnet_ids(vit):
-        facts["gallery"] = gallery(vit)
+        facts["gallery"] = gallery_accuracy(vit)
     if args.masks:
-        facts["localisation"] = localisation(vit, of_manifest(args.masks))
+        facts["localisation"] = localisation(vit, photos_of_manifest(args.masks))
     if args.pets:
-        facts["pets"] = species(vit, listed(args.pets, args.breeds))
+        facts["pets"] = species_accuracy(vit, list_pets(args.pets, args.breeds))
     return facts
 
 
@@ -173,7 +175,7 @@ def main() -> None:
     parser.add_argument("--breeds", nargs="*", default=[], help="numbers of its breeds (default: all)")
     args = parser.parse_args()
     torch.set_num_threads(2)
-    print(json.dumps(measure(load(args.model), args), indent=1))
+    print(json.dumps(measure_model(load(args.model), args), indent=1))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ class Pet(NamedTuple):
     trimap: Path
 
 
-def listed(folder: Path, breeds: Sequence[str] = ()) -> list[Pet]:
+def list_pets(folder: Path, breeds: Sequence[str] = ()) -> list[Pet]:
     """Every photo that the list names, in its order, or those of some breeds, by the numbers that it gives them."""
     found = []
     for line in (folder / "annotations" / "list.txt").read_text(encoding="utf-8").splitlines():

@@ -18,14 +18,14 @@ from torch import Tensor, nn
 
 from vitcore.models.load_model import load, wordnet_ids
 from vitcore.train import run_folder
-from vitcore.train.data.parquet import rows
-from vitcore.train.shipping.distillation_features import Lessons, lessons
+from vitcore.train.data.parquet import parquet_rows
+from vitcore.train.shipping.distillation_features import DistillationFeatures, compute_distillation_features
 from vitcore.train.shipping.measure import KINDS
 
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
 
 
-def targets(given: Lessons, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
+def refit_targets(given: DistillationFeatures, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
     """(N, C) the teacher's probabilities, within its kind alone for a photo named as one; (N,) whether it is such a photo.
 
     `kinds`: the names of photos of each kind, and its classes.
@@ -41,7 +41,7 @@ def targets(given: Lessons, kinds: Iterable[tuple[set[str], range]] = ()) -> tup
     return wanted, special
 
 
-def parted(photos: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
+def split_crops(photos: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Which crops are only asked about and which are learned from, given the photo (N,) that each is of: no photo is in both."""
     which, of = photos.unique(return_inverse=True)
     shuffled = torch.randperm(len(which), generator=torch.Generator().manual_seed(seed))
@@ -50,15 +50,16 @@ def parted(photos: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
     return left_out[of].nonzero()[:, 0], (~left_out[of]).nonzero()[:, 0]
 
 
-def fit(
-    head: nn.Linear, given: Lessons, wanted: Tensor, special: Tensor, weight: float = 0.3, hold: float = 1e-3, epochs: int = 5,
+def fit_head(
+    head: nn.Linear, given: DistillationFeatures, wanted: Tensor, special: Tensor, weight: float = 0.3, hold: float = 1e-3,
+    epochs: int = 5,
     rate: float = 2e-3, seed: int = 0,
 ) -> tuple[nn.Linear, dict[str, float]]:  # fmt: skip
     """A copy of the layer, fitted; and the cross-entropy of crops of photos that it was not fitted to, before and after.
 
     A crop of a special kind weighs `weight` of another; `hold` times the squared distance from the layer as it was is added.
     """
-    asked, learned = parted(given.photos, seed)
+    asked, learned = split_crops(given.photos, seed)
     new, share = copy.deepcopy(head).float().requires_grad_(True), torch.where(special, weight, 1.0)
     was = new.weight.detach().clone()
     optimiser = torch.optim.Adam(new.parameters(), lr=rate)
@@ -97,22 +98,22 @@ def main() -> None:
     student = load(args.model)
     names = {ids for i, ids in enumerate(wordnet_ids(student)) if i in KINDS[args.kind]}
     if args.lessons and args.lessons.exists():
-        given = Lessons(*torch.load(args.lessons, weights_only=True))
+        given = DistillationFeatures(*torch.load(args.lessons, weights_only=True))
     else:
-        photos = [pair for file in args.data for pair in _named(rows([file]), args.names)]
+        photos = [pair for file in args.data for pair in _named(parquet_rows([file]), args.names)]
         mine, rest = ([pair for pair in photos if (pair[1] in names) is inside] for inside in (True, False))
         drawn = random.Random(0).sample(rest, min(args.others, len(rest))) + mine * args.views
         random.Random(1).shuffle(drawn)
-        given = lessons(student, load(args.teacher, args.teacher_px), drawn)
+        given = compute_distillation_features(student, load(args.teacher, args.teacher_px), drawn)
         if args.lessons:
             torch.save(tuple(given), args.lessons)
-    wanted, special = targets(given, [(names, KINDS[args.kind])])
-    layer, told = fit(student.module.head, given, wanted, special, args.weight, args.hold)
+    wanted, special = refit_targets(given, [(names, KINDS[args.kind])])
+    layer, told = fit_head(student.module.head, given, wanted, special, args.weight, args.hold)
     source = Path(args.model) if args.model.endswith(".safetensors") else args.to.with_suffix(".safetensors")
     weights = load_file(source) | {"head.weight": layer.weight.half(), "head.bias": layer.bias.half()}
     card = source.with_suffix(".json").read_text(encoding="utf-8")
-    run_folder.replace(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    run_folder.write(args.to.with_suffix(".json"), card)
+    run_folder.replace_atomically(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write_atomically(args.to.with_suffix(".json"), card)
     counts = {"crops": len(given.names), "photos": len(given.photos.unique()), f"of {args.kind}": int(special.sum())}
     print(json.dumps(counts | {"cross-entropy of photos it was not fitted to": told}))
 

@@ -21,18 +21,19 @@ def ship(folder: run_folder.RunFolder, to: Path, card: dict[str, Any], trained: 
     """
     facts = json.loads(folder.model.with_suffix(".json").read_text(encoding="utf-8"))
     facts["card"] |= card
-    facts |= {"version": version, "recipe": asdict(run_folder.recipe_of(folder)), "trained": trained}
+    facts |= {"version": version, "recipe": asdict(run_folder.read_recipe(folder)), "trained": trained}
     if "labels" in facts and len(facts["labels"]) == 1000:
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
     weights = {
-        k: v.half() for k, v in between(load_file(folder.model), load_file((mixed or folder).model), share).items()
+        k: v.half()
+        for k, v in interpolate_weights(load_file(folder.model), load_file((mixed or folder).model), share).items()
     }
-    run_folder.replace(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    run_folder.write(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    run_folder.replace_atomically(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write_atomically(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
-def between(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
+def interpolate_weights(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:
     """Weights on the straight line from `start` (share 0) to `weights` (1): what fine-tuning gained, and less of what it cost.
 
     Wortsman et al., "Robust fine-tuning of zero-shot models", arXiv 2109.01903.
@@ -58,15 +59,15 @@ def main() -> None:
     parser.add_argument("--licence", default="Apache-2.0")
     parser.add_argument("--trained", type=Path, help="JSON of what it was trained on and what was measured")
     args = parser.parse_args()
-    folder = run_folder.find(args.run)
+    folder = run_folder.find_run(args.run)
     if args.to:
         trained = json.loads(args.trained.read_text(encoding="utf-8")) if args.trained else {}
         card = {"title": args.title, "good_for": args.good_for, "licence": args.licence}
         card |= {"teacher": args.teacher, "looker": args.looker}
-        mixed = run_folder.find(args.mixed_with) if args.mixed_with else None
+        mixed = run_folder.find_run(args.mixed_with) if args.mixed_with else None
         ship(folder, args.to, card, trained, args.version, mixed, args.share)
     if args.film:
-        film = replace(film_files.of_run(folder.path, args.title), command=args.command, data=args.data)
+        film = replace(film_files.film_of_run(folder.path, args.title), command=args.command, data=args.data)
         film_files.save_film(film, args.film)
     print(f"{folder.path} -> {' '.join(str(path) for path in (args.to, args.film) if path)}")
 

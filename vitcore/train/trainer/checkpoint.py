@@ -16,17 +16,17 @@ from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
 from vitcore.train.learning.model_from_recipe import architecture
 from vitcore.train.learning.training_loop import Training
-from vitcore.train.run_folder import RunError, RunFolder, explained, replace, write
+from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, replace_atomically, write_atomically
 from vitcore.translation import say
 
-WRITING = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
-VIT = re.compile(r"(?:(?:module|_orig_mod)\.)*vit\.")  # the model in an objective, or in an average of it
+WRITE_ERRORS = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
+VIT_PREFIX = re.compile(r"(?:(?:module|_orig_mod)\.)*vit\.")  # the model in an objective, or in an average of it
 
 
-def save(run: Training, folder: RunFolder) -> None:
+def save_checkpoint(run: Training, folder: RunFolder) -> None:
     """Write the state of every process beside the old one, then put it in its place. Raises: RunError."""
     machine, new = run.accelerator, folder.path / ".checkpoint-new"
-    with explained(folder, say("the checkpoint of step {step}", step=run.step), WRITING):
+    with explain_write_errors(folder, say("the checkpoint of step {step}", step=run.step), WRITE_ERRORS):
         try:
             if machine.is_main_process:
                 shutil.rmtree(new, ignore_errors=True)
@@ -34,9 +34,9 @@ def save(run: Training, folder: RunFolder) -> None:
             machine.save_state(str(new))
             machine.wait_for_everyone()
             if machine.is_main_process:
-                shutil.rmtree(folder.before, ignore_errors=True)
+                shutil.rmtree(folder.previous_checkpoint, ignore_errors=True)
                 if folder.checkpoint.exists():
-                    folder.checkpoint.replace(folder.before)
+                    folder.checkpoint.replace(folder.previous_checkpoint)
                 new.replace(folder.checkpoint)
         except BaseException:
             shutil.rmtree(new, ignore_errors=True)
@@ -44,9 +44,9 @@ def save(run: Training, folder: RunFolder) -> None:
     machine.wait_for_everyone()
 
 
-def restore(run: Training, folder: RunFolder) -> None:
+def restore_checkpoint(run: Training, folder: RunFolder) -> None:
     """Go on from the newest checkpoint. Raises: RunError, which says what to do about a damaged one."""
-    source = folder.checkpoint if folder.checkpoint.is_dir() else folder.before
+    source = folder.checkpoint if folder.checkpoint.is_dir() else folder.previous_checkpoint
     if not source.is_dir():
         return
     try:
@@ -55,7 +55,7 @@ def restore(run: Training, folder: RunFolder) -> None:
         run.accelerator.load_state(str(source))
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
         again = say("its weights may be whole in {file}", file=folder.model)
-        if source == folder.checkpoint and folder.before.is_dir():
+        if source == folder.checkpoint and folder.previous_checkpoint.is_dir():
             again = say("delete {folder} to go on from the one before it", folder=folder.checkpoint)
         reason = refusal_reason(error, 120)
         raise RunError(
@@ -65,16 +65,18 @@ def restore(run: Training, folder: RunFolder) -> None:
 
 def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
     """Write the kept weights and their card, which `vitcore.load(folder)` opens. Raises: RunError."""
-    vit = run.kept().vit  # all processes together
+    vit = run.kept_objective().vit  # all processes together
     if not run.accelerator.is_main_process:
         return
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
-    with explained(folder, say("the model"), WRITING):
-        write(folder.path / f"{name}.json", json.dumps(card(run, vit, folder), indent=1, ensure_ascii=False))
-        replace(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
+    with explain_write_errors(folder, say("the model"), WRITE_ERRORS):
+        write_atomically(
+            folder.path / f"{name}.json", json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False)
+        )
+        replace_atomically(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
 
 
-def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
+def model_card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     """The card of a run's model, in the format of `assets/models/*.json`."""
     recipe = run.recipe
     count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)
@@ -89,7 +91,7 @@ def card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def open_model(folder: RunFolder, which: str = "checkpoint") -> tuple[Vit, int]:
+def open_checkpoint_model(folder: RunFolder, which: str = "checkpoint") -> tuple[Vit, int]:
     """The model as it is in a run's `checkpoint` or `checkpoint-before`, and the step: its average where there is one.
 
     Raises: ModelError, for a run that has left no model yet, or a checkpoint that is not there or can't be read.
@@ -98,7 +100,9 @@ def open_model(folder: RunFolder, which: str = "checkpoint") -> tuple[Vit, int]:
     try:
         told = torch.load(folder.path / which / "custom_checkpoint_0.pkl", map_location="cpu", weights_only=True)
         whole = told.get("average") or load_file(folder.path / which / "model.safetensors")
-        mine = {VIT.sub("", name, count=1): value.float() for name, value in whole.items() if VIT.match(name)}
+        mine = {
+            VIT_PREFIX.sub("", name, count=1): value.float() for name, value in whole.items() if VIT_PREFIX.match(name)
+        }
         vit.module.load_state_dict(mine)
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
         reason = refusal_reason(error, 120)

@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models import load_model
-from vitcore.train.film.compute_frame import frame_of, watched
-from vitcore.train.film_files import save_frame, save_still
-from vitcore.train.learning.masked_patches import MaskedPatches, cells, corrupt
+from vitcore.train.film.compute_frame import compute_frame, default_film_photos
+from vitcore.train.film_files import save_frame, save_shared_arrays
+from vitcore.train.learning.masked_patches import MaskedPatches, corrupt_patches, mean_cell_colours
 from vitcore.train.learning.training_loop import Training
-from vitcore.train.run_folder import RunFolder, explained
+from vitcore.train.run_folder import RunFolder, explain_write_errors
 from vitcore.translation import say
 
 
-def take(run: Training, folder: RunFolder) -> None:
+def take_snapshot(run: Training, folder: RunFolder) -> None:
     """Keep the frame of this step; the first time, also the photos."""
-    photos, kept = watched(), run.kept()  # all processes together
+    photos, kept = default_film_photos(), run.kept_objective()  # all processes together
     if not run.accelerator.is_main_process:
         return
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
-    vit = load_model.wrap(getattr(model, "vit", model), f"run {folder.id}")
+    vit = load_model.wrap_module(getattr(model, "vit", model), f"run {folder.id}")
     if not vit.is_global:  # a film is of attention
         return
-    with explained(folder, say("a picture")):
-        frame = frame_of(vit, photos)
+    with explain_write_errors(folder, say("a picture")):
+        frame = compute_frame(vit, photos)
         still: dict[str, NDArray] = {}
         if isinstance(model, MaskedPatches):
             frame["predicted"], still = _predicted(model, vit, photos)
@@ -35,7 +35,7 @@ def take(run: Training, folder: RunFolder) -> None:
         if not (folder.frames / "still.json").exists():
             pixels = np.stack([record(vit, photo, fusions=()).model_input.pixels for photo in photos])
             names = [photo.name.rsplit(".", 1)[0] for photo in photos]
-            save_still(folder, pixels, names, vit.grid, run.classes, **still)
+            save_shared_arrays(folder, pixels, names, vit.grid, run.classes, **still)
 
 
 @torch.no_grad()
@@ -48,11 +48,11 @@ def _predicted(masked: MaskedPatches, vit: load_model.Vit, photos: list[Photo]) 
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same patches at every step
-        fate = corrupt(len(pixels), vit.grid.patches, masked.recipe.masked_share)
+        fate = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)
     masked.eval()
-    truth = cells(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
+    truth = mean_cell_colours(pixels * masked.std + masked.mean, masked.recipe.patch_px, 1)[:, :, 0]
     still = {"fate": fate.fate.to(torch.uint8), "source": fate.source.int(), "truth": _bytes(truth)}
-    return _bytes(masked.colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
+    return _bytes(masked.predicted_colours(pixels, fate)).numpy(), {k: v.numpy() for k, v in still.items()}
 
 
 def _bytes(colours: torch.Tensor) -> torch.Tensor:

@@ -12,40 +12,48 @@ import torch
 from accelerate import Accelerator
 
 from vitcore.models import load_model
-from vitcore.train.data.photo_sources import DataError, Photos, open_photos, require_classes
-from vitcore.train.data.photo_tensors import Evaluation, open_data
-from vitcore.train.data.photos import at_most
-from vitcore.train.evaluation.accuracy import matched
-from vitcore.train.evaluation.evaluate_during_training import evaluate, few_shots, held_out_of
+from vitcore.train.data.photo_sources import DataError, Photos, open_photo_source, require_classes
+from vitcore.train.data.photo_tensors import EvaluationBatches, open_batches
+from vitcore.train.data.photos import limit_photos
+from vitcore.train.evaluation.accuracy import match_classes
+from vitcore.train.evaluation.evaluate_during_training import evaluate_few_shot, evaluate_run, open_held_out_photos
 from vitcore.train.film_files import snapshot_steps
 from vitcore.train.learning import training_loop
 from vitcore.train.recipe import FILMED, Recipe, needs_labels
-from vitcore.train.run_folder import RunError, RunFolder, alone, explained, recipe_of, source_of, write_status
+from vitcore.train.run_folder import (
+    RunError,
+    RunFolder,
+    explain_write_errors,
+    lock_run,
+    read_recipe,
+    read_source,
+    write_status,
+)
 from vitcore.train.trainer import checkpoint, film_snapshots
-from vitcore.train.trainer.stop_signals import asked_to_stop, stop_together
+from vitcore.train.trainer.stop_signals import any_process_stops, listen_for_stop
 from vitcore.translation import say
 
-SAY_EVERY_S = 0.5
-TEST = 2010_11929  # draws the test photos
+STATUS_EVERY_S = 0.5
+TEST_SEED = 2010_11929  # draws the test photos
 
 
-def conduct(folder: RunFolder, show: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
+def run_training(folder: RunFolder, on_record: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
     """Train the run in `folder` to its end, from the start or where it stopped; returns "finished" or "stopped".
 
-    `show` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
+    `on_record` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
     """
-    recipe = recipe_of(folder)
+    recipe = read_recipe(folder)
     if recipe.task == FILMED:
         raise RunError("run {id} films a training of your own: go on with that.", id=folder.id)
-    machine = training_loop.accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
+    machine = training_loop.make_accelerator(recipe, log_with=log_with or None, project_dir=str(folder.path))
     with denormals_as_zero():
         if not machine.is_main_process:
             return _conduct(folder, recipe, machine, lambda record: None)
-        with alone(folder):
+        with lock_run(folder):
             try:
-                return _conduct(folder, recipe, machine, show)
+                return _conduct(folder, recipe, machine, on_record)
             except Exception as error:
-                _last_word(folder, str(error))
+                _write_final_status(folder, str(error))
                 raise
 
 
@@ -63,7 +71,7 @@ def denormals_as_zero() -> Iterator[None]:
         torch.set_flush_denormal(before)
 
 
-def _last_word(folder: RunFolder, message: str) -> None:
+def _write_final_status(folder: RunFolder, message: str) -> None:
     try:
         write_status(folder, "failed", 0, message)
     except OSError:  # the disk that was full is full
@@ -72,28 +80,28 @@ def _last_word(folder: RunFolder, message: str) -> None:
 
 def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Callable[[dict[str, Any]], None]) -> str:
     if machine.is_main_process:
-        folder.stop.unlink(missing_ok=True)
+        folder.stop_file.unlink(missing_ok=True)
         write_status(folder, "starting", 0)
-    photos, held_out = photos_of(recipe, source_of(folder))
-    run = training_loop.start(
-        recipe, photos.classes, lambda module, device: data_of(recipe, folder, photos, module, device), machine
+    photos, held_out = open_run_photos(recipe, read_source(folder))
+    run = training_loop.start_training(
+        recipe, photos.classes, lambda module, device: open_run_batches(recipe, folder, photos, module, device), machine
     )
-    checkpoint.restore(run, folder)
-    held_out, test = apart(held_out, recipe.test_share)
-    judges, last = held_out_of(run, held_out), held_out_of(run, test)
+    checkpoint.restore_checkpoint(run, folder)
+    held_out, test = split_validation_and_test(held_out, recipe.test_share)
+    judges, last = open_held_out_photos(run, held_out), open_held_out_photos(run, test)
     if machine.log_with:
         machine.init_trackers(folder.id)
     if run.step == 0 and 0 in snapshot_steps(recipe):
-        film_snapshots.take(run, folder)
-    with asked_to_stop() as asked:
-        for record in training_loop.train(run):
-            record |= due(run, folder, judges, last)
-            _tell(run, folder, record, show)
-            if folder.stop.exists():
+        film_snapshots.take_snapshot(run, folder)
+    with listen_for_stop() as asked:
+        for record in training_loop.training_records(run):
+            record |= evaluate_and_save(run, folder, judges, last)
+            _log_record(run, folder, record, show)
+            if folder.stop_file.exists():
                 asked.set()
-            if stop_together(machine, asked):
+            if any_process_stops(machine, asked):
                 break
-    checkpoint.save(run, folder)
+    checkpoint.save_checkpoint(run, folder)
     if run.best == -float("inf"):
         checkpoint.save_model(run, folder)
     machine.end_training()
@@ -103,21 +111,21 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Call
     return ending
 
 
-def photos_of(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
+def open_run_photos(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
     """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
-    train, held_out = open_photos(source, seed=recipe.seed)
+    train, held_out = open_photo_source(source, seed=recipe.seed)
     if needs_labels(recipe):
         require_classes(train)
     elif recipe.task != "masked":
-        train, held_out = (in_classes_of(recipe.teacher, photos) for photos in (train, held_out))
-    return at_most(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
+        train, held_out = (relabel_with_teacher_classes(recipe.teacher, photos) for photos in (train, held_out))
+    return limit_photos(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
 
 
-def in_classes_of(teacher: str, photos: Photos) -> Photos:
+def relabel_with_teacher_classes(teacher: str, photos: Photos) -> Photos:
     """Photos labelled with a teacher's classes; -1, unlabelled, where the teacher knows no such class."""
     vit = load_model.load(teacher)
     try:
-        to_teacher = np.append(matched(vit, photos.classes, photos.name), -1)  # label -1 stays so
+        to_teacher = np.append(match_classes(vit, photos.classes, photos.name), -1)  # label -1 stays so
     except DataError:  # photos of other things, or without labels, teach as well
         to_teacher = np.full(len(photos.classes) + 1, -1)
     return replace(photos, labels=to_teacher[photos.labels], classes=vit.labels)
@@ -131,49 +139,52 @@ def _few(held_out: Photos, recipe: Recipe) -> Photos:
     return held_out.subset(which)
 
 
-def apart(held_out: Photos, share: float) -> tuple[Photos, Photos]:
+def split_validation_and_test(held_out: Photos, share: float) -> tuple[Photos, Photos]:
     """The held-out photos as (validation, test): the same test whatever the seed, if the photos are the same."""
-    order = np.random.default_rng(TEST).permutation(len(held_out))
+    order = np.random.default_rng(TEST_SEED).permutation(len(held_out))
     test = round(share * len(held_out))
     return held_out.subset(np.sort(order[test:])), held_out.subset(np.sort(order[:test]))
 
 
-def data_of(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
+def open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
     config = module.vit.pretrained_cfg
     decoding = lambda done, of: write_status(folder, "starting", 0, _decoding(done, of))  # noqa: E731
-    return open_data(recipe, photos, device, config["mean"], config["std"], decoding)
+    return open_batches(recipe, photos, device, config["mean"], config["std"], decoding)
 
 
 def _decoding(done: int, of: int) -> str:
     return say("decoding photos: {done} of {count}", done=done, count=of)
 
 
-def due(
-    run: training_loop.Training, folder: RunFolder, held_out: Evaluation | None, test: Evaluation | None = None
+def evaluate_and_save(
+    run: training_loop.Training,
+    folder: RunFolder,
+    held_out: EvaluationBatches | None,
+    test: EvaluationBatches | None = None,
 ) -> dict[str, Any]:
     """Do what this step calls for: evaluate, keep a frame, save; returns what it says of the model."""
     recipe, step = run.recipe, run.step
     last = step >= recipe.steps
     evaluated: dict[str, Any] = {}
     if held_out and (last or (recipe.evaluate_every_steps and step % recipe.evaluate_every_steps == 0)):
-        evaluated |= evaluate(run, held_out)
+        evaluated |= evaluate_run(run, held_out)
     if held_out and recipe.few_shot_every_steps and (last or step % recipe.few_shot_every_steps == 0):
-        evaluated |= few_shots(run, held_out)
+        evaluated |= evaluate_few_shot(run, held_out)
     if test and last:
-        evaluated |= {f"test_{name.removeprefix('val_')}": value for name, value in evaluate(run, test).items()}
+        evaluated |= {f"test_{name.removeprefix('val_')}": value for name, value in evaluate_run(run, test).items()}
     if step in snapshot_steps(recipe):
-        film_snapshots.take(run, folder)
+        film_snapshots.take_snapshot(run, folder)
     score = evaluated.get("top1", -evaluated["val_loss"] if "val_loss" in evaluated else None)
     if score is not None and score >= run.best:
         run.best = score
         checkpoint.save_model(run, folder)
     if step % recipe.save_every_steps == 0 and not last:
-        checkpoint.save(run, folder)
+        checkpoint.save_checkpoint(run, folder)
     return evaluated
 
 
-def _tell(
+def _log_record(
     run: training_loop.Training, folder: RunFolder, record: dict[str, Any], show: Callable[[dict[str, Any]], None]
 ) -> None:
     """Log a record, write the run's status, and show the record."""
@@ -181,10 +192,10 @@ def _tell(
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])
     if not run.accelerator.is_main_process:
         return
-    with explained(folder, say("the log")):
+    with explain_write_errors(folder, say("the log")):
         with folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in record.items()}) + "\n")
-        if time.monotonic() - run.told > SAY_EVERY_S:
+        if time.monotonic() - run.last_status_s > STATUS_EVERY_S:
             write_status(folder, "running", record["step"])
-            run.told = time.monotonic()
+            run.last_status_s = time.monotonic()
     show(record)

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
-ENDINGS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
+def listen_for_stop() -> Iterator[threading.Event]:
     """An event that Ctrl-C or SIGTERM sets, so that a run saves before it stops; a second Ctrl-C stops at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -25,7 +25,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         asked.set()
 
-    before = {number: signal.signal(number, note) for number in ENDINGS}
+    before = {number: signal.signal(number, note) for number in STOP_SIGNALS}
     try:
         yield asked
     finally:
@@ -33,7 +33,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def stop_together(machine: Accelerator, asked: threading.Event) -> bool:
+def any_process_stops(machine: Accelerator, stop_event: threading.Event) -> bool:
     """Whether any process was asked to stop: all must end at the same step."""
-    flag = torch.tensor(float(asked.is_set()), device=machine.device)
-    return bool(machine.reduce(flag, "sum") > 0) if machine.num_processes > 1 else asked.is_set()
+    flag = torch.tensor(float(stop_event.is_set()), device=machine.device)
+    return bool(machine.reduce(flag, "sum") > 0) if machine.num_processes > 1 else stop_event.is_set()

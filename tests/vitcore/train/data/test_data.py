@@ -12,16 +12,23 @@ from sklearn.datasets import load_digits
 
 from tests.files import oriented, saved
 from vitcore.train.data import photo_tensors
-from vitcore.train.data.batches import all_seeded, plan, positions
-from vitcore.train.data.crops import NUMBERS, boxes, crop, cut, middles, random_box
-from vitcore.train.data.photo_sources import open_photos
-from vitcore.train.data.photo_tensors import Resident, Streamed, evaluation, open_data
+from vitcore.train.data.batches import photos_of_step, places_in_batch, seeded_generators
+from vitcore.train.data.crops import (
+    NUMBERS_PER_BOX,
+    centre_crop_boxes,
+    crop_batch,
+    crop_image,
+    random_crop_box,
+    random_crop_boxes,
+)
+from vitcore.train.data.photo_sources import open_photo_source
+from vitcore.train.data.photo_tensors import PhotosOnDevice, StreamedPhotos, evaluation_batches, open_batches
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.recipe import Recipe, RecipeError
 
 HALF = (0.5,) * 3
 QUICK = {"image_px": 16, "patch_px": 4, "batch": 8, "workers": 0}
-WAYS = {"resident": Resident, "streamed": Streamed}
+WAYS = {"resident": PhotosOnDevice, "streamed": StreamedPhotos}
 
 
 def digits(n=40):
@@ -45,32 +52,32 @@ def same(a, b):
 @pytest.mark.parametrize("count, batch", [(40, 8), (41, 8), (3, 8), (1, 5), (8, 8), (100, 7)])
 def test_every_photo_once_an_epoch(count, batch):
     recipe = Recipe(batch=batch)
-    stream = np.concatenate([plan(recipe, count, step) for step in range(3 * count)])
+    stream = np.concatenate([photos_of_step(recipe, count, step) for step in range(3 * count)])
     epochs = stream[: len(stream) // count * count].reshape(-1, count)
     assert (np.sort(epochs, 1) == np.arange(count)).all()
     assert count < 8 or len({tuple(epoch) for epoch in epochs}) == len(epochs), "each epoch has its own order"
-    assert plan(recipe, count, 2).tolist() == stream[2 * batch : 3 * batch].tolist()
+    assert photos_of_step(recipe, count, 2).tolist() == stream[2 * batch : 3 * batch].tolist()
 
 
 def test_another_seed_is_another_plan():
-    a, b = (plan(Recipe(batch=64, seed=seed), 1000, 0) for seed in (0, 1))
-    assert not (a == b).all() and (a == plan(Recipe(batch=64), 1000, 0)).all()
+    a, b = (photos_of_step(Recipe(batch=64, seed=seed), 1000, 0) for seed in (0, 1))
+    assert not (a == b).all() and (a == photos_of_step(Recipe(batch=64), 1000, 0)).all()
 
 
 @pytest.mark.parametrize("passes, world", [(1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4)])
 def test_the_batch_is_shared_out_whole(passes, world):
-    shares = [positions(Recipe(batch=8), p, passes, r, world) for p in range(passes) for r in range(world)]
+    shares = [places_in_batch(Recipe(batch=8), p, passes, r, world) for p in range(passes) for r in range(world)]
     assert [g for share in shares for g in share] == list(range(8))
 
 
 def test_batches_that_cannot_be_shared():
     with pytest.raises(RecipeError, match="3 processes"):
-        positions(Recipe(batch=8), 0, 1, 0, 3)
+        places_in_batch(Recipe(batch=8), 0, 1, 0, 3)
     mixed = Recipe(**QUICK | {"batch": 6}, mixup=0.2)
     with pytest.raises(RecipeError, match="a pass of 3 images is odd"):
-        positions(mixed, 0, 2, 0, 1)
+        places_in_batch(mixed, 0, 2, 0, 1)
     with pytest.raises(RecipeError, match="odd"):
-        open_data(dataclasses.replace(mixed, micro_batch=3), digits(), "cpu", HALF, HALF)
+        open_batches(dataclasses.replace(mixed, micro_batch=3), digits(), "cpu", HALF, HALF)
 
 
 # However the work is shared, and wherever it goes on
@@ -145,7 +152,7 @@ def test_seeding_seeds_all_three():
     import random
 
     def draw(*seed):
-        with all_seeded(*seed):
+        with seeded_generators(*seed):
             return random.random(), np.random.rand(), torch.rand(()).item()  # noqa: NPY002
 
     assert draw(1, 2) == draw(1, 2) and not set(draw(1, 2)) & set(draw(1, 3))
@@ -158,7 +165,7 @@ def test_targets_are_smoothed_labels():
     batch = made("resident", Recipe(**QUICK, label_smoothing=0.1)).batch(0)
     expected = 0.9 * torch.nn.functional.one_hot(batch.labels, 10) + 0.01
     assert torch.allclose(batch.targets, expected)
-    assert torch.equal(batch.labels, torch.from_numpy(digits().labels[plan(Recipe(**QUICK), 40, 0)]))
+    assert torch.equal(batch.labels, torch.from_numpy(digits().labels[photos_of_step(Recipe(**QUICK), 40, 0)]))
 
 
 def test_mixup_mixes_pictures_and_targets_alike():
@@ -186,19 +193,19 @@ def test_unlabelled_photos_have_no_targets(way, mix):
 
 
 def draws(n, seed=0):
-    return np.random.default_rng(seed).random((n, NUMBERS))
+    return np.random.default_rng(seed).random((n, NUMBERS_PER_BOX))
 
 
 @pytest.mark.parametrize("size", [(100, 80), (30, 300), (8, 8), (640, 480), (1, 1)])
 def test_boxes_keep_the_rule(size):
     """Area and ratio as torchvision's RandomResizedCrop, to the rounding of a side."""
-    found = boxes(np.array([size] * 500), draws(500), (0.3, 1.0))
+    found = random_crop_boxes(np.array([size] * 500), draws(500), (0.3, 1.0))
     left, top, right, bottom = found.T
     w, h = right - left, bottom - top
     assert (left >= 0).all() and (top >= 0).all() and (right <= size[0]).all() and (bottom <= size[1]).all()
     slack = 1 + 1 / min(w.min(), h.min())
     assert (w / h <= 4 / 3 * slack).all() and (w / h >= 3 / 4 / slack).all()
-    tried = ~(found == middles(np.array([size]))).all(1)
+    tried = ~(found == centre_crop_boxes(np.array([size]))).all(1)
     assert (w * h >= 0.3 * math.prod(size) / slack**2)[tried].all()
     if size == (100, 80):
         assert len(np.unique(found, axis=0)) > 490
@@ -211,17 +218,17 @@ def test_boxes_agree_with_torchvision():
     torch.manual_seed(0)
     picture = torch.zeros(3, 90, 160)
     theirs = np.array([RandomResizedCrop.get_params(picture, [0.2, 1.0], [3 / 4, 4 / 3]) for _ in range(3000)])
-    ours = boxes(np.array([[160, 90]] * 3000), draws(3000), (0.2, 1.0))
+    ours = random_crop_boxes(np.array([[160, 90]] * 3000), draws(3000), (0.2, 1.0))
     mine = np.stack([ours[:, 1], ours[:, 0], ours[:, 3] - ours[:, 1], ours[:, 2] - ours[:, 0]], 1)
     assert np.abs(mine.mean(0) - theirs.mean(0)).max() < 2 and np.abs(mine.std(0) - theirs.std(0)).max() < 1.5
 
 
 def test_the_middle_of_a_long_picture():
-    found = middles(np.array([[400, 90], [90, 400], [80, 90]]))
+    found = centre_crop_boxes(np.array([[400, 90], [90, 400], [80, 90]]))
     assert found.tolist() == [[140, 0, 260, 90], [0, 140, 90, 260], [0, 0, 80, 90]]
-    box = random_box((60, 40), np.random.default_rng(0))
-    assert box == random_box((60, 40), np.random.default_rng(0))
-    assert crop(Image.new("RGB", (60, 40)), box, 12).shape == (12, 12, 3)
+    box = random_crop_box((60, 40), np.random.default_rng(0))
+    assert box == random_crop_box((60, 40), np.random.default_rng(0))
+    assert crop_image(Image.new("RGB", (60, 40)), box, 12).shape == (12, 12, 3)
 
 
 def ramp(wide, high):
@@ -234,7 +241,7 @@ def ramp(wide, high):
 def test_a_crop_lands_where_it_should(mirrored):
     pixels = torch.from_numpy(ramp(100, 100)).permute(2, 0, 1)[None].repeat(20, 1, 1, 1)
     share = torch.tensor([[0.2, 0.5, 0.6, 0.9]])
-    found = cut(pixels, torch.arange(20), share.repeat(20, 1), torch.full((20,), mirrored), 16)
+    found = crop_batch(pixels, torch.arange(20), share.repeat(20, 1), torch.full((20,), mirrored), 16)
     at = (torch.arange(16) + 0.5) / 16
     red = 250 * (0.2 + 0.4 * (1 - at if mirrored else at))
     green = 250 * (0.5 + 0.4 * at)
@@ -245,8 +252,8 @@ def test_a_crop_lands_where_it_should(mirrored):
 def test_the_whole_picture_at_its_own_size_is_itself():
     pixels = torch.randint(0, 256, (17, 3, 12, 12), dtype=torch.uint8)
     none, whole = torch.zeros(17, dtype=torch.bool), torch.tensor([[0.0, 0, 1, 1]]).repeat(17, 1)
-    assert torch.allclose(cut(pixels, torch.arange(17), whole, none, 12), pixels.float(), atol=1e-3)
-    assert torch.allclose(cut(pixels, torch.arange(17), whole, ~none, 12), pixels.float().flip(-1), atol=1e-3)
+    assert torch.allclose(crop_batch(pixels, torch.arange(17), whole, none, 12), pixels.float(), atol=1e-3)
+    assert torch.allclose(crop_batch(pixels, torch.arange(17), whole, ~none, 12), pixels.float().flip(-1), atol=1e-3)
 
 
 def test_small_arrays_are_kept_as_they_are():
@@ -254,7 +261,7 @@ def test_small_arrays_are_kept_as_they_are():
     photos = digits()
     batches = made("resident", Recipe(image_px=8, patch_px=4, batch=8, crop_area=1.0, flip=False))
     batch = batches.batch(1)
-    original = photos.items[plan(batches.recipe, 40, 1)].transpose(0, 3, 1, 2)
+    original = photos.items[photos_of_step(batches.recipe, 40, 1)].transpose(0, 3, 1, 2)
     assert np.allclose((batch.pixels.numpy() + 1) * 127.5, original, atol=1e-3)
 
 
@@ -293,7 +300,7 @@ def test_half_of_the_photos_are_mirrored(way):
 @pytest.fixture
 def mixed(tmp_path):
     """Six samples and, among them, three files that are none, as a folder."""
-    samples, _ = open_photos("samples")
+    samples, _ = open_photo_source("samples")
     for i in range(6):
         shutil.copy(samples.items[i], tmp_path / f"{i}.jpg")
     for name, content in {"0-cut": oriented(1)[:500], "1-text": b"not a photo at all", "2-empty": b""}.items():
@@ -303,7 +310,7 @@ def mixed(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_broken_are_listed_and_left_out(mixed, way):
-    photos, _ = open_photos(str(mixed), holdout=0)
+    photos, _ = open_photo_source(str(mixed), holdout=0)
     batches = made(way, Recipe(**QUICK), photos)
     stream = [batches.batch(step).pixels for step in range(4)]
     assert all((pixels.std((1, 2, 3)) > 0.05).all() for pixels in stream), "no black squares in their place"
@@ -316,7 +323,7 @@ def test_the_broken_are_listed_and_left_out(mixed, way):
 def test_a_broken_photo_is_replaced_by_the_next_one_planned():
     items = [saved(Image.new("RGB", (20, 20), (i, 0, 0)), "PNG") if i % 3 else b"no" for i in range(12)]
     photos, recipe = Photos("third", items, np.arange(12), tuple("abcdefghijkl")), Recipe(**QUICK)
-    planned = np.concatenate([plan(recipe, 12, step) for step in range(3)])
+    planned = np.concatenate([photos_of_step(recipe, 12, step) for step in range(3)])
     expected = [next(i for i in planned[g:] if i % 3) for g in range(8)]
     assert made("streamed", recipe, photos).batch(0).labels.tolist() == expected
 
@@ -331,7 +338,7 @@ def test_nothing_but_broken_photos(way):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_photos_that_vanish_midway(mixed, workers):
-    photos, _ = open_photos(str(mixed), holdout=0)
+    photos, _ = open_photo_source(str(mixed), holdout=0)
     streamed = made("streamed", Recipe(**QUICK | {"workers": workers, "batch": 4}), photos)
     streamed.batch(0)
     shutil.rmtree(mixed)
@@ -343,12 +350,15 @@ def test_photos_that_vanish_midway(mixed, workers):
 
 def test_which_way_is_chosen():
     recipe, seen = Recipe(**QUICK), []
-    kept = open_data(recipe, digits(), "cpu", HALF, HALF, lambda done, of: seen.append((done, of)))
-    assert isinstance(kept, Resident) and seen[-1] == (40, 40)
+    kept = open_batches(recipe, digits(), "cpu", HALF, HALF, lambda done, of: seen.append((done, of)))
+    assert isinstance(kept, PhotosOnDevice) and seen[-1] == (40, 40)
     for changes in ({"rand_augment": "rand-m9-n2"}, {"resident_gb": 1e-6}):
-        assert isinstance(open_data(dataclasses.replace(recipe, **changes), digits(), "cpu", HALF, HALF), Streamed)
+        assert isinstance(
+            open_batches(dataclasses.replace(recipe, **changes), digits(), "cpu", HALF, HALF), StreamedPhotos
+        )
     assert (
-        photo_tensors.kept_px(recipe, open_photos("samples")[0]) == 20 and photo_tensors.kept_px(recipe, digits()) == 8
+        photo_tensors.decoded_side_px(recipe, open_photo_source("samples")[0]) == 20
+        and photo_tensors.decoded_side_px(recipe, digits()) == 8
     )
 
 
@@ -357,7 +367,7 @@ def test_which_way_is_chosen():
 
 def test_evaluation_cuts_the_middle_in_order(monkeypatch):
     wide = Photos("wide", [saved(Image.fromarray(ramp(200, 100)), "PNG")] * 5, np.arange(5), tuple("abcde"))
-    rounds = evaluation(wide, 50, HALF, HALF, "cpu", batch=2)
+    rounds = evaluation_batches(wide, 50, HALF, HALF, "cpu", batch=2)
     first = list(rounds)
     assert [labels.tolist() for _, labels in first] == [[0, 1], [2, 3], [4]]
     red = (first[0][0][0, 0, 0] + 1) * 127.5
@@ -369,20 +379,20 @@ def test_evaluation_cuts_the_middle_in_order(monkeypatch):
 def test_evaluation_is_timms_transform():
     from timm.data import create_transform
 
-    samples, _ = open_photos("samples")
+    samples, _ = open_photo_source("samples")
     theirs = create_transform(48, crop_pct=1.0, interpolation="bicubic", mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.4))
-    for pixels, labels in evaluation(samples.subset([4, 9]), 48, (0.4, 0.5, 0.6), (0.2, 0.3, 0.4), "cpu"):
+    for pixels, labels in evaluation_batches(samples.subset([4, 9]), 48, (0.4, 0.5, 0.6), (0.2, 0.3, 0.4), "cpu"):
         assert labels.tolist() == [4, 9]
         assert torch.allclose(pixels, torch.stack([theirs(samples.open(i)) for i in (4, 9)]), atol=1e-5)
 
 
 def test_evaluation_skips_the_broken(mixed, monkeypatch):
-    photos, _ = open_photos(str(mixed), holdout=0)
+    photos, _ = open_photo_source(str(mixed), holdout=0)
     for kept in (2**30, 0):
-        monkeypatch.setattr(photo_tensors, "KEPT_BYTES", kept)
-        rounds = evaluation(photos, 16, HALF, HALF, "cpu", batch=3)
+        monkeypatch.setattr(photo_tensors, "MAX_DECODED_BYTES", kept)
+        rounds = evaluation_batches(photos, 16, HALF, HALF, "cpu", batch=3)
         for _ in range(2):
             assert sum(len(pixels) for pixels, _ in rounds) == 6 and len(rounds.problems) == 3
     with pytest.raises(DataError, match="None of the 2"):
-        list(evaluation(Photos("bad", [b""] * 2, np.zeros(2, np.int64)), 16, HALF, HALF, "cpu"))
-    assert list(evaluation(photos.subset([]), 16, HALF, HALF, "cpu")) == []
+        list(evaluation_batches(Photos("bad", [b""] * 2, np.zeros(2, np.int64)), 16, HALF, HALF, "cpu"))
+    assert list(evaluation_batches(photos.subset([]), 16, HALF, HALF, "cpu")) == []

@@ -20,9 +20,9 @@ from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
-from vitcore.train.data.photo_sources import DataError, open_photos, require_classes
-from vitcore.train.data.photo_tensors import open_data
-from vitcore.train.data.photos import Photos, at_most, held_out
+from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
+from vitcore.train.data.photo_tensors import open_batches
+from vitcore.train.data.photos import Photos, choose_validation, limit_photos
 from vitcore.train.recipe import Recipe
 
 
@@ -35,7 +35,7 @@ def write(folder, n, seed=0):
 
 def refusal(where, **options):
     with pytest.raises(DataError) as caught:
-        open_photos(str(where), **options)
+        open_photo_source(str(where), **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -48,18 +48,18 @@ def ways(photos):
 
 
 def test_each_sample_is_a_class_of_its_own():
-    train, validation = open_photos("samples")
+    train, validation = open_photo_source("samples")
     assert len(train) == len(train.classes) == 18 and "Red panda" in train.classes and validation is train
     assert train.labels.tolist() == list(range(18)) and train.open(0).mode == "RGB"
     require_classes(train)
 
 
 def test_the_digits_come_with_scikit_learn():
-    train, validation = open_photos("digits")
+    train, validation = open_photo_source("digits")
     assert (len(train), len(validation)) == (1438, 359) and train.classes == tuple("0123456789")
     assert train.items.shape[1:] == (8, 8) and train.items.max() == 255 and train.open(0).mode == "RGB"
     assert np.bincount(validation.labels).min() >= 34, "a fifth of each class"
-    other = open_photos("digits", seed=1)[1]
+    other = open_photo_source("digits", seed=1)[1]
     assert not np.array_equal(other.items, validation.items) and len(other) == len(validation)
 
 
@@ -67,11 +67,11 @@ def test_as_many_of_each_class_are_drawn_and_fewer_are_a_part_of_more():
     photos = Photos(
         "numbers", np.arange(30, dtype=np.uint8).reshape(30, 1, 1), np.repeat([0, 1, 2], [20, 7, 3]), tuple("abc")
     )
-    few, more = at_most(photos, 9, 0), at_most(photos, 20, 0)
+    few, more = limit_photos(photos, 9, 0), limit_photos(photos, 20, 0)
     assert np.bincount(few.labels).tolist() == [3, 3, 3] and np.bincount(more.labels).tolist() == [10, 7, 3]
-    assert set(few.items.ravel()) < set(more.items.ravel()) and len(at_most(photos, 5, 0)) == 5
-    assert set(at_most(photos, 9, 1).items.ravel()) != set(few.items.ravel())
-    assert at_most(photos, 0, 0) is photos and at_most(photos, 99, 0) is photos
+    assert set(few.items.ravel()) < set(more.items.ravel()) and len(limit_photos(photos, 5, 0)) == 5
+    assert set(limit_photos(photos, 9, 1).items.ravel()) != set(few.items.ravel())
+    assert limit_photos(photos, 0, 0) is photos and limit_photos(photos, 99, 0) is photos
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def animals(tmp_path):
 
 
 def test_class_folders_are_held_out_by_class(animals):
-    train, validation = open_photos(str(animals), holdout=0.2)
+    train, validation = open_photo_source(str(animals), holdout=0.2)
     assert train.classes == validation.classes == ("cat", "dog", "newt")
     assert np.bincount(validation.labels).tolist() == [4, 2, 1] and np.bincount(train.labels).tolist() == [16, 8, 1]
     assert len({*ways(train), *ways(validation)}) == 32
@@ -91,17 +91,17 @@ def test_class_folders_are_held_out_by_class(animals):
 
 
 def test_the_held_out_photos_are_the_same_elsewhere_and_in_another_order(animals, tmp_path):
-    first = ways(open_photos(str(animals))[1])
+    first = ways(open_photo_source(str(animals))[1])
     shutil.copytree(animals, tmp_path / "copy")
-    assert ways(open_photos(str(tmp_path / "copy"))[1]) == first
-    assert ways(open_photos(str(animals), seed=1)[1]) != first
+    assert ways(open_photo_source(str(tmp_path / "copy"))[1]) == first
+    assert ways(open_photo_source(str(animals), seed=1)[1]) != first
     keys, labels = [b"%d" % i for i in range(50)], np.arange(50) % 3
-    turned = held_out(keys[::-1], labels[::-1], 0.3, 0)
-    assert (turned[::-1] == held_out(keys, labels, 0.3, 0)).all()
+    turned = choose_validation(keys[::-1], labels[::-1], 0.3, 0)
+    assert (turned[::-1] == choose_validation(keys, labels, 0.3, 0)).all()
 
 
 def test_nothing_is_held_out_when_nothing_is_to_be(animals):
-    train, validation = open_photos(str(animals), holdout=0)
+    train, validation = open_photo_source(str(animals), holdout=0)
     assert len(train) == 32 and len(validation) == 0
     assert "below 1" in refusal(animals, holdout=1.0)
 
@@ -111,7 +111,7 @@ def test_split_folders_are_used(tmp_path, name):
     for cls, n in {"a": 3, "b": 2}.items():
         write(tmp_path / "train" / cls, n)
     write(tmp_path / name / "b", 2)
-    train, validation = open_photos(str(tmp_path))
+    train, validation = open_photo_source(str(tmp_path))
     assert len(train) == 5 and validation.classes == ("a", "b") and validation.labels.tolist() == [1, 1]
 
 
@@ -119,7 +119,7 @@ def test_an_unlabelled_test_folder_is_not_for_validation(tmp_path):
     for cls in "ab":
         write(tmp_path / "train" / cls, 10)
     write(tmp_path / "test", 5)
-    train, validation = open_photos(str(tmp_path))
+    train, validation = open_photo_source(str(tmp_path))
     assert (len(train), len(validation)) == (18, 2) and set(validation.labels) == {0, 1}
 
 
@@ -130,14 +130,14 @@ def test_a_class_of_the_validation_folder_alone(tmp_path):
 
 def test_a_class_may_be_called_train(tmp_path):
     write(tmp_path / "train", 4), write(tmp_path / "bus", 4)
-    assert open_photos(str(tmp_path))[0].classes == ("bus", "train")
+    assert open_photo_source(str(tmp_path))[0].classes == ("bus", "train")
 
 
 def test_a_flat_folder_is_unlabelled(tmp_path):
     write(tmp_path, 20)
     (tmp_path / "notes.txt").write_text("no photo")
     (tmp_path / "._0.png").write_bytes(b"what macOS leaves behind")
-    train, validation = open_photos(str(tmp_path))
+    train, validation = open_photo_source(str(tmp_path))
     assert (len(train), len(validation), train.classes) == (18, 2, ()) and set(train.labels) == {-1}
     with pytest.raises(DataError, match=r"has no labels; masked patch prediction needs none\."):
         require_classes(train)
@@ -145,7 +145,7 @@ def test_a_flat_folder_is_unlabelled(tmp_path):
 
 def test_deeper_folders_belong_to_the_first(tmp_path):
     write(tmp_path / "a" / "2019" / "may", 2), write(tmp_path / "b", 2)
-    assert open_photos(str(tmp_path), holdout=0)[0].classes == ("a", "b")
+    assert open_photo_source(str(tmp_path), holdout=0)[0].classes == ("a", "b")
 
 
 def test_photos_beside_class_folders(tmp_path):
@@ -165,7 +165,7 @@ def test_what_cannot_be_a_source(tmp_path):
 def test_one_class_is_nothing_to_tell_apart(tmp_path):
     write(tmp_path / "cat", 4)
     with pytest.raises(DataError, match=r"holds one class only \(cat\): nothing to tell apart"):
-        require_classes(open_photos(str(tmp_path))[0])
+        require_classes(open_photo_source(str(tmp_path))[0])
     some = Photos("mixed", [b""] * 3, np.array([0, 1, -1]), ("a", "b"))
     with pytest.raises(DataError, match="1 of 3 photos without a label"):
         require_classes(some)
@@ -177,7 +177,7 @@ def test_one_class_is_nothing_to_tell_apart(tmp_path):
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_photos_are_upright(orientation):
     photos = Photos("p", [oriented(orientation)], np.array([-1]))
-    small, size = photos.open_small(0, 8)
+    small, size = photos.open_reduced(0, 8)
     assert photos.open(0).size == size == (64, 48) and small.size == (16, 12)
     error = np.asarray(small, int) - np.asarray(corners().resize((16, 12)), int)
     assert np.abs(error).mean() < 12
@@ -204,7 +204,7 @@ def test_broken_photos_are_named(tmp_path, data):
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_folder_that_vanishes(animals, empty):
     """Taken away, or a mount point without its disk; one missing file is one broken photo."""
-    photos = open_photos(str(animals), holdout=0)[0]
+    photos = open_photo_source(str(animals), holdout=0)[0]
     photos.items[3].unlink()
     with pytest.raises(PhotoError, match=photos.items[3].name):
         photos.open(3)
@@ -234,7 +234,7 @@ def parquet(file, columns, names=None):
 
 def test_bytes_with_numbers(tmp_path):
     file = parquet(tmp_path / "a.parquet", {"image": encoded(20), "label": [3, 11] * 10})
-    train, validation = open_photos(str(file))
+    train, validation = open_photo_source(str(file))
     assert train.classes == ("3", "11") and np.bincount(validation.labels).tolist() == [1, 1] and len(train) == 18
     assert train.open(0).size == (12, 10)
 
@@ -243,7 +243,7 @@ def test_structs_with_class_names(tmp_path):
     """As `datasets` writes them: the number of a class is kept, whichever classes occur."""
     images = [{"bytes": data, "path": f"{i}.png"} for i, data in enumerate(encoded(6))]
     file = parquet(tmp_path / "a.parquet", {"image": images, "label": [2, 0] * 3}, ["ant", "bee", "cow"])
-    train, _ = open_photos(str(file), holdout=0)
+    train, _ = open_photo_source(str(file), holdout=0)
     assert train.classes == ("ant", "bee", "cow") and train.labels.tolist() == [2, 0] * 3
     parquet(file, {"image": images, "label": [2, 0, 3] * 2}, ["ant", "bee", "cow"])
     assert "label 3" in refusal(file)
@@ -251,7 +251,7 @@ def test_structs_with_class_names(tmp_path):
 
 def test_strings_and_a_split_column(tmp_path):
     columns = {"image": encoded(5), "label": ["b", "a", "b", "a", "c"], "split": ["train"] * 3 + ["val", "validation"]}
-    train, validation = open_photos(str(parquet(tmp_path / "a.parquet", columns)))
+    train, validation = open_photo_source(str(parquet(tmp_path / "a.parquet", columns)))
     assert (
         train.classes == ("a", "b", "c") and train.labels.tolist() == [1, 0, 1] and validation.labels.tolist() == [0, 2]
     )
@@ -262,23 +262,23 @@ def test_files_of_splits_in_a_folder_and_with_commas(tmp_path):
     b = parquet(tmp_path / "data" / "train-1-of-2.parquet", {"image": encoded(2, 9), "label": [2, 1]})
     c = parquet(tmp_path / "data" / "validation.parquet", {"image": encoded(2, 5), "label": [1, 1]})
     for where in (tmp_path, tmp_path / "data", f"{a}, {b},{c}"):
-        train, validation = open_photos(str(where))
+        train, validation = open_photo_source(str(where))
         assert train.labels.tolist() == [0, 1, 0, 2, 1] and validation.labels.tolist() == [1, 1]
-    assert len(open_photos(str(c), holdout=0)[0]) == 2, "a validation file alone is the set"
+    assert len(open_photo_source(str(c), holdout=0)[0]) == 2, "a validation file alone is the set"
     parquet(tmp_path / "data" / "validation.parquet", {"image": encoded(2, 5), "label": [-1, -1]})
-    assert (open_photos(str(tmp_path), holdout=0.4)[1].labels >= 0).all(), "without labels it is of no use"
+    assert (open_photo_source(str(tmp_path), holdout=0.4)[1].labels >= 0).all(), "without labels it is of no use"
 
 
 def test_rows_are_held_out_whatever_their_order(tmp_path):
     images, labels = encoded(30), [i % 3 for i in range(30)]
     one = parquet(tmp_path / "a.parquet", {"image": images, "label": labels})
     two = parquet(tmp_path / "b.parquet", {"image": images[::-1], "label": labels[::-1]})
-    first, second = (sorted(open_photos(str(file), holdout=0.2)[1].items) for file in (one, two))
+    first, second = (sorted(open_photo_source(str(file), holdout=0.2)[1].items) for file in (one, two))
     assert first == second and len(first) == 6
 
 
 def test_unlabelled_rows_and_missing_images(tmp_path):
-    train, _ = open_photos(str(parquet(tmp_path / "a.parquet", {"image": [*encoded(3), None]})), holdout=0)
+    train, _ = open_photo_source(str(parquet(tmp_path / "a.parquet", {"image": [*encoded(3), None]})), holdout=0)
     assert train.classes == () and set(train.labels) == {-1}
     with pytest.raises(PhotoError, match=r"photo 3 of .* is empty"):
         train.open(3)
@@ -296,7 +296,7 @@ def test_parquet_that_is_none(tmp_path):
 @pytest.fixture
 def little_memory(tmp_path, monkeypatch):
     """A machine with less memory than the photos take; what it writes lies in a folder of the test."""
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 10)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 10)
     monkeypatch.setenv("VITCORE_DATA", str(tmp_path / "home"))
     return tmp_path / "home" / "arrow"
 
@@ -314,11 +314,11 @@ def large(folder):
 def test_more_parquet_than_memory_is_mapped_and_the_same(tmp_path, little_memory, monkeypatch):
     where = large(tmp_path / "photos")
     held_before = pa.total_allocated_bytes()
-    mapped = open_photos(where)
+    mapped = open_photo_source(where)
     assert pa.total_allocated_bytes() - held_before < 50_000, "a mapped file takes none of Arrow's memory"
     assert sum(file.stat().st_size for file in little_memory.glob("*.arrow")) > 1_000_000
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
-    for one, other in zip(mapped, open_photos(where), strict=True):
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
+    for one, other in zip(mapped, open_photo_source(where), strict=True):
         assert one.labels.tolist() == other.labels.tolist() and list(one.items) == list(other.items) and len(one) > 20
         again = pickle.loads(pickle.dumps(one.items))
         assert len(pickle.dumps(one.items)) < 10_000 and again[len(again) - 1] == one.items[len(one) - 1]
@@ -328,9 +328,9 @@ def test_more_parquet_than_memory_is_mapped_and_the_same(tmp_path, little_memory
 def test_mapped_photos_are_drawn_in_the_same_order_from_any_step(tmp_path, little_memory, monkeypatch):
     recipe = Recipe(image_px=16, patch_px=8, width=24, heads=3, batch=6, steps=9, resident_gb=0.0)
     where = large(tmp_path / "photos")
-    mapped = open_data(recipe, open_photos(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
-    held = open_data(recipe, open_photos(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
+    mapped = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
+    held = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
     for step in (3, 4, 0):
         one, other = mapped.batch(step), held.batch(step)
         assert torch.equal(one.pixels, other.pixels) and torch.equal(one.targets, other.targets)
@@ -340,7 +340,7 @@ def test_a_mapped_file_is_written_again_only_when_the_parquet_file_changed(tmp_p
     file = parquet(tmp_path / "a.parquet", {"image": encoded(3)})
 
     def opened(photos):
-        train, _ = open_photos(str(file), holdout=0)
+        train, _ = open_photo_source(str(file), holdout=0)
         assert list(train.items) == photos
         (made,) = little_memory.glob("*.arrow")
         return made.stat().st_mtime_ns
@@ -440,7 +440,7 @@ def made(tmp_path):
 
 
 def check(where):
-    train, validation = open_photos(where)
+    train, validation = open_photo_source(where)
     assert train.classes == ("ant", "bee") and train.labels.tolist() == [0, 1, 0, 1]
     assert validation.labels.tolist() == [1, 1] and validation.open(0).size == (12, 10)
 
@@ -521,12 +521,12 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def test_cifar_has_its_own_split(cifar, monkeypatch):
-    train, test = open_photos("cifar10")
+    train, test = open_photo_source("cifar10")
     assert (len(train), len(test), train.classes) == (6, 2, ("cat", "ship")) and train.labels.tolist() == [0, 1] * 3
     stored = cifar.contents["data_batch_1"]["data"][4].reshape(3, 32, 32).transpose(1, 2, 0)
     assert (np.asarray(train.open(4)) == stored).all() and (np.asarray(train.subset([4, 1]).open(0)) == stored).all()
     monkeypatch.setattr(cifar.made, "url", "http://127.0.0.1:9/gone")
-    assert len(open_photos("cifar10")[0]) == 6, "downloaded once"
+    assert len(open_photo_source("cifar10")[0]) == 6, "downloaded once"
 
 
 def test_cifar_without_a_network(cifar, monkeypatch, tmp_path):

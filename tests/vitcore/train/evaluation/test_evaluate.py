@@ -10,7 +10,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import load
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.train.evaluation.accuracy import accuracy, features, matched
+from vitcore.train.evaluation.accuracy import accuracy, extract_features, match_classes
 
 NAMES = ["Dog", "cat", "red_panda", "Honey bee", "crane", "Crane", "owl", "fox", "eel", "ant"]
 
@@ -56,13 +56,13 @@ def test_few_classes_have_no_five(make_vit, tmp_path):
 
 
 def test_classes_are_matched_by_name(vit):
-    assert matched(vit, ["owl", "RED-panda", "honey_bee", "dog", "walrus"]).tolist() == [6, 2, 3, 0, -1]
-    assert matched(vit, ["crane", "ant"]).tolist() == [-1, 9], "two classes of that name"
+    assert match_classes(vit, ["owl", "RED-panda", "honey_bee", "dog", "walrus"]).tolist() == [6, 2, 3, 0, -1]
+    assert match_classes(vit, ["crane", "ant"]).tolist() == [-1, 9], "two classes of that name"
 
 
 def test_imagenet_classes_are_matched_by_wordnet_id(shipped):
-    assert matched(shipped, ["n01443537", "tench", "n01440764"]).tolist() == [1, -1, 0], "ids where there are ids"
-    assert matched(shipped, ["Tench", "great white shark", "crane"]).tolist() == [0, 2, -1]
+    assert match_classes(shipped, ["n01443537", "tench", "n01440764"]).tolist() == [1, -1, 0], "ids where there are ids"
+    assert match_classes(shipped, ["Tench", "great white shark", "crane"]).tolist() == [0, 2, -1]
 
 
 def test_nothing_in_common_is_said(vit, make_vit):
@@ -78,20 +78,20 @@ def test_nothing_in_common_is_said(vit, make_vit):
 
 def test_features_are_what_the_head_reads(vit):
     some = photos([0] * 9, ["dog"])
-    found = features(vit, some, batch=4)
+    found = extract_features(vit, some, batch=4)
     assert found.shape == (9, 24) and found.dtype == np.float32
     with torch.inference_mode():
         logits = torch.cat([vit.module(x) for x in one_by_one(vit, some)])
         assert torch.allclose(vit.module.head(torch.from_numpy(found)), logits, atol=1e-5)
-    assert features(vit, some.subset([])).shape == (0, 24)
+    assert extract_features(vit, some.subset([])).shape == (0, 24)
 
 
 def test_features_before_the_pre_training_head(tmp_path):
     run_folder(tmp_path / "run", mlp_head=True)
-    assert features(load(tmp_path / "run"), photos([0] * 3, ["dog"])).shape == (3, 24)
+    assert extract_features(load(tmp_path / "run"), photos([0] * 3, ["dog"])).shape == (3, 24)
 
 
 def test_a_broken_photo_has_no_features(vit):
     some = Photos("photos", [np.asarray(Image.new("RGB", (40, 40))), b"damaged"], np.zeros(2, np.int64), ("dog",))
     with pytest.raises(PhotoError):
-        features(vit, some)
+        extract_features(vit, some)

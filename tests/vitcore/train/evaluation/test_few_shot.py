@@ -6,15 +6,15 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 
 from vitcore.train.evaluation.few_shot import (
-    CONSTANT,
+    CONSTANT_FEATURE,
     L2,
     SEEDS,
     SHOTS,
     TooFewPhotos,
-    answer,
-    choose,
-    few_shot,
-    scores,
+    choose_shots,
+    few_shot_accuracy,
+    ridge_predictions,
+    ridge_scores,
     whiten,
 )
 
@@ -47,19 +47,19 @@ SETS = {
 def test_it_is_ridge_regression(name, solver):
     make, shots = SETS[name]
     x, y = make()
-    rows = choose(y, shots, 0)
+    rows = choose_shots(y, shots, 0)
     train, rest = whiten(x[rows], x)
     targets = np.where(y[rows][:, None] == np.arange(y.max() + 1), 1.0, -1.0)
     expected = Ridge(alpha=L2, fit_intercept=False, solver=solver).fit(train, targets).predict(rest)
-    assert np.abs(scores(x[rows], y[rows], x) - expected).max() < 1e-4
-    assert np.array_equal(answer(x[rows], y[rows], x), expected.argmax(1))
+    assert np.abs(ridge_scores(x[rows], y[rows], x) - expected).max() < 1e-4
+    assert np.array_equal(ridge_predictions(x[rows], y[rows], x), expected.argmax(1))
 
 
 def test_features_are_whitened_by_the_photos_learned_from():
     x = random_set()[0]
     train, rest = whiten(x[:50], x[50:])
     assert train.shape == (50, 25) and rest.shape == (110, 25)
-    assert CONSTANT == 100 and (train[:, -1] == 100).all() and (rest[:, -1] == 100).all()
+    assert CONSTANT_FEATURE == 100 and (train[:, -1] == 100).all() and (rest[:, -1] == 100).all()
     assert np.allclose(train[:, :-1].mean(0), 0, atol=1e-9) and np.allclose(train[:, :-1].std(0), 1, atol=1e-4)
     assert not np.allclose(rest[:, :-1].mean(0), 0, atol=1e-3)
 
@@ -67,7 +67,7 @@ def test_features_are_whitened_by_the_photos_learned_from():
 def test_a_feature_that_never_changes_does_no_harm():
     x, y = random_set()
     x[:, 3] = 7
-    assert np.isfinite(scores(x[:80], y[:80], x[80:])).all()
+    assert np.isfinite(ridge_scores(x[:80], y[:80], x[80:])).all()
 
 
 def test_settings_are_the_sources():
@@ -81,29 +81,29 @@ def test_photos_are_chosen_as_the_source_chooses_them():
     _, y = random_set(classes=3, each=12)
     rng = np.random.default_rng(2)  # fewshot_lsr.py: one generator, every class in turn
     expected = np.concatenate([rng.permutation(np.where(y == c)[0])[:5] for c in range(3)])
-    assert np.array_equal(choose(y, 5, seed=2), expected)
+    assert np.array_equal(choose_shots(y, 5, seed=2), expected)
 
 
 def test_each_class_gives_as_many_and_fewer_are_part_of_more():
     _, y = random_set(classes=5, each=30)
     for seed in range(3):
-        many = choose(y, 25, seed)
+        many = choose_shots(y, 25, seed)
         assert len(set(many)) == 125 and (np.bincount(y[many]) == 25).all()
-        assert all(set(choose(y, n, seed)) < set(many) for n in (1, 5, 10))
-    assert not np.array_equal(choose(y, 5, 0), choose(y, 5, 1))
+        assert all(set(choose_shots(y, n, seed)) < set(many) for n in (1, 5, 10))
+    assert not np.array_equal(choose_shots(y, 5, 0), choose_shots(y, 5, 1))
 
 
 def test_classes_with_too_few_photos_are_named():
     y = np.array([0] * 9 + [4] * 3 + [7] * 2)
-    assert len(choose(y, 2, 0)) == 6
+    assert len(choose_shots(y, 2, 0)) == 6
     with pytest.raises(TooFewPhotos, match=r"class 4 has 3 photos, not 5 \(2 such classes\)\.$"):
-        choose(y, 5, 0)
+        choose_shots(y, 5, 0)
     x = np.zeros((14, 2))
     with pytest.raises(TooFewPhotos, match="class 3 is asked about"):
-        few_shot(x, y, x, np.where(y == 4, 3, y), 1)
+        few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1)
     for given in ((x[:0], y[:0], x[:0], y[:0]), (x, y, x, y, 0)):
         with pytest.raises(TooFewPhotos):
-            few_shot(*given)
+            few_shot_accuracy(*given)
 
 
 # Accuracy
@@ -115,31 +115,32 @@ def halves(x, y):
 
 def test_accuracy_of_digits_rises_with_shots_as_that_of_the_formula():
     train_x, train_y, test_x, test_y = halves(*digits())
-    found = few_shot(train_x, train_y, test_x, test_y)
+    found = few_shot_accuracy(train_x, train_y, test_x, test_y)
     assert list(found) == [1, 5, 10, 25] and 0.25 < found[1] and 0.85 < found[25] < 1
     assert list(found.values()) == sorted(found.values())
     each = [
-        np.mean(answer(train_x[r], train_y[r], test_x) == test_y) for r in (choose(train_y, 5, s) for s in range(3))
+        np.mean(ridge_predictions(train_x[r], train_y[r], test_x) == test_y)
+        for r in (choose_shots(train_y, 5, s) for s in range(3))
     ]
-    assert few_shot(train_x, train_y, test_x, test_y, 5) == {5: pytest.approx(np.mean(each))}
+    assert few_shot_accuracy(train_x, train_y, test_x, test_y, 5) == {5: pytest.approx(np.mean(each))}
 
 
 def test_names_of_classes_do_not_matter():
     x, y = random_set(classes=6)
     other = np.array([40, 3, 17, 8, 0, 25])
-    rows = choose(y, 10, 0)
-    assert np.array_equal(answer(x[rows], other[y[rows]], x), other[answer(x[rows], y[rows], x)])
+    rows = choose_shots(y, 10, 0)
+    assert np.array_equal(ridge_predictions(x[rows], other[y[rows]], x), other[ridge_predictions(x[rows], y[rows], x)])
 
 
 def test_order_and_scale_of_features_do_not_matter():
     x, y = random_set()
     train_x, train_y, test_x, test_y = halves(x, y)
     moved = np.random.default_rng(1).permutation(x.shape[1])
-    plain = few_shot(train_x, train_y, test_x, test_y, 5)
-    assert few_shot(3 * train_x[:, moved] + 1, train_y, 3 * test_x[:, moved] + 1, test_y, 5) == plain
+    plain = few_shot_accuracy(train_x, train_y, test_x, test_y, 5)
+    assert few_shot_accuracy(3 * train_x[:, moved] + 1, train_y, 3 * test_x[:, moved] + 1, test_y, 5) == plain
 
 
 def test_features_that_say_nothing_are_right_by_chance():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2000, 16)), rng.integers(0, 4, 2000)
-    assert few_shot(*halves(x, y), 10)[10] == pytest.approx(0.25, abs=0.03)
+    assert few_shot_accuracy(*halves(x, y), 10)[10] == pytest.approx(0.25, abs=0.03)

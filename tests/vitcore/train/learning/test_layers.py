@@ -13,11 +13,16 @@ from vitcore.forward.recording import record
 from vitcore.images import photo_from_image
 from vitcore.models import load_model
 from vitcore.train.learning import layer_distillation as room
-from vitcore.train.learning.layer_distillation import kept_share, scattered, spans, sublayers
-from vitcore.train.learning.objectives import classes_of, objective
-from vitcore.train.learning.optimisers import learning_rate, optimiser
-from vitcore.train.recipe import Recipe, RecipeError, changed
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.learning.layer_distillation import (
+    kept_patch_share,
+    random_patches,
+    run_sublayers,
+    teacher_blocks_per_student_block,
+)
+from vitcore.train.learning.objectives import make_objective, model_classes
+from vitcore.train.learning.optimisers import learning_rate, make_optimiser
+from vitcore.train.recipe import Recipe, RecipeError, with_changes
+from vitcore.train.trainer.run_training import run_training
 
 SHAPE = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 4, "num_heads": 3, "num_classes": 7}
 STUDENT = Recipe(
@@ -35,8 +40,8 @@ def teacher(tmp_path_factory):
 
 
 def learner(teacher, **changes):
-    recipe = changed(STUDENT, {"teacher": teacher} | changes)
-    return objective(recipe, classes_of(recipe, ()))
+    recipe = with_changes(STUDENT, {"teacher": teacher} | changes)
+    return make_objective(recipe, model_classes(recipe, ()))
 
 
 def picture(pixels):
@@ -52,22 +57,22 @@ def batch(step=0, px=16):
     ("of", "to", "wanted"), [(4, 4, [[0], [1], [2], [3]]), (6, 3, [[0, 1], [2, 3], [4, 5]]), (5, 2, [[0, 1], [2, 3, 4]])]
 )  # fmt: skip
 def test_every_block_of_the_teacher_has_one_pupil(of, to, wanted):
-    assert [list(span) for span in spans(of, to)] == wanted
+    assert [list(span) for span in teacher_blocks_per_student_block(of, to)] == wanted
 
 
 @pytest.mark.parametrize(("step", "share"), [(0, 0.5), (4, 0.5), (5, 1.0), (9, 1.0)])
 def test_more_is_seen_towards_the_end(step, share):
-    assert kept_share(STUDENT, step) == share
+    assert kept_patch_share(STUDENT, step) == share
 
 
 @pytest.mark.parametrize("text", ["half", "0.5", "0.5:2", "0:0.5", "1.5:0.5", "0.5:0.5:0.5"])
 def test_plans_that_are_none(text):
     with pytest.raises(RecipeError, match="share:until"):
-        room.plan(text)
+        room.parse_keep_patches(text)
 
 
 def test_scattered_patches_are_distinct_and_counted():
-    kept = scattered(5, 16, 0.25)
+    kept = random_patches(5, 16, 0.25)
     assert kept.shape == (5, 4)
     assert all(len(set(row.tolist())) == 4 for row in kept)
 
@@ -77,11 +82,11 @@ def test_the_two_halves_are_the_block_and_its_attention_the_recording(teacher):
     rng = np.random.default_rng(0)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)), maps=[3])
     with torch.no_grad():
-        x = room.begin(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.embed(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         for block in vit.module.blocks[:-1]:
             x = block(x)
-        work = sublayers(vit.module.blocks[-1], x)
-        torch.testing.assert_close(work.result, vit.module.blocks[-1](x), rtol=1e-5, atol=1e-5)
+        work = run_sublayers(vit.module.blocks[-1], x)
+        torch.testing.assert_close(work.block_output, vit.module.blocks[-1](x), rtol=1e-5, atol=1e-5)
     weights = work.log_weights.exp()[0].numpy()
     np.testing.assert_allclose(weights, rec.maps[vit.blocks - 1].astype(np.float32), atol=2e-3)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
@@ -97,16 +102,16 @@ def test_targets_are_the_teachers_own_tensors(teacher):
         for name, part in (("attn", block.attn), ("mlp", block.mlp), ("block", block)):
             hooks.append(part.register_forward_hook(lambda m, a, out, key=(i, name): seen.__setitem__(key, out)))
     with torch.no_grad():
-        logits = taught(module.teacher.sees(given.pixels))
+        logits = taught(module.teacher.adapt_pixels(given.pixels))
     for hook in hooks:
         hook.remove()
     everything = torch.arange(16).expand(4, -1)
-    _, work, wanted = module._taught(given.pixels, everything, slice(None))
+    _, work, wanted = module._run_teacher(given.pixels, everything, slice(None))
     torch.testing.assert_close(wanted, logits, rtol=1e-4, atol=1e-5)
     for i, part in enumerate(work):
-        torch.testing.assert_close(part.attended, seen[i, "attn"], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(part.added, seen[i, "mlp"], rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(part.result, seen[i, "block"], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(part.attention_output, seen[i, "attn"], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(part.mlp_output, seen[i, "mlp"], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(part.block_output, seen[i, "block"], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("step", [0, 9])
@@ -116,7 +121,7 @@ def test_a_student_that_is_the_teacher_has_no_loss(teacher, step):
     module.vit.pretrained_cfg |= {"mean": module.teacher.vit.mean, "std": module.teacher.vit.std}
     parts = module(batch(step, 32))
     assert all(abs(value.item()) < 1e-6 for value in parts.values()), parts
-    assert max(room.hidden_errors(module, [batch(px=32).pixels])) < 1e-10
+    assert max(room.hidden_state_errors(module, [batch(px=32).pixels])) < 1e-10
 
 
 def test_forced_blocks_learn_apart_from_one_another(teacher):
@@ -137,7 +142,7 @@ def test_forced_blocks_learn_apart_from_one_another(teacher):
 @pytest.mark.parametrize("step", [0, 9])
 def test_smaller_students_learn_too(teacher, changes, step):
     module = learner(teacher, optimiser="adamw", lr_peak=1e-2, warmup_steps=0, decay="constant", **changes)
-    optim, losses = optimiser(module.recipe, module), []
+    optim, losses = make_optimiser(module.recipe, module), []
     for _ in range(18):
         given = batch(step)
         loss = module(given)["loss"]
@@ -167,7 +172,7 @@ def test_a_teacher_with_registers_teaches_what_the_student_has(tmp_path, prefix)
     for step in (0, 9):
         parts = learner(str(file))(batch(step))
         assert np.isfinite([v.item() for v in parts.values()]).all() and parts["attention"].item() >= 0
-    assert learner(str(file)).shared(torch.arange(19).view(1, 19, 1))[0, :3, 0].tolist() == [
+    assert learner(str(file)).common_tokens(torch.arange(19).view(1, 19, 1))[0, :3, 0].tolist() == [
         0, 1 + prefix["reg_tokens"], 2 + prefix["reg_tokens"],
     ]  # fmt: skip
 
@@ -179,11 +184,11 @@ def test_the_second_teachers_class_attention_is_followed_in_the_end(teacher, tmp
     assert "looker" not in module(batch(0)) and "looker" not in module(batch(7)) and "looker" in module(batch(8))
     given = batch(9)
     given.pixels *= 0.3  # bicubic enlargement then stays within what bytes can hold
-    wanted = room.class_attention(module.looker, given.pixels, torch.arange(16).expand(4, -1))
-    vit = module.looker.vit
+    wanted = room.class_attention(module.attention_teacher, given.pixels, torch.arange(16).expand(4, -1))
+    vit = module.attention_teacher.vit
     fused = [
         record(vit, picture(image)).fused["mean"][-1][0, 1:]
-        for image in _as_bytes(module.looker.sees(given.pixels), vit)
+        for image in _as_bytes(module.attention_teacher.adapt_pixels(given.pixels), vit)
     ]
     np.testing.assert_allclose(wanted.exp().numpy(), [row / row.sum() for row in fused], atol=1e-2)
     optim, losses = torch.optim.AdamW(module.parameters(), 3e-3), []
@@ -201,10 +206,10 @@ def test_the_rollout_that_is_taught_is_the_rollout_that_is_drawn(teacher):
     module = learner(teacher, looker=teacher, keep_patches="")
     given = batch(9)
     kept = torch.arange(16).expand(4, -1)
-    wanted = room.class_attention(module.looker, given.pixels, kept).exp().numpy()
+    wanted = room.class_attention(module.attention_teacher, given.pixels, kept).exp().numpy()
     with torch.no_grad():
         part, fused = module(given), torch.stack(module._fused, 1).numpy()
-        part |= module._looked(given.pixels, kept, module._fused)
+        part |= module._attention_teacher_losses(given.pixels, kept, module._fused)
     drawn = np.stack([rollout(one, prefix=1)[1:] for one in fused])
     drawn /= drawn.sum(1, keepdims=True)
     assert part["rollout"].item() == pytest.approx((wanted * np.log(wanted / drawn)).sum(1).mean(), rel=1e-3)
@@ -216,7 +221,7 @@ def _as_bytes(x, vit):
 
 
 def test_two_halves_of_a_run_have_a_schedule_each():
-    recipe = changed(
+    recipe = with_changes(
         STUDENT, {"steps": 100, "forced": 0.6, "warmup_steps": 10, "lr_peak": 1.0, "free_lr": 0.2, "decay": "linear"}
     )
     assert [round(learning_rate(recipe, s), 3) for s in (0, 9, 10, 35, 60, 69, 85)] == [0.1, 1, 1, 0.5, 0.02, 0.2, 0.1]
@@ -226,7 +231,7 @@ def test_two_halves_of_a_run_have_a_schedule_each():
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
 def test_positions_have_a_rate_of_their_own(teacher, kind):
     module = learner(teacher, optimiser=kind, place_lr=5.0, adam_lr=0.5)
-    groups = {id(p): g for g in optimiser(module.recipe, module).param_groups for p in g["params"]}
+    groups = {id(p): g for g in make_optimiser(module.recipe, module).param_groups for p in g["params"]}
     assert {id(p) for p in module.parameters()} == set(groups)
     assert groups[id(module.vit.pos_embed)]["times"] == groups[id(module.vit.cls_token)]["times"] == 5.0
     rest = 0.5 if kind == "muon" else 1.0
@@ -239,12 +244,14 @@ def test_a_run_goes_on_exactly_where_it_stopped(new_run, teacher):
     settings = {"task": "layers", "teacher": teacher, "steps": 6, "forced": 0.5, "keep_patches": "0.5:0.7",
                 "blocks": 4, "optimiser": "muon", "average_decay": 0.0, "evaluate_most": 20}  # fmt: skip
     whole = new_run("whole", **settings)
-    assert conduct(whole, lambda record: None) == "finished"
+    assert run_training(whole, lambda record: None) == "finished"
     pieces = new_run("pieces", **settings)
     for stop in (2, 4, 6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("vitcore.train.trainer.run_training.stop_together", lambda *a, stop=stop: Steps.now >= stop)
-            conduct(pieces, Steps.count)
+            patch.setattr(
+                "vitcore.train.trainer.run_training.any_process_stops", lambda *a, stop=stop: Steps.now >= stop
+            )
+            run_training(pieces, Steps.count)
     first, second = (load_model.load(folder.path).module.state_dict() for folder in (whole, pieces))
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert load_model.load(whole.path).labels == load_model.load(teacher).labels
@@ -272,10 +279,10 @@ def test_rollout_of_a_copy_is_the_teachers(teacher):
     vit, rng = load_model.load(teacher), np.random.default_rng(3)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)))
     with torch.no_grad():
-        x = room.begin(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.embed(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         fused = []
         for block in vit.module.blocks:
-            work = sublayers(block, x)
+            work = run_sublayers(block, x)
             fused.append(work.log_weights.exp().mean(1)[0].numpy())
-            x = work.result
+            x = work.block_output
     np.testing.assert_allclose(rollout(np.stack(fused), prefix=1), rollout(rec.fused["mean"], prefix=1), atol=1e-5)

@@ -6,10 +6,10 @@ import torch
 
 from tests.models import model_file
 from vitcore.models import load_model
-from vitcore.train.learning.model_from_recipe import build
-from vitcore.train.learning.training_cost import cost, shape
+from vitcore.train.learning.model_from_recipe import build_from_recipe
+from vitcore.train.learning.training_cost import params_and_forward_flop, training_cost
 from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.recipe import Recipe, RecipeError, with_changes
 from vitcore.train.run_folder import readable_time
 
 SMALL = Recipe(image_px=16, patch_px=4, width=24, blocks=2, heads=3)
@@ -25,7 +25,7 @@ def trained(tmp_path_factory):
 
 
 def starting(file, **changes):
-    return build(changed(SMALL, {"start_from": str(file), **changes}), 10).eval()
+    return build_from_recipe(with_changes(SMALL, {"start_from": str(file), **changes}), 10).eval()
 
 
 def test_a_zero_head_finds_every_class_alike(trained):
@@ -57,13 +57,13 @@ def test_another_shape_is_refused(trained, change):
 
 
 def test_the_tanh_head_is_the_papers():
-    module = build(changed(SMALL, {"mlp_head": True}), 10)
+    module = build_from_recipe(with_changes(SMALL, {"mlp_head": True}), 10)
     assert [type(m).__name__ for m in module.head] == ["Linear", "Tanh", "Linear"]
     assert module.head[0].weight.shape == (24, 24) and module.head[2].weight.shape == (10, 24)
 
 
 def test_dropout_is_after_dense_layers_but_not_qkv_and_after_positions():
-    module = build(changed(SMALL, {"dropout": 0.25}), 10)
+    module = build_from_recipe(with_changes(SMALL, {"dropout": 0.25}), 10)
     rates = {name: m.p for name, m in module.named_modules() if isinstance(m, torch.nn.Dropout) and m.p}
     assert rates.keys() == {
         "pos_drop",
@@ -72,7 +72,11 @@ def test_dropout_is_after_dense_layers_but_not_qkv_and_after_positions():
 
 
 def test_one_seed_one_model():
-    a, b, c = build(SMALL, 3), build(SMALL, 3), build(changed(SMALL, {"seed": 1}), 3)
+    a, b, c = (
+        build_from_recipe(SMALL, 3),
+        build_from_recipe(SMALL, 3),
+        build_from_recipe(with_changes(SMALL, {"seed": 1}), 3),
+    )
     assert torch.equal(a.head.weight, b.head.weight) and not torch.equal(a.head.weight, c.head.weight)
 
 
@@ -81,14 +85,14 @@ def test_one_seed_one_model():
 )
 def test_parameters_and_operations_are_the_published_ones(width, heads, params, gmacs):
     """vit_jax's models_test and timm's benchmark (patch 16, 224 px)."""
-    found = shape(Recipe(image_px=224, patch_px=16, width=width, blocks=12, heads=heads), 1000)
+    found = params_and_forward_flop(Recipe(image_px=224, patch_px=16, width=width, blocks=12, heads=heads), 1000)
     assert found[0] == params
     assert found[1] / 2e9 == pytest.approx(gmacs, rel=0.006)
 
 
 @pytest.mark.parametrize("task", ["classify", "masked"])
 def test_cost_is_measured(task):
-    found = cost(changed(SMALL, {"task": task, "steps": 10, "batch": 4}), 0 if task == "masked" else 10)
+    found = training_cost(with_changes(SMALL, {"task": task, "steps": 10, "batch": 4}), 0 if task == "masked" else 10)
     assert found.seconds == pytest.approx(10 * found.seconds_per_step) and found.seconds_per_step > 0
 
 
@@ -101,5 +105,5 @@ def test_times_are_readable(seconds, text):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_has_a_model(name):
-    params, flop = shape(preset(name), 10)
+    params, flop = params_and_forward_flop(preset(name), 10)
     assert params > 1e6 and flop > 1e8

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from tests.models import model_file
 from vitcore.models import load_model
-from vitcore.train.learning.objectives import Distil, classes_of, matching, objective
-from vitcore.train.recipe import Recipe, RecipeError, changed
+from vitcore.train.learning.objectives import Distillation, make_objective, match_teacher_classes, model_classes
+from vitcore.train.recipe import Recipe, RecipeError, with_changes
 
 NAMES = tuple(f"class {i}" for i in range(7))
 
@@ -26,7 +26,7 @@ def teacher(tmp_path_factory):
 
 def recipe(teacher, **changes):
     start = Recipe(task="distil", teacher=teacher, image_px=16, patch_px=4, width=24, blocks=1, heads=3)
-    return changed(start, changes)
+    return with_changes(start, changes)
 
 
 def batch(classes=7):
@@ -36,9 +36,9 @@ def batch(classes=7):
 
 @pytest.mark.parametrize("heat", [1.0, 4.0])
 def test_soft_distillation_is_the_divergence_of_heated_probabilities(teacher, heat):
-    module = objective(recipe(teacher, distil_share=0.7, distil_temperature=heat), NAMES).eval()
+    module = make_objective(recipe(teacher, distil_share=0.7, distil_temperature=heat), NAMES).eval()
     given = batch()
-    said, taught = module.vit(given.pixels), module.ask(given.pixels)
+    said, taught = module.vit(given.pixels), module.teacher_logits(given.pixels)
     p, q = (taught / heat).softmax(-1), (said / heat).log_softmax(-1)
     divergence = (p * (p.log() - q)).sum(-1).mean() * heat**2
     wanted = 0.7 * divergence + 0.3 * F.cross_entropy(said, given.targets)
@@ -46,44 +46,44 @@ def test_soft_distillation_is_the_divergence_of_heated_probabilities(teacher, he
 
 
 def test_hard_distillation_is_the_teachers_answer(teacher):
-    module = objective(recipe(teacher, distil_kind="hard", distil_share=1.0), NAMES).eval()
+    module = make_objective(recipe(teacher, distil_kind="hard", distil_share=1.0), NAMES).eval()
     given = batch()
-    wanted = F.cross_entropy(module.vit(given.pixels), module.ask(given.pixels).argmax(1))
+    wanted = F.cross_entropy(module.vit(given.pixels), module.teacher_logits(given.pixels).argmax(1))
     torch.testing.assert_close(module(given)["loss"], wanted)
 
 
 def test_the_teacher_sees_the_photo_at_its_own_size_and_scale(teacher):
-    module = objective(recipe(teacher), NAMES)
+    module = make_objective(recipe(teacher), NAMES)
     vit = load_model.load(teacher)
     flat = torch.full((1, 3, 16, 16), 0.2)  # 0.6 of white, in the student's scale
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (vit.mean, vit.std))
     wanted = vit.module((torch.full((1, 3, 24, 24), 0.6) - mean) / std)
-    torch.testing.assert_close(module.ask(flat), wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(module.teacher_logits(flat), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_columns_follow_the_names(teacher):
-    module = Distil(objective(recipe(teacher), NAMES[:2]).vit, recipe(teacher), ("class 5", "class 1"))
+    module = Distillation(make_objective(recipe(teacher), NAMES[:2]).vit, recipe(teacher), ("class 5", "class 1"))
     assert module.columns == [5, 1]
     with pytest.raises(RecipeError, match="'dragon'"):
-        matching(NAMES, ("class 1", "dragon"))
+        match_teacher_classes(NAMES, ("class 1", "dragon"))
 
 
 def test_the_teacher_is_neither_trained_nor_saved(teacher):
-    module = objective(recipe(teacher), NAMES)
+    module = make_objective(recipe(teacher), NAMES)
     assert all(name.startswith("vit.") for name, _ in module.named_parameters())
     module(batch())["loss"].backward()
     assert all(p.grad is None for p in module.teacher.module.parameters())
 
 
 def test_a_teacher_alone_lends_its_classes(teacher):
-    assert classes_of(recipe(teacher, distil_share=1.0), ("cat", "dog")) == load_model.load(teacher).labels
-    assert classes_of(recipe(teacher), NAMES) == NAMES
-    assert classes_of(Recipe(task="masked"), NAMES) == ()
+    assert model_classes(recipe(teacher, distil_share=1.0), ("cat", "dog")) == load_model.load(teacher).labels
+    assert model_classes(recipe(teacher), NAMES) == NAMES
+    assert model_classes(Recipe(task="masked"), NAMES) == ()
 
 
 def test_a_student_comes_to_agree_with_its_teacher(teacher):
     torch.manual_seed(0)
-    module = objective(recipe(teacher, distil_share=1.0), NAMES)
+    module = make_objective(recipe(teacher, distil_share=1.0), NAMES)
     optim, given = torch.optim.AdamW(module.parameters(), 3e-3), batch()
     with torch.no_grad():
         module.teacher.module.head.weight *= 20

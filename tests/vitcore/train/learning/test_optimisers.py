@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from vitcore.train.learning.model_from_recipe import build
-from vitcore.train.learning.objectives import Classify
-from vitcore.train.learning.optimisers import averaged, learning_rate, optimiser
+from vitcore.train.learning.model_from_recipe import build_from_recipe
+from vitcore.train.learning.objectives import Classification
+from vitcore.train.learning.optimisers import learning_rate, make_optimiser, weight_average
 from vitcore.train.recipe import Recipe
 
 SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, warmup_steps=10, lr_peak=0.5)
@@ -48,7 +48,7 @@ def test_a_warm_up_longer_than_the_run_only_rises():
 def test_the_average_is_its_closed_form():
     torch.manual_seed(0)
     model, decay = nn.Linear(3, 2), 0.6
-    average, past = averaged(model, decay), []
+    average, past = weight_average(model, decay), []
     for _ in range(7):
         with torch.no_grad():
             model.weight += torch.randn(2, 3)
@@ -64,7 +64,7 @@ def test_the_average_is_its_closed_form():
 def test_a_long_average_is_the_geometric_sum():
     """Once n is large the decay is constant: Σ (1 − d) dᵏ w."""
     model, decay = nn.Linear(1, 1, bias=False), 0.5
-    average = averaged(model, decay)
+    average = weight_average(model, decay)
     average.n_averaged += 1000
     with torch.no_grad():
         average.module.weight.fill_(0)
@@ -77,8 +77,8 @@ def test_a_long_average_is_the_geometric_sum():
 @pytest.mark.parametrize("name", ["adamw", "sgd", "muon"])
 def test_every_weight_is_optimised_once_and_only_matrices_are_decayed(name):
     recipe = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, optimiser=name, weight_decay=0.3)
-    module = Classify(build(recipe, 5))
-    groups = optimiser(recipe, module).param_groups
+    module = Classification(build_from_recipe(recipe, 5))
+    groups = make_optimiser(recipe, module).param_groups
     found = [p for group in groups for p in group["params"]]
     assert len(found) == len({id(p) for p in found}) == len(list(module.parameters()))
     undecayed = {id(p) for group in groups if not group["weight_decay"] for p in group["params"]}
@@ -91,8 +91,8 @@ def test_every_weight_is_optimised_once_and_only_matrices_are_decayed(name):
 def test_every_optimiser_steps_downhill(name):
     torch.manual_seed(0)
     recipe = Recipe(image_px=16, patch_px=8, width=24, blocks=1, heads=3, optimiser=name, lr_peak=0.01)
-    vit = build(recipe, 3)
-    optim = optimiser(recipe, Classify(vit))
+    vit = build_from_recipe(recipe, 3)
+    optim = make_optimiser(recipe, Classification(vit))
     x, y = torch.randn(6, 3, 16, 16), torch.tensor([0, 1, 2, 0, 1, 2])
     losses = []
     for _ in range(20):
@@ -123,7 +123,7 @@ def test_muon_elsewhere_in_the_process_stays_as_its_library_made_it():
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("VITCORE_PRECISION", bf16)
             recipe = replace(SMALL, optimiser="muon", precision=precision)
-            made[precision] = optimiser(recipe, Classify(build(recipe, 3)))
+            made[precision] = make_optimiser(recipe, Classification(build_from_recipe(recipe, 3)))
     assert timm.optim.muon.zeropower_via_newtonschulz is iteration
     for a, b in zip(updates(), before, strict=True):
         assert torch.equal(a, b)

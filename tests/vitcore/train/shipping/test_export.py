@@ -10,7 +10,7 @@ from timm.data import resolve_model_data_config
 from tests.models import model_file, run_folder
 from vitcore.models import load_model
 from vitcore.models.load_model import load
-from vitcore.models.model_cards import DEFAULT, ModelError
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.train.shipping.export import export
 
 NAMES = [f"kind {i}" for i in range(10)]
@@ -32,7 +32,7 @@ def same_input(vit, module):
 
 
 def test_the_shipped_model(tmp_path, shipped):
-    assert export(DEFAULT, tmp_path / "new" / "hub") == tmp_path / "new" / "hub"
+    assert export(DEFAULT_MODEL, tmp_path / "new" / "hub") == tmp_path / "new" / "hub"
     assert sorted(f.name for f in (tmp_path / "new/hub").iterdir()) == ["config.json", "model.safetensors"]
     module = reopened(tmp_path / "new/hub")
     assert apart(shipped, module) < 1e-6 and same_input(shipped, module)

@@ -17,19 +17,26 @@ from safetensors.torch import save_file
 from tests.models import model_file
 from vitcore.assets import asset
 from vitcore.models import load_model
-from vitcore.models.model_cards import DEFAULT
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train.shipping import measure
 from vitcore.train.shipping.localisation import (
     centre_prior,
     localisation,
-    masked,
-    of_manifest,
-    of_pets,
+    photos_of_manifest,
+    photos_of_pets,
     pixel_auc,
-    squashing,
+    record_with_masks,
+    with_whole_photo_transform,
 )
-from vitcore.train.shipping.measure import followed, gallery, kinds, labelled, named, species
-from vitcore.train.shipping.pet_photos import listed
+from vitcore.train.shipping.measure import (
+    gallery_accuracy,
+    kind_accuracy,
+    labelled_accuracy,
+    labelled_photos,
+    species_accuracy,
+    teacher_hidden_state_errors,
+)
+from vitcore.train.shipping.pet_photos import list_pets
 
 
 @pytest.fixture
@@ -48,15 +55,20 @@ def masks(tmp_path, noise):
 
 
 def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
-    whole = [mask.mean() for _, mask, _ in masked(squashing(tiny), of_manifest(masks))]
-    cropped = [mask.mean() for _, mask, _ in masked(tiny, of_manifest(masks))]
+    whole = [
+        mask.mean() for _, mask, _ in record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks))
+    ]
+    cropped = [mask.mean() for _, mask, _ in record_with_masks(tiny, photos_of_manifest(masks))]
     assert whole == pytest.approx([1 / 3] * 2, abs=0.01) and all(share < 0.2 for share in cropped)
-    found = next(masked(squashing(tiny), of_manifest(masks)))[0]
+    found = next(record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks)))[0]
     assert found.model_input.box == (0, 0, 96, 48) and found.model_input.pixels.shape == (32, 32, 3)
 
 
 def test_localisation_of_both_kinds(tiny, masks):
-    whole, cropped = localisation(tiny, of_manifest(masks)), localisation(tiny, of_manifest(masks), whole=False)
+    whole, cropped = (
+        localisation(tiny, photos_of_manifest(masks)),
+        localisation(tiny, photos_of_manifest(masks), whole=False),
+    )
     assert whole["photos"] == cropped["photos"] == 2 and whole.keys() == cropped.keys()
     assert whole["centre_prior_auc"] != cropped["centre_prior_auc"]
     assert whole["centre_prior_auc"] == pytest.approx(
@@ -72,7 +84,7 @@ def test_maps_that_are_known():
 
 
 def test_pairs_as_photos():
-    some = labelled([(b"x", "b"), (b"y", "a"), (b"z", "b")], "pairs")
+    some = labelled_photos([(b"x", "b"), (b"y", "a"), (b"z", "b")], "pairs")
     assert some.classes == ("a", "b") and some.labels.tolist() == [1, 0, 1] and some.items == [b"x", b"y", b"z"]
 
 
@@ -101,7 +113,7 @@ CAT, PERSIAN, SHEPHERD, WRECK = "n02123045", "n02123394", "n02106662", "n0460625
 def test_cats_are_called_cats_and_what_is_no_cat_may_be_called_one(imagenet, noise):
     """Everything is called a tabby: both cats are right, the dog is not, and of what is no cat all is called one."""
     photos = [(encoded(noise(i)), name) for i, name in enumerate([CAT, PERSIAN, SHEPHERD, WRECK, "t-shirt"])]
-    found = named(load_model.load(imagenet), photos, 10, "some")
+    found = labelled_accuracy(load_model.load(imagenet), photos, 10, "some")
     assert found["kinds"] == {"cats": {"photos": 2, "called_so": 100.0}, "dogs": {"photos": 1, "called_so": 0.0},
                               "false_cats": {"photos": 3, "called_so": 100.0}}  # fmt: skip
     assert found["accuracy"] == {"photos": 4, "top1": 25.0, "top5": 50.0}, "a t-shirt is no class of ImageNet"
@@ -109,7 +121,7 @@ def test_cats_are_called_cats_and_what_is_no_cat_may_be_called_one(imagenet, noi
 
 def test_every_cat_is_asked_about_however_few_photos_are(imagenet, noise):
     photos = [(encoded(noise(i)), name) for i, name in enumerate([WRECK, CAT, SHEPHERD, CAT])]
-    found = named(load_model.load(imagenet), photos, 2, "some")
+    found = labelled_accuracy(load_model.load(imagenet), photos, 2, "some")
     assert found["kinds"]["cats"]["photos"] == 2 and found["kinds"]["false_cats"]["photos"] == 2
     assert found["accuracy"]["photos"] == 2, "the other photos are evenly spaced"
 
@@ -117,7 +129,7 @@ def test_every_cat_is_asked_about_however_few_photos_are(imagenet, noise):
 def test_what_is_called_what_is_counted():
     first = np.array([281, 285, 151, 268, 269, 281, 0])
     of = ["cats", "cats", "cats", "dogs", "dogs", "dogs", ""]
-    told = {name: (one["photos"], one["called_so"]) for name, one in kinds(first, of).items()}
+    told = {name: (one["photos"], one["called_so"]) for name, one in kind_accuracy(first, of).items()}
     assert told == {"cats": (3, 66.67), "dogs": (3, 33.33), "false_cats": (4, 25.0)}
 
 
@@ -136,16 +148,16 @@ def pets_folder(folder, noise) -> None:
 
 def test_species_of_pets(imagenet, noise, tmp_path):
     pets_folder(tmp_path / "pets", noise)
-    found = species(load_model.load(imagenet), listed(tmp_path / "pets"))
+    found = species_accuracy(load_model.load(imagenet), list_pets(tmp_path / "pets"))
     assert found["cats"] == {"photos": 2, "called_so": 100.0} and found["dogs"] == {"photos": 1, "called_so": 0.0}
     assert found["false_cats"] == {"photos": 1, "called_so": 100.0} and found["breeds"] == {"cats": 2, "dogs": 1}
     assert found["localisation"]["photos"] == 3
-    assert [pet.photo.stem for pet in listed(tmp_path / "pets", ["6", "2"])] == ["Bengal_1", "american_bulldog_1"]
+    assert [pet.photo.stem for pet in list_pets(tmp_path / "pets", ["6", "2"])] == ["Bengal_1", "american_bulldog_1"]
 
 
 def test_pixels_that_are_not_classified_do_not_count(tiny, noise, tmp_path):
     pets_folder(tmp_path, noise)
-    _, mask, counted = next(masked(squashing(tiny), of_pets(listed(tmp_path))))
+    _, mask, counted = next(record_with_masks(with_whole_photo_transform(tiny), photos_of_pets(list_pets(tmp_path))))
     assert mask.mean() == pytest.approx(16 / 32, abs=0.01) and counted.mean() == pytest.approx(30 / 32, abs=0.01)
     assert not (mask & ~counted).any()
     heat = np.where(counted, mask, ~mask).astype(float)  # right where it counts, else wrong
@@ -159,7 +171,7 @@ def shape(facts) -> object:
 
 def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkeypatch, capsys):
     """The card's own commands, on small made data of the same names: every figure of the card has its command."""
-    card = json.loads((asset("models") / f"{DEFAULT}.json").read_text(encoding="utf-8"))
+    card = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))
     ids = {1: CAT, 2: SHEPHERD, 3: WRECK}
     for name, label in (("photos128-0-of-2", ids.get), ("tiny64-val", str)):
         labels = [label(2), label(3)] if name != "tiny64-val" else [label(i) for i in ids]
@@ -176,7 +188,7 @@ def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkey
     (tmp_path / "MASKS" / "manifest.csv").write_text("image,mask\nphoto.png,mask.png\n", encoding="utf-8")
     noise(0, (32, 32)).save(tmp_path / "MASKS" / "photo.png")
     Image.fromarray(np.eye(32, dtype=np.uint8)).save(tmp_path / "MASKS" / "mask.png")
-    shipped = asset("models") / DEFAULT
+    shipped = asset("models") / DEFAULT_MODEL
     for ending in (".safetensors", ".json"):
         shutil.copy(shipped.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
     monkeypatch.setattr(measure, "load", lambda name: load_model.load())  # in place of the teacher, which the hub has
@@ -197,7 +209,7 @@ def test_the_gallery_counts_first_and_fifth(imagenet, noise, tmp_path):
     (tmp_path / "credits.json").write_text(json.dumps(rows), encoding="utf-8")
     for i, row in enumerate(rows):
         noise(i).save(tmp_path / f"{row['id']}.jpg")
-    found = gallery(load_model.load(imagenet), tmp_path)
+    found = gallery_accuracy(load_model.load(imagenet), tmp_path)
     assert (found["photos"], found["first"], found["among_five"], found["missed"]) == (3, 1, 2, ["c"])
     assert 1 / 16 < found["largest_patch"] < 1
 
@@ -206,6 +218,6 @@ def test_a_model_follows_itself_and_nobody_else(imagenet, noise, tmp_path):
     photos, other = [encoded(noise(i)) for i in range(2)], tmp_path / "other.safetensors"
     model_file(other, seed=4, num_classes=1000)
     vit = load_model.load(imagenet)
-    itself, another = (followed(vit, str(file), photos) for file in (imagenet, other))
+    itself, another = (teacher_hidden_state_errors(vit, str(file), photos) for file in (imagenet, other))
     assert itself["photos"] == 2 and len(itself["blocks"]) == vit.blocks
     assert itself["mean"] < 1e-6 < 0.1 < another["mean"]

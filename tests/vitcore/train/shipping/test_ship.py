@@ -10,12 +10,12 @@ import torch
 import vitcore
 from vitcore.train import film_files
 from vitcore.train.shipping import ship
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.trainer.run_training import run_training
 
 
 def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
     folder = new_run()
-    conduct(folder, lambda record: None)
+    run_training(folder, lambda record: None)
     (tmp_path / "trained.json").write_text(json.dumps({"measured": {"top1": 12.5}}))
     monkeypatch.setattr(sys, "argv", [
         "ship", str(folder.path), "--to", str(tmp_path / "out" / "mine"), "--film", str(tmp_path / "film.safetensors"),
@@ -35,4 +35,4 @@ def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("share", "wanted"), [(0.0, [1.0, 2.0]), (1.0, [3.0, 6.0]), (0.25, [1.5, 3.0])])
 def test_weights_in_between(share, wanted):
     start, end = {"w": torch.tensor([1.0, 2.0])}, {"w": torch.tensor([3.0, 6.0])}
-    assert ship.between(end, start, share)["w"].tolist() == wanted
+    assert ship.interpolate_weights(end, start, share)["w"].tolist() == wanted

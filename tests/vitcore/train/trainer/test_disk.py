@@ -8,8 +8,8 @@ import pytest
 import vitcore
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import run_folder
-from vitcore.train.recipe import changed
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.recipe import with_changes
+from vitcore.train.trainer.run_training import run_training
 
 
 @pytest.fixture
@@ -25,9 +25,11 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk, digits, monkeypatch):
-    monkeypatch.setattr(run_folder, "RUNS", small_disk / "runs")
-    folder = run_folder.create(
-        "r", changed(TINY, {"steps": 40, "save_every_steps": 2, "snapshots": 0, "evaluate_every_steps": 0}), str(digits)
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", small_disk / "runs")
+    folder = run_folder.create_run(
+        "r",
+        with_changes(TINY, {"steps": 40, "save_every_steps": 2, "snapshots": 0, "evaluate_every_steps": 0}),
+        str(digits),
     )
     filler = small_disk / "filler"
 
@@ -37,9 +39,9 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk, digits, monkeyp
             filler.write_bytes(b"x" * max(0, free - 60_000))
 
     with pytest.raises(run_folder.RunError, match=r"could not be written .*the checkpoint before it is whole"):
-        conduct(folder, fill)
+        run_training(folder, fill)
     assert not list(folder.path.glob(".*"))  # nothing half-written stays behind
     filler.unlink()
-    assert conduct(folder, lambda record: None) == "finished"
-    assert [r["step"] for r in run_folder.records(folder)] == list(range(1, 41))
+    assert run_training(folder, lambda record: None) == "finished"
+    assert [r["step"] for r in run_folder.read_log(folder)] == list(range(1, 41))
     assert vitcore.load(folder.path).blocks == TINY.blocks

@@ -6,16 +6,16 @@ import torch
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import run_folder
 from vitcore.train.learning import training_loop
-from vitcore.train.learning.optimisers import fast_bf16
-from vitcore.train.recipe import changed
+from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.recipe import with_changes
 from vitcore.train.run_folder import RunError
-from vitcore.train.trainer.run_training import conduct
+from vitcore.train.trainer.run_training import run_training
 
 
 def trained(folder) -> list[float]:
     """The losses of the run, trained to its end here and now."""
-    assert conduct(folder, lambda record: None) == "finished"
-    return [record["loss"] for record in run_folder.records(folder)]
+    assert run_training(folder, lambda record: None) == "finished"
+    return [record["loss"] for record in run_folder.read_log(folder)]
 
 
 def test_one_process_trains_in_one_precision_after_the_other(new_run):
@@ -32,26 +32,26 @@ def test_a_training_that_failed_leaves_nothing_to_the_next(new_run):
         raise ValueError("stumbled")
 
     with pytest.raises(ValueError, match="stumbled"):
-        conduct(new_run("a", precision="bf16"), stumble)
+        run_training(new_run("a", precision="bf16"), stumble)
     assert trained(new_run("b", precision="fp32", steps=2))
 
 
 @pytest.mark.parametrize(("said", "mixed"), [("fp32", "no"), ("bf16", "bf16")])
 def test_the_environment_answers_for_the_machine(monkeypatch, said, mixed):
     monkeypatch.setenv("VITCORE_PRECISION", said)
-    assert fast_bf16() == (said == "bf16")
-    assert training_loop.accelerator(changed(TINY, {"precision": "auto"})).mixed_precision == mixed
+    assert has_fast_bf16() == (said == "bf16")
+    assert training_loop.make_accelerator(with_changes(TINY, {"precision": "auto"})).mixed_precision == mixed
 
 
 def test_a_recipe_that_names_its_precision_keeps_it(monkeypatch):
     monkeypatch.setenv("VITCORE_PRECISION", "bf16")
-    assert training_loop.accelerator(TINY).mixed_precision == "no"
+    assert training_loop.make_accelerator(TINY).mixed_precision == "no"
 
 
 def test_another_answer_is_refused(monkeypatch):
     monkeypatch.setenv("VITCORE_PRECISION", "half")
     with pytest.raises(RunError, match="fp32 or bf16, not 'half'"):
-        fast_bf16()
+        has_fast_bf16()
 
 
 class Code:
@@ -70,5 +70,5 @@ def test_a_checkpoint_runs_no_code(new_run, tmp_path):
     trained(folder)
     torch.save({"step": Code(tmp_path / "ran")}, folder.checkpoint / "custom_checkpoint_0.pkl")
     with pytest.raises(RunError, match="is damaged"):
-        conduct(folder, lambda record: None)
+        run_training(folder, lambda record: None)
     assert not (tmp_path / "ran").exists()
