@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HOME = Path(__file__).resolve().parent.parent
-MAIN = HOME / "app" / "main.py"
-CONFIG = HOME / ".streamlit" / "config.toml"
+APP_HOME = Path(__file__).resolve().parent.parent
+MAIN = APP_HOME / "app" / "main.py"
+CONFIG = APP_HOME / ".streamlit" / "config.toml"
 
 
 def main(argv: list[str] | None = None) -> None:

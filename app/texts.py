@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from vitcore import translation
 
-HOME = Path(__file__).parent / "text"
+TEXTS_FOLDER = Path(__file__).parent / "text"
 LANGUAGES = {"en": "English", "zh-CN": "简体中文", "zh-TW": "繁體中文"}
 DEFAULT = "en"
 CHINESE_LINE_BREAK = re.compile(
@@ -104,7 +104,7 @@ def prose(page: str, lang: str | None = None) -> Prose:
 
 @lru_cache(maxsize=128)  # Streamlit's own caches take 100 µs to find a thing; a page asks for words a hundred times
 def _prose(page: str, lang: str) -> Prose:
-    return Prose(page, lang, parse((HOME / lang / f"{page}.md").read_text(encoding="utf-8")))
+    return Prose(page, lang, parse((TEXTS_FOLDER / lang / f"{page}.md").read_text(encoding="utf-8")))
 
 
 def parse(markdown: str) -> dict[str, str]:
@@ -126,7 +126,7 @@ def escape_markdown(text: str) -> str:
 
 @lru_cache(maxsize=8)
 def _table(lang: str) -> dict[str, str]:
-    file = HOME / lang / "vitcore.toml"
+    file = TEXTS_FOLDER / lang / "vitcore.toml"
     return translation.Words(lang, tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
 
 

@@ -72,12 +72,14 @@ def quiz(rec: Recording, seed: int, lang: str, mask_outliers: bool, _vit: Vit) -
 
 def quiz_handout(model: str, key: str, seed: int, name: str, origin: ReportOrigin, mask_outliers: bool) -> bytes:
     """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
-    from vitcore.quiz.quiz_handout import handout as made
+    from vitcore.quiz.quiz_handout import quiz_handout as make_quiz_handout
 
     vit, rec = recordings.from_key(model, key, "mean")
     credit = photo_credit(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
-    return made(_quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known)
+    return make_quiz_handout(
+        _quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known
+    )
 
 
 def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> QuizMaterial:

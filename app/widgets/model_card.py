@@ -76,7 +76,7 @@ def show_commands(card: ModelCard, text: texts.Prose) -> None:
     if trained.get("commands"):
         st.markdown(f"## {text['made title']}")
         with st.expander(text["made"]):
-            model_card_tables.show_commands(trained)
+            model_card_tables.show_training_commands(trained)
 
 
 def uploaded_file_name() -> str:

@@ -125,7 +125,7 @@ def show_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> 
     )
 
 
-def show_commands(trained: dict[str, Any]) -> None:
+def show_training_commands(trained: dict[str, Any]) -> None:
     """The commands that made and measured it, in their order; what would come out otherwise today is said of each."""
     for i, one in enumerate(trained["commands"]):
         copyable_text(one["command"], key=f"made_{i}")

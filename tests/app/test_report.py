@@ -196,7 +196,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
 
 def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
     """The button is touched before the page has answered to what was set last."""
-    monkeypatch.setattr(report_zip, "add_photos", lambda one: [])
+    monkeypatch.setattr(report_zip, "add_reports", lambda one: [])
     app = tiny_app("report", discard="40").fine()
     app.at.get_by_key("discard").set_value(70)
     batch = button(app, "begin").fine().at.session_state["_batch"]
@@ -204,7 +204,7 @@ def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch)
 
 
 def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
-    go_on = report_zip.add_photos
+    go_on = report_zip.add_reports
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -212,7 +212,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
             yield next(go_on(one))
             one.stop()  # what the button does, in the run that interrupts this one
 
-        patch.setattr(report_zip, "add_photos", stopped_after_one)
+        patch.setattr(report_zip, "add_reports", stopped_after_one)
         button(app, "begin").fine()
     assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
     assert "zip" not in [d.key for d in app.at.get("download_button")]
@@ -221,7 +221,7 @@ def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch
 
 
 def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
-    seen, go_on = [], report_zip.add_photos
+    seen, go_on = [], report_zip.add_reports
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -230,7 +230,7 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
             yield seen[-1]
             one.stop()
 
-        patch.setattr(report_zip, "add_photos", stopped_after_one)
+        patch.setattr(report_zip, "add_reports", stopped_after_one)
         button(app, "begin").fine()
     button(app, "go_on").fine()
     assert seen == [1] and folders(app) == {"cat", "crab"}
@@ -250,7 +250,7 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
         patch.setattr(report_zip.st, "session_state", {})
         report_zip.start_job("tiny", sample_photos.sample_files(), takeaway_settings(), True)
         one = report_zip.current_job()
-    old = report_zip.add_photos(one)
+    old = report_zip.add_reports(one)
     assert next(old) == 1
     made = one.bundle.render_photo
 

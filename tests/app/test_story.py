@@ -30,7 +30,7 @@ PARTS = ("question", "options", "answer", "notes")
 
 def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | None:
     """The key a step looks up for a kind of model."""
-    row = next(row for row in step_view.STEPS if row.key == step)
+    row = next(row for row in step_view.STORY_STEPS if row.key == step)
 
     class Seen:
         pass
@@ -67,8 +67,8 @@ def test_a_step_is_short_and_complete(step, lang):
 
 
 def test_nine_steps_all_tested():
-    assert [row.key for row in step_view.STEPS] == list(VARIANTS) and len(step_view.STEPS) == 9
-    assert step_view.STEPS[step_view.BLOCK_STEP - 1].key == "block"
+    assert [row.key for row in step_view.STORY_STEPS] == list(VARIANTS) and len(step_view.STORY_STEPS) == 9
+    assert step_view.STORY_STEPS[step_view.BLOCK_STEP - 1].key == "block"
 
 
 @pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
@@ -87,7 +87,7 @@ def test_translations_name_the_same_numbers(lang):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_every_step_of_the_model_that_ships(lang):
     app = App("story", lang=lang)
-    for number, row in enumerate(step_view.STEPS, 1):
+    for number, row in enumerate(step_view.STORY_STEPS, 1):
         app.set(step=number).fine()
         text = texts.prose("story", lang)
         assert app.at.header[0].value == f"{number} · {text[f'{row.key} name']}"
@@ -318,7 +318,7 @@ def test_the_map_of_positions_comes_with_the_answer():
 
 
 def test_the_quiz_leads_to_the_step_with_the_logit_lens():
-    assert step_view.STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth"
+    assert step_view.STORY_STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth"
 
 
 def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):

@@ -22,14 +22,14 @@ from vitcore.translation import categories
 APP = MAIN.parent
 SOURCES = sorted(APP.rglob("*.py"))
 OTHERS = [lang for lang in texts.LANGUAGES if lang != texts.DEFAULT]
-PAGES = sorted(file.stem for file in (texts.HOME / texts.DEFAULT).glob("*.md"))
+PAGES = sorted(file.stem for file in (texts.TEXTS_FOLDER / texts.DEFAULT).glob("*.md"))
 BLANK = re.compile(r"\{(\w+)[^}]*\}")
 FORMS = re.compile(r"\{\w+:([^}|]*\|[^}]*)\}")  # of a word, for a count
 each_language = pytest.mark.parametrize("lang", OTHERS)
 
 
 def page(name: str, lang: str) -> dict[str, str]:
-    return texts.parse((texts.HOME / lang / f"{name}.md").read_text(encoding="utf-8"))
+    return texts.parse((texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def blanks(text: str) -> Counter:
@@ -41,8 +41,8 @@ def blanks(text: str) -> Counter:
 
 @each_language
 def test_every_language_has_the_same_pages(lang):
-    assert sorted(file.stem for file in (texts.HOME / lang).glob("*.md")) == PAGES
-    assert (texts.HOME / lang / "vitcore.toml").exists()
+    assert sorted(file.stem for file in (texts.TEXTS_FOLDER / lang).glob("*.md")) == PAGES
+    assert (texts.TEXTS_FOLDER / lang / "vitcore.toml").exists()
 
 
 @each_language
@@ -56,7 +56,7 @@ def test_a_page_has_the_same_keys_and_facts_in_every_language(name, lang):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 @pytest.mark.parametrize("name", PAGES)
 def test_no_key_is_written_twice(name, lang):
-    raw = (texts.HOME / lang / f"{name}.md").read_text(encoding="utf-8")
+    raw = (texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8")
     prose = re.findall(r"^## (.+)$", raw, flags=re.M)
     labels = re.findall(r"^- ([^:\n]+): ", raw.partition("## labels")[2], flags=re.M)
     twice = [key for key, count in Counter([*prose, *labels]).items() if count > 1]
@@ -428,4 +428,4 @@ def test_every_file_of_texts_is_read_by_the_app():
         if ast.unparse(node.func) in ("texts.prose", "prose") and isinstance(node.args[0], ast.Constant)
     }  # fmt: skip
     assert set(PAGES) - read == set() and read - set(PAGES) == set()
-    assert {Path(file).suffix for file in (texts.HOME / "zh-CN").iterdir()} == {".md", ".toml"}
+    assert {Path(file).suffix for file in (texts.TEXTS_FOLDER / "zh-CN").iterdir()} == {".md", ".toml"}

@@ -14,8 +14,10 @@ from vitcore.architectures.model_summary import module_parts
 from vitcore.models.model_cards import MODEL_CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
-TITLES = {lang: texts.parse((texts.HOME / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
-SOURCES = [file.read_text(encoding="utf-8") for file in texts.HOME.parent.rglob("*.py")]
+TITLES = {
+    lang: texts.parse((texts.TEXTS_FOLDER / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES
+}
+SOURCES = [file.read_text(encoding="utf-8") for file in texts.TEXTS_FOLDER.parent.rglob("*.py")]
 ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", source)}  # drawn from their names
 SEEN = """() => {
   const found = []

@@ -189,10 +189,10 @@ def test_json_and_figures(two, capsys, tmp_path):
 
 
 def test_the_handout_needs_nothing_and_holds_the_numbers(tiny, other, photo):
-    from vitcore.report.comparison_handout import handout
+    from vitcore.report.comparison_handout import comparison_handout
 
     found = compare(record_tokens(tiny, photo), record_tokens(other, photo))
-    page = handout(found, (tiny, other), ("<one>", "two & more"), command="vitcore compare one two").decode()
+    page = comparison_handout(found, (tiny, other), ("<one>", "two & more"), command="vitcore compare one two").decode()
     assert "<one>" not in page and "&lt;one&gt;" in page and "two &amp; more" in page
     assert re.findall(r"(?:src|srcset|href)=\"(?!data:)", page) == [] and "<script src" not in page
     assert page.count("data:image/svg+xml") == 12, "six figures, each for light and for dark pages"

@@ -388,7 +388,7 @@ def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make
     assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10
     assert (
         "Fewer than 10" in quiz_handout.fewer_questions_sentence(quiz)
-        and quiz_handout.fewer_questions_sentence(quiz) in quiz_handout.handout(m, quiz).decode()
+        and quiz_handout.fewer_questions_sentence(quiz) in quiz_handout.quiz_handout(m, quiz).decode()
     )
     nowhere = make_vit(pos_embed="none")
     quiz = draw_quiz.draw_quiz(quiz_data.make_quiz_material(nowhere, PHOTO, 1), 1)
@@ -398,7 +398,7 @@ def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make
 
 def test_the_handout_tells_no_answer_before_its_last_page(asked):
     quiz = draw_quiz.draw_quiz(asked, 7)
-    page = quiz_handout.handout(asked, quiz).decode()
+    page = quiz_handout.quiz_handout(asked, quiz).decode()
     assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), (
         "it needs nothing else"
     )
@@ -447,7 +447,7 @@ def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(
     )
     for other in m.other_photos:
         assert other.outliers and not other.pooled_attention.flat[list(other.outliers)].any()
-    page = quiz_handout.handout(m, draw_quiz.draw_quiz(m, 3)).decode()
+    page = quiz_handout.quiz_handout(m, draw_quiz.draw_quiz(m, 3)).decode()
     assert "--mask-outliers --seed 3" in page
     commands.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
     told = json.loads(capsys.readouterr().out)

@@ -109,7 +109,7 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
     import numpy as np
 
     from vitcore.figures import print_figure
-    from vitcore.report.comparison_handout import comparison_command, comparison_figures, handout
+    from vitcore.report.comparison_handout import comparison_command, comparison_figures, comparison_handout
 
     out.mkdir(parents=True, exist_ok=True)
     for name, fig in comparison_figures(comparison, vits).items():
@@ -123,7 +123,9 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
     )  # fmt: skip
     photo = comparison.recordings[0].rec.photo.name
     (out / "compare.html").write_bytes(
-        handout(comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked))
+        comparison_handout(
+            comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked)
+        )
     )
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -41,7 +41,7 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
     from vitcore.cli.report import read_credit
     from vitcore.quiz.draw_quiz import draw_quiz
     from vitcore.quiz.quiz_data import make_quiz_material
-    from vitcore.quiz.quiz_handout import fewer_questions_sentence, handout
+    from vitcore.quiz.quiz_handout import fewer_questions_sentence, quiz_handout
     from vitcore.report.report_settings import ReportOrigin
 
     if args.seed < 0:
@@ -69,5 +69,7 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
     if fewer_questions_sentence(drawn):
         print(fewer_questions_sentence(drawn))
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_bytes(handout(material, drawn, ReportOrigin(credit=read_credit(args.photo), file=str(args.photo))))
+    args.out.write_bytes(
+        quiz_handout(material, drawn, ReportOrigin(credit=read_credit(args.photo), file=str(args.photo)))
+    )
     print(args.out)

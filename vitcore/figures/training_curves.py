@@ -11,7 +11,7 @@ from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, fi
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
-LONGER_SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
+MASKED_PHOTO_SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
 HATCH_GREYS = (132, 176)  # the two greys of a masked patch
 FIRST = 0.7  # where step 0 stands on a logarithmic axis
 
@@ -85,7 +85,7 @@ def masked_patches(
     hatched: NDArray[np.bool_] | None = None,
 ) -> go.Figure:  # fmt: skip
     """A photo (H, W, 3) on its grid; `hatched` (N,) patches are grey with stripes, as the [mask] embedding has no look."""
-    zoom = max(1, LONGER_SIDE_PX // max(pixels.shape[:2]))
+    zoom = max(1, MASKED_PHOTO_SIDE_PX // max(pixels.shape[:2]))
     large = pixels.repeat(zoom, 0).repeat(zoom, 1)
     if hatched is not None:
         high, wide = (zoom * side for side in grid.step_px)

@@ -16,7 +16,7 @@ from vitcore.translation import percent, say
 
 MIN_DISTANCE_MARGIN = 0.1  # of the distance of even attention, by which a head is ahead
 MIN_SHARE_MARGIN = 0.1  # of a head's attention, by which one is ahead
-MIN_UNSHARED = 0.3  # of their attention, at least, that two places do not share
+MIN_UNSHARED_OF_PLACES = 0.3  # of their attention, at least, that two places do not share
 MAX_NEAR_DISTANCE = 0.6  # of the distance of even attention, at most: a head whose map tells where it looks from
 
 
@@ -81,7 +81,7 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
                 for i, one in enumerate(maps)
                 if i != question.correct_choice
             )
-            <= 1 - MIN_UNSHARED
+            <= 1 - MIN_UNSHARED_OF_PLACES
         ):
             return question
     return None
@@ -125,7 +125,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
             append_explanation(say(
             "This head looks near: what the map shows lies {px} px from that patch on average, and farther from the "
                           "others.", px=f"{min(away):.1f}"), outlier_sentence_of_map(material, maps[asked], material.photo)),
-            min_margin=MIN_UNSHARED, page="attention", pictures=shown,
+            min_margin=MIN_UNSHARED_OF_PLACES, page="attention", pictures=shown,
             address={"layer": block, "one_head": head, "patch": asked},
         )  # fmt: skip
         if question:

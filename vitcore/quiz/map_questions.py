@@ -12,7 +12,7 @@ from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, ma
 from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial, QuizPhoto, pooled_attention
 from vitcore.translation import percent, say
 
-MIN_UNSHARED = 0.1  # of two maps, at least, that they do not share
+MIN_UNSHARED_OF_MAPS = 0.1  # of two maps, at least, that they do not share
 MIN_WEIGHT_MARGIN = 0.25  # of the largest weight, by which it is ahead
 
 
@@ -51,7 +51,7 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
         choices,
         [append_explanation(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
          for name, _ in named],
-        min_margin=MIN_UNSHARED, page="rollout",
+        min_margin=MIN_UNSHARED_OF_MAPS, page="rollout",
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
             ),
             outlier_sentence_of_choices(material, [_pooled_attention(one) for one in photos], photos),
         ),
-        min_margin=MIN_UNSHARED,
+        min_margin=MIN_UNSHARED_OF_MAPS,
         page="attention",
         address=_last_layer_address(material),
         pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
@@ -169,7 +169,7 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
             ),
             outlier_sentence_of_map(material, _pooled_attention(asked), asked),
         ),
-        min_margin=MIN_UNSHARED,
+        min_margin=MIN_UNSHARED_OF_MAPS,
         page="attention",
         address=_last_layer_address(material),
         pictures=[
@@ -186,7 +186,8 @@ def _photos_with_other_maps(material: QuizMaterial, asked: QuizPhoto, rng: Gener
     rest = [
         one
         for one in everyone
-        if one is not asked and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED
+        if one is not asked
+        and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED_OF_MAPS
     ]
     photos = [asked, *rest]
     return [photos[i] for i in rng.permutation(len(photos))]

@@ -13,7 +13,7 @@ from vitcore.report.report_settings import ReportOrigin
 from vitcore.translation import say
 
 
-def handout(material: QuizMaterial, quiz: Quiz, origin: ReportOrigin | None = None) -> bytes:
+def quiz_handout(material: QuizMaterial, quiz: Quiz, origin: ReportOrigin | None = None) -> bytes:
     """The quiz as the bytes of a self-contained HTML file; what tells an answer is nowhere before its last page."""
     origin = origin or ReportOrigin()
     credit = origin.credit

@@ -30,7 +30,7 @@ from vitcore.translation import percent, say
 ModelNames = tuple[str, str]
 MODEL_LETTERS = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
 EQUAL_DISTANCE_SHARE = 0.0005  # of the width: layers that differ by less reach equally far
-SOURCES = (
+COMPARISON_SOURCES = (
     "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: App. D.7, D.8",
@@ -247,7 +247,7 @@ def _ranges(numbers: list[int]) -> str:
 # The handout
 
 
-def handout(
+def comparison_handout(
     comparison: Comparison,
     vits: tuple[Vit, Vit],
     names: ModelNames | None = None,
@@ -288,7 +288,7 @@ def handout(
             (say("Source"), origin.credit.get("source", "")),
         ],
         origin=origin,
-        sources=SOURCES,
+        sources=COMPARISON_SOURCES,
         command=command,
         numbers=comparison_facts(comparison),
     )

@@ -30,7 +30,7 @@ WIDE = {
     "pinned": "whole",
     "distance": "whole beside",
 }  # pictures that take both columns
-SOURCES = (
+HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
 )
@@ -59,7 +59,7 @@ def handout(
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, rec, settings), model=_card(vit, rec, model_facts), credits=_credits(rec, origin),
-        versions=_versions(origin), origin=origin, sources=SOURCES,
+        versions=_versions(origin), origin=origin, sources=HANDOUT_SOURCES,
         command=report_command(origin.file or rec.photo.name, vit.display_name, settings), numbers=report_numbers(vit, rec,
         settings, model_facts),
     )  # fmt: skip

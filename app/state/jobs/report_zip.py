@@ -91,7 +91,7 @@ def discard_job() -> None:
             old.file.close()
 
 
-def add_photos(job: ZipJob) -> Iterator[int]:
+def add_reports(job: ZipJob) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
     from vitcore.images import PhotoError, open_photo
     from vitcore.models.model_cards import ModelError

@@ -72,7 +72,7 @@ def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _
 
     recs = [side.rec for side in comparison.recordings]
     maps = [
-        relevance_maps.rollout(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
+        relevance_maps.rollout_map(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]  # fmt: skip
     return maps_on_common_grid(comparison.grid, maps[0], maps[1])
@@ -137,11 +137,10 @@ def handout(
     first: str, second: str, key: str, names: tuple[str, str], origin: ReportOrigin, sample: str, mask_outliers: bool
 ) -> bytes:
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
-    from vitcore.report.comparison_handout import comparison_command
-    from vitcore.report.comparison_handout import handout as made
+    from vitcore.report.comparison_handout import comparison_command, comparison_handout
 
     comparison, vits = from_keys(first, second, key, mask_outliers)
     file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
     refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
     command = "" if refs[1].variant else comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
-    return made(comparison, vits, names, replace(origin, credit=reports.photo_credit(sample)), command)
+    return comparison_handout(comparison, vits, names, replace(origin, credit=reports.photo_credit(sample)), command)

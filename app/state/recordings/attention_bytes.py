@@ -97,7 +97,7 @@ def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
 
 
 @memory_cache.cached
-def rollout(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
+def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     import numpy as np
 

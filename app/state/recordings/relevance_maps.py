@@ -32,7 +32,7 @@ def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit
 
 
 @memory_cache.cached
-def rollout(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> NDArray[np.float64]:
+def rollout_map(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> NDArray[np.float64]:
     """What a patch gathered, or where the answer is read, (rows, cols); read-only."""
     read, how = _recording_and_settings(_vit, rec, settings)
     mask = read.rollout(None if query is None else rec.grid.prefix + query, **how)

@@ -99,7 +99,7 @@ def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
 
 
 @memory_cache.cached
-def curve_figures(
+def film_curve_figures(
     key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""

@@ -79,7 +79,7 @@ def _photo_weights(rec: Recording, state: dict[str, Any], queried: Any) -> Any:
         return queried.mean(0) if state["head"] is None else queried[state["head"]]
     import numpy as np
 
-    packed = attention_bytes.rollout(rec, (state["token"],), state["column"])
+    packed = attention_bytes.rollout_bytes(rec, (state["token"],), state["column"])
     return decode_weights(np.frombuffer(packed, np.uint8))
 
 

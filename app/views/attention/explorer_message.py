@@ -118,7 +118,7 @@ def _attention_urls(
 
 def _rollout_url(rec: Recording, state: dict[str, Any], queries: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
-    data = attention_bytes.rollout(rec, tuple(queries) if queries else None, state["column"] and bool(queries))
+    data = attention_bytes.rollout_bytes(rec, tuple(queries) if queries else None, state["column"] and bool(queries))
     return {"url": media_url(data, "application/octet-stream", "rollout"), "queries": queries}
 
 

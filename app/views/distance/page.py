@@ -52,12 +52,12 @@ else:
     for problem in average.problems[:5]:
         notes.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
 dropped, renormalised, share = both
-px = {"drop": dropped, "renormalise": renormalised}[cls]
+distance_px = {"drop": dropped, "renormalise": renormalised}[cls]
 
 with aside(key="aside_found"):
     named = distance_sentences.show_headline(dropped, renormalised, cls, grid, text)
 fig = figures.attention_distance(
-    px,
+    distance_px,
     grid,
     attention_distance.uniform_distance_px(grid),
     cls,
@@ -69,11 +69,11 @@ with lead():
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
 downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images == 1 else f"{images} photos", vit.display_name),
-          distance_px=px, prefix_share=share)  # fmt: skip
+          distance_px=distance_px, prefix_share=share)  # fmt: skip
 named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 distance_sentences.head_links(named, text)
 st.dataframe(
     {text["layer"]: range(vit.blocks)}
-    | {text["head"].format(head=h): px[:, h].round(1) for h in range(vit.heads)},
+    | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},
     hide_index=True, alt=text["table alt"],
 )  # fmt: skip

@@ -132,7 +132,7 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     from vitcore.figures.training_curves import FIRST
     from vitcore.train.film_files import steps_of_new_loss_terms
 
-    drawn = films.curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
+    drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
     if not specs:
         return

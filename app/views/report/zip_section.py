@@ -61,7 +61,7 @@ def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
         st.empty(),
     )
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=job.stop)
-    for done in report_zip.add_photos(job):
+    for done in report_zip.add_reports(job):
         bar.progress(done / job.photo_count, text.fill("working", done=done, count=job.photo_count))
     bar.empty()
     stop.empty()

@@ -100,7 +100,9 @@ def show_residual_effect(request: RolloutRequest) -> None:
     for residual in (0.5, 0.0):
         settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         settings += ((outlier_masking.QUERY_KEY, True),) if outlier_masking.applies_to(request.vit, request.rec) else ()
-        one, two = (relevance_maps.rollout(request.rec, q, settings, request.vit) for q in (request.query_patch, other))
+        one, two = (
+            relevance_maps.rollout_map(request.rec, q, settings, request.vit) for q in (request.query_patch, other)
+        )
         difference_by_residual[residual] = percent_in_two_digits(max(0.0, 1 - map_overlap(one, two)))
         maps.append(one)
     who = request.text["a patch"].format(patch=other)

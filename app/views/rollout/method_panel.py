@@ -135,7 +135,7 @@ def _compute_map(request: RolloutRequest, method: RelevanceMethod, chosen: dict[
     unit = request.text[f"unit.{method.name}"]
     items = tuple(sorted(chosen.items()))
     if not method.asks_class:
-        rollout_map = relevance_maps.rollout(request.rec, request.query_patch, items, request.vit)
+        rollout_map = relevance_maps.rollout_map(request.rec, request.query_patch, items, request.vit)
         map_outliers = outlier_masking.outliers_in_map(request.vit, request.rec, rollout_map)
         rollout_title = outlier_masking.masked_title(title.format(who=request.query_phrase), map_outliers.masked)
         return MethodMap(method, chosen, rollout_map, 100 * rollout_map, unit, rollout_title, map_outliers)

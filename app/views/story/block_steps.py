@@ -287,7 +287,7 @@ def _softmax_equation(story: StoryState) -> str:
     return rf"y \in \mathbb{{R}}^{{{story.rec.logits.size}}}"
 
 
-STEPS = (
+BLOCK_STEPS = (
     Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind, _draw_attention),
     Step(
         "depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer

@@ -105,7 +105,7 @@ def _rows_equation(story: StoryState) -> str:
     return rows if story.vit.hybrid else rows + "\n" + r"x = \frac{v / 255 - \mu}{\sigma}"
 
 
-STEPS = (
+PIXEL_STEPS = (
     Step("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_crop_note),
     Step("patches", _division_equation, _draw_patches, _ask_patch_count, hybrid_kind),
     Step("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_kind, draw_below_text=same_width_note),

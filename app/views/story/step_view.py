@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from app.texts import Prose
     from vitcore.models.load_model import Vit
 
-STEPS: tuple[Step, ...] = (*pixel_steps.STEPS, *token_steps.STEPS, *block_steps.STEPS)
-BLOCK_STEP = 1 + next(place for place, step in enumerate(STEPS) if step.key == "block")
+STORY_STEPS: tuple[Step, ...] = (*pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, *block_steps.BLOCK_STEPS)
+BLOCK_STEP = 1 + next(place for place, step in enumerate(STORY_STEPS) if step.key == "block")
 
 
 def show_stepper(text: Prose, step: int) -> None:
     """The stepper."""
-    names = [text[f"{row.key} name"] for row in STEPS]
+    names = [text[f"{row.key} name"] for row in STORY_STEPS]
     spoken = [text["spoken"].format(step=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
     stepper(
         names, spoken, step, key="steps", target="step", label=text["steps"], before=text["before"], after=text["after"],
@@ -34,9 +34,11 @@ def show_stepper(text: Prose, step: int) -> None:
 
 def step_input(text: Prose) -> int:
     """Which step it is, from 1; kept in the address."""
-    if not 1 <= (st.session_state.get("step") or 1) <= len(STEPS):
+    if not 1 <= (st.session_state.get("step") or 1) <= len(STORY_STEPS):
         st.session_state["step"] = 1
-    return int(st.number_input(text["step"], 1, len(STEPS), key="step", bind="query-params", width=scaled_px(130)))
+    return int(
+        st.number_input(text["step"], 1, len(STORY_STEPS), key="step", bind="query-params", width=scaled_px(130))
+    )
 
 
 def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
@@ -47,7 +49,7 @@ def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
 
 def show_step(story: StoryState, number: int) -> None:
     """A step: its words, equation and question on the left, its picture on the right."""
-    step = STEPS[number - 1]
+    step = STORY_STEPS[number - 1]
     with st.container(key="a_step"):
         left, right = st.columns([2, 3], gap="large")
     with left:
@@ -67,8 +69,8 @@ def show_step(story: StoryState, number: int) -> None:
         for part, title in (("how", "how title"), ("limits", "limits title")):
             if key := step.text_key(story, part):
                 st.caption(f"**{story.text[title]}** {story.fill_text(key)}")
-    if number < len(STEPS):  # at the end of what was read, where the stepper is out of sight
-        name = story.text["next"].format(name=story.text[f"{STEPS[number].key} name"])
+    if number < len(STORY_STEPS):  # at the end of what was read, where the stepper is out of sight
+        name = story.text["next"].format(name=story.text[f"{STORY_STEPS[number].key} name"])
         st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
     else:
         _next_pages(story)

@@ -175,7 +175,7 @@ def _sequence_equation(story: StoryState) -> str:
     return rf"z_0 \in \mathbb{{R}}^{{({grid.prefix} + N) \times D}} = \mathbb{{R}}^{{{grid.tokens} \times {width}}}"
 
 
-STEPS = (
+TOKEN_STEPS = (
     Step(
         "projection",
         _projection_equation,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from vitcore.train.evaluation.few_shot import L2, TooFewPhotos, whiten
+from vitcore.train.evaluation.few_shot import RIDGE_PENALTY, TooFewPhotos, whiten
 from vitcore.train.evaluation.few_shot_draws import few_shot_over_draws
 
 
@@ -29,7 +29,7 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
         asked, learned = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
         train, test = whiten(x[learned], x[asked])
         theirs = (
-            Ridge(L2, fit_intercept=False)
+            Ridge(RIDGE_PENALTY, fit_intercept=False)
             .fit(train, 2.0 * (labels[learned][:, None] == np.arange(3)) - 1)
             .predict(test)
         )

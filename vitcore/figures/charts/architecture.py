@@ -15,7 +15,7 @@ from vitcore.translation import say
 ROW_PX = 58
 WIDE, BESIDE, TALL = 5.6, 3.6, 0.72  # of a box, of a box inside a block, and how much of its row a box takes
 LONGEST = 34  # letters of a name
-GAP = 0.8  # between the column and what a block holds
+COLUMN_GAP = 0.8  # between the column and what a block holds
 
 
 class DrawnPart(Protocol):
@@ -56,7 +56,7 @@ def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", s
             )
         )
     if opened is not None:
-        at, left = list(parts).index(opened), WIDE + GAP
+        at, left = list(parts).index(opened), WIDE + COLUMN_GAP
         first = min(max(0.0, at + TALL / 2 - len(inside) / 2), max(0.0, rows - len(inside)))
         for i, part in enumerate(inside):
             _box(shapes, notes, part, left, first + i, BESIDE, mode)
@@ -66,7 +66,7 @@ def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", s
                        "line": {"color": ink["line"], "width": 1.5}} | lines)  # fmt: skip
         rows = max(rows, len(inside))
     still = {"visible": False, "fixedrange": True}
-    wide = WIDE + (GAP + BESIDE if inside else 0)
+    wide = WIDE + (COLUMN_GAP + BESIDE if inside else 0)
     return figure(
         traces, title, mode, 70 + ROW_PX * rows, subtitle, x=still | {"range": [-0.05, wide + 0.05]},
         y=still | {"range": [rows, -0.1]}, shapes=shapes, annotations=notes,

@@ -16,7 +16,7 @@ from vitcore.translation import say
 
 RESAMPLING_NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 HALF, IMAGENET = ([0.5] * 3, [0.5] * 3), ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
+CLIP_MEAN_AND_STD = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
 ENABLED_BY_DEFAULT = {
     "do_resize": True,
     "do_rescale": True,
@@ -35,8 +35,8 @@ DEFAULTS = {  # by the class of the processor, without its ending
     "ViT": _class(224, 2, HALF),
     "DeiT": _class(256, 3, HALF, 224),
     "Beit": _class(224, 3, HALF) | {"crop_size": 224},
-    "Bit": _class(224, 3, CLIP, 224, square=False),
-    "CLIP": _class(224, 3, CLIP, 224, square=False),
+    "Bit": _class(224, 3, CLIP_MEAN_AND_STD, 224, square=False),
+    "CLIP": _class(224, 3, CLIP_MEAN_AND_STD, 224, square=False),
     "Siglip": _class({"height": 224, "width": 224}, 3, HALF, square=False),
     "DINOv3ViT": _class(224, 2, IMAGENET),
 }

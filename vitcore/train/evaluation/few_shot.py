@@ -15,7 +15,7 @@ from vitcore.translation import say
 
 SHOTS = (1, 5, 10, 25)
 SEEDS = 3
-L2 = 2.0**10
+RIDGE_PENALTY = 2.0**10
 CONSTANT_FEATURE = 100.0  # the bias as a feature, so large that it is hardly regularised
 STD_FLOOR = 1e-5
 
@@ -26,7 +26,7 @@ class TooFewPhotos(ValueError):
 
 def few_shot_accuracy(
     train_x: NDArray, train_y: NDArray, test_x: NDArray, test_y: NDArray, shots: int | Sequence[int] = SHOTS,
-    seeds: int = SEEDS, l2: float = L2,
+    seeds: int = SEEDS, l2: float = RIDGE_PENALTY,
 ) -> dict[int, float]:  # fmt: skip
     """{photos a class: share of the test photos answered right, mean over seeds 0, 1, …}, as Figure 4 of the paper.
 
@@ -72,13 +72,13 @@ def choose_shots(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     return np.concatenate([r[:shots] for r in rows])
 
 
-def ridge_predictions(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray:
+def ridge_predictions(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = RIDGE_PENALTY) -> NDArray:
     """The class (M,) whose regression is largest for each test photo."""
     labels = np.unique(train_y)
     return labels[ridge_scores(train_x, train_y, test_x, l2).argmax(1)]
 
 
-def ridge_scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = L2) -> NDArray[np.float64]:
+def ridge_scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = RIDGE_PENALTY) -> NDArray[np.float64]:
     """Regression values (M, C) of the classes of `train_y`, in rising order."""
     x, rest = whiten(train_x, test_x)
     y = 2.0 * (train_y[:, None] == np.unique(train_y)) - 1

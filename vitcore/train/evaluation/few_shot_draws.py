@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.evaluation.few_shot import L2, choose_shots, ridge_predictions
+from vitcore.train.evaluation.few_shot import RIDGE_PENALTY, choose_shots, ridge_predictions
 
 DRAW_COUNT = 20
 INTERVAL_PERCENT = 95  # % of the draws that an interval holds
@@ -55,7 +55,7 @@ class FewShotDraws(NamedTuple):
 
 
 def few_shot_over_draws(
-    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = L2
+    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = RIDGE_PENALTY
 ) -> FewShotDraws:
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
 

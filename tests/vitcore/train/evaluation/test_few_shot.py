@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 from vitcore.train.evaluation.few_shot import (
     CONSTANT_FEATURE,
-    L2,
+    RIDGE_PENALTY,
     SEEDS,
     SHOTS,
     TooFewPhotos,
@@ -50,7 +50,7 @@ def test_it_is_ridge_regression(name, solver):
     rows = choose_shots(y, shots, 0)
     train, rest = whiten(x[rows], x)
     targets = np.where(y[rows][:, None] == np.arange(y.max() + 1), 1.0, -1.0)
-    expected = Ridge(alpha=L2, fit_intercept=False, solver=solver).fit(train, targets).predict(rest)
+    expected = Ridge(alpha=RIDGE_PENALTY, fit_intercept=False, solver=solver).fit(train, targets).predict(rest)
     assert np.abs(ridge_scores(x[rows], y[rows], x) - expected).max() < 1e-4
     assert np.array_equal(ridge_predictions(x[rows], y[rows], x), expected.argmax(1))
 
@@ -71,7 +71,7 @@ def test_a_feature_that_never_changes_does_no_harm():
 
 
 def test_settings_are_the_sources():
-    assert (SHOTS, SEEDS, L2) == ((1, 5, 10, 25), 3, 1024)
+    assert (SHOTS, SEEDS, RIDGE_PENALTY) == ((1, 5, 10, 25), 3, 1024)
 
 
 # Which photos

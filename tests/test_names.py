@@ -1,0 +1,90 @@
+"""Names: one meaning a package, none too short to be searched for, and the words that matter in one table of CONTRIBUTING."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.rooms import tree
+
+ROOT = Path(__file__).parent.parent
+FILES = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
+ROW = re.compile(r"^\| ([a-z ]+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
+MOST_WORDS, LEAST_LETTERS = 40, 3
+PROTOCOL = {
+    "FORMAT",
+    "RULES",
+    "FilmCallback",
+    "METRIC_NAMES",
+}  # what each checkpoint format, or each callback, has of its own
+UNITS = {"GB"}
+
+
+def public(file: Path) -> list[tuple[str, str]]:
+    """The public names a file defines, each with what tells its meaning: kind, parameters, or the value of a constant."""
+    found = []
+    for node in tree(file).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            parameters = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            found.append((node.name, f"function of {', '.join(parameters)}"))
+        elif isinstance(node, ast.ClassDef):
+            found.append((node.name, f"class of {', '.join(map(ast.unparse, node.bases))}"))
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [(one.id, ast.unparse(node.value)) for one in targets if isinstance(one, ast.Name)]
+    types = ("TypeVar(", "ParamSpec(")
+    return [(name, meaning) for name, meaning in found if not name.startswith("_") and not meaning.startswith(types)]
+
+
+def two_meanings(files: list[Path]) -> dict[str, list[str]]:
+    """Names that the files define more than once, with other parameters or another value."""
+    meanings, places = defaultdict(set), defaultdict(list)
+    for file in files:
+        for name, meaning in public(file):
+            meanings[name].add(meaning)
+            places[name].append(file.name)
+    return {name: places[name] for name in meanings if len(meanings[name]) > 1 and name not in PROTOCOL}
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({file.parent for file in FILES}), ids=lambda f: f.relative_to(ROOT).as_posix()
+)
+def test_a_name_has_one_meaning_in_its_package(folder):
+    assert two_meanings([file for file in FILES if file.parent == folder]) == {}
+
+
+def test_the_test_of_meanings_sees_two(tmp_path):
+    for name, source in (
+        ("a", "def crop(photo): ...\nSIDE = 3\nRULES = 1"),
+        ("b", "def crop(box): ...\nSIDE = 4\nRULES = 1"),
+    ):
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+    assert set(two_meanings(sorted(tmp_path.glob("*.py")))) == {"crop", "SIDE"}
+
+
+def test_no_public_name_is_too_short_to_be_searched_for():
+    names = {(file, name) for file in FILES for name, _ in public(file) if name not in UNITS}
+    assert {f"{file.relative_to(ROOT)}: {name}" for file, name in names if len(name) < LEAST_LETTERS} == set()
+
+
+def test_the_words_of_this_house_are_in_use():
+    table = (
+        (ROOT / "CONTRIBUTING.md")
+        .read_text(encoding="utf-8")
+        .partition("## Words of this house")[2]
+        .partition("\n## ")[0]
+    )
+    words = [word for word in ROW.findall(table) if word != "word"]
+    assert 30 <= len(words) <= MOST_WORDS and len(set(words)) == len(words)
+    names = {
+        name.casefold().replace("_", "") for file in FILES for name in (file.stem, *(name for name, _ in public(file)))
+    }
+    names |= {
+        parameter.arg.replace("_", "")
+        for file in FILES
+        for parameter in ast.walk(tree(file))
+        if isinstance(parameter, ast.arg)
+    }
+    assert [word for word in words if not any(word.replace(" ", "") in name for name in names)] == []
