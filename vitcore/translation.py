@@ -55,7 +55,7 @@ CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 
 
 @lru_cache
-def categories(language: str) -> tuple[str, ...]:
+def plural_categories(language: str) -> tuple[str, ...]:
     """What a language tells apart when it counts, in CLDR's order: ("one", "other") in English, ("other",) in Chinese."""
     return tuple(name for name in CATEGORIES if name in _plural(language).tags or name == "other")
 
@@ -81,7 +81,7 @@ class _Forms(Formatter):
             count = Decimal(str(value).replace(",", ""))
         except InvalidOperation:  # a place that is filled in later, by a chart's pointer
             return forms[-1]
-        return forms[categories(self.language).index(_plural(self.language)(count))]
+        return forms[plural_categories(self.language).index(_plural(self.language)(count))]
 
 
 @lru_cache

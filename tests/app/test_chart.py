@@ -25,7 +25,7 @@ def drawn(rec, shipped):
         "filters": figures.filters(filters.components_as_picture(basis.vectors[:28]), basis.variance),
         "answer": figures.predictions(rec.top_classes()),
         "positions": figures.position_similarity(cosine, grid), "tile": figures.cosine_map(cosine[3], grid, "t"),
-        "scree": figures.scree_plot(basis.variance, 5), "masked": figures.masked_patches(rec.model_input.pixels, grid, "t"),
+        "scree": figures.scree_plot(basis.variance, 5), "masked": figures.masked_photo(rec.model_input.pixels, grid, "t"),
         "curves": figures.training_curves([TrainingCurve("loss", np.arange(5), np.ones(5))], "t", "nats", at=3, log_steps=True),
         "heads": figures.attention_heads(rec.maps[0][:, 0, 1:].reshape(3, 16, 16), grid, "t"),
         "patches": figures.patches(rec.model_input.pixels, grid),

@@ -17,7 +17,7 @@ from visitor import MAIN, SLUGS, App
 from app import texts
 from tests.rooms import tree
 from vitcore import translation
-from vitcore.translation import categories
+from vitcore.translation import plural_categories
 
 APP = MAIN.parent
 SOURCES = sorted(APP.rglob("*.py"))
@@ -90,7 +90,9 @@ def counting(lang: str) -> dict[str, str]:
 def test_a_count_has_the_forms_of_its_language(lang):
     """As many as CLDR tells apart; and no word that English would bend stands unbent after a bare count."""
     forms = {where: [f.split("|") for f in FORMS.findall(text)] for where, text in counting(lang).items()}
-    assert {where for where, found in forms.items() if {len(f) for f in found} != {len(categories(lang))}} == set()
+    assert {
+        where for where, found in forms.items() if {len(f) for f in found} != {len(plural_categories(lang))}
+    } == set()
     assert (len(forms) > 40) == (lang == "en")
     if lang == "en":
         bare = re.compile(r"\{(count|photos|heads|blocks|classes|images)[^}|]*\} (?:photo|head|layer|class|image)s?\b")

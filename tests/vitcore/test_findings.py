@@ -112,7 +112,7 @@ def test_a_mirror_is_named_where_there_is_one():
     assert found[0].elsewhere < 0.8
     assert (
         position_embeddings.mirror_symmetries(
-            position_embeddings.position_similarity(position_embeddings.untrained_positions(64, 192)), grid
+            position_embeddings.position_similarity(position_embeddings.random_position_embeddings(64, 192)), grid
         )
         == []
     )
@@ -127,7 +127,7 @@ def test_the_mirror_of_the_model_that_ships(shipped):
 
 
 def test_untrained_positions_show_no_grid(shipped):
-    noise = position_embeddings.position_similarity(position_embeddings.untrained_positions(256, 192))
+    noise = position_embeddings.position_similarity(position_embeddings.random_position_embeddings(256, 192))
     assert abs(position_embeddings.correlation_with_distance(noise, shipped.grid)) < 0.02
 
 

@@ -80,7 +80,7 @@ def mirror_symmetries(cosine: NDArray, grid: Grid) -> list[MirrorSymmetry]:
     return sorted(clear, key=lambda one: one.elsewhere - one.cosine)
 
 
-def untrained_positions(positions: int, width: int, seed: int = 0) -> NDArray[np.float64]:
+def random_position_embeddings(positions: int, width: int, seed: int = 0) -> NDArray[np.float64]:
     """Position embeddings (N, D) as training begins with them: independent normal numbers."""
     return np.random.default_rng(seed).normal(0, 0.02, (positions, width))
 

@@ -103,7 +103,7 @@ def paint_patches(
     return join_patches(np.where((fate != UNTOUCHED)[:, None, None, None], flat, patches), grid)
 
 
-def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], fate: NDArray) -> float:
+def colour_error(colours: NDArray[np.uint8], truth: NDArray[np.uint8], patch_fate: NDArray) -> float:
     """Mean absolute difference of predicted from true mean colours over the corrupted patches, in pixel values 0–255."""
-    asked = fate != UNTOUCHED
+    asked = patch_fate != UNTOUCHED
     return float(np.abs(colours[asked].astype(np.float64) - truth[asked]).mean()) if asked.any() else 0.0

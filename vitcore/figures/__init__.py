@@ -16,7 +16,7 @@ from vitcore.figures.patches import patch_and_embedding, patches
 from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.positions import cosine_map, position_similarity, position_similarity_tile
 from vitcore.figures.relevance import relevance, rollout_per_layer
-from vitcore.figures.training_curves import TrainingCurve, attention_on_photo, masked_patches, training_curves
+from vitcore.figures.training_curves import TrainingCurve, attention_on_photo, masked_photo, training_curves
 
 __all__ = [
     "ThroughputCurve",
@@ -34,7 +34,7 @@ __all__ = [
     "filter_pattern_words",
     "filters",
     "frame_outliers",
-    "masked_patches",
+    "masked_photo",
     "norm_histogram",
     "norm_map",
     "norm_strip",

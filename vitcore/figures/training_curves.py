@@ -80,7 +80,7 @@ def attention_on_photo(
                        subtitle=subtitle, hover_text=text, height_px=480)  # fmt: skip
 
 
-def masked_patches(
+def masked_photo(
     pixels: NDArray[np.uint8], grid: Grid, title: str, mode: Mode = "light", subtitle: str = "",
     hatched: NDArray[np.bool_] | None = None,
 ) -> go.Figure:  # fmt: skip

@@ -138,7 +138,7 @@ def can_permute_positions(vit: Vit) -> bool:
     return vit.is_global and (position_embeddings(vit) is not None or hasattr(vit.module, "with_permuted_positions"))
 
 
-def can_average_positions(vit: Vit) -> bool:
+def can_replace_positions_by_mean(vit: Vit) -> bool:
     """Whether `with_mean_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
     return position_embeddings(vit) is not None and not hasattr(vit.module, "with_permuted_positions")
 

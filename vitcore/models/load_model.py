@@ -19,8 +19,8 @@ from vitcore.models.attention_structure import image_px_of_module, read_attentio
 from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
-from vitcore.models.embeddings import can_average_positions as can_average_positions
 from vitcore.models.embeddings import can_permute_positions as can_permute_positions
+from vitcore.models.embeddings import can_replace_positions_by_mean as can_replace_positions_by_mean
 from vitcore.models.embeddings import first_kernel as first_kernel
 from vitcore.models.embeddings import patch_kernel as patch_kernel
 from vitcore.models.embeddings import position_embeddings as position_embeddings

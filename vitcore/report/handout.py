@@ -12,7 +12,7 @@ from vitcore.images import outline_crop
 from vitcore.models.load_model import Vit
 from vitcore.report import html_page
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
-from vitcore.report.photo_titles import gallery_row, imagenet_name_sentence
+from vitcore.report.photo_titles import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.report_numbers import (
     current_time_text,
     masked_outlier_patches,
@@ -105,7 +105,7 @@ def _answer(rec: Recording) -> str:
             "each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits)
         )
     )
-    named = imagenet_name_sentence(gallery_row(rec.photo), [label for label, _ in rec.top_classes()])
+    named = imagenet_name_sentence(sample_photo_entry(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over
 
 

@@ -9,14 +9,14 @@ from vitcore.images import Photo
 from vitcore.translation import say
 
 
-def gallery_row(photo: Photo) -> Mapping[str, str]:
+def sample_photo_entry(photo: Photo) -> Mapping[str, str]:
     """The gallery's row of a photo; empty for one that is not of the gallery."""
     return next((row for row in samples() if gallery_photo_digest(row["id"]) == photo.digest), {})
 
 
 def photo_title(photo: Photo) -> str:
     """Its title in the gallery, else its file's name."""
-    row = gallery_row(photo)
+    row = sample_photo_entry(photo)
     return say(row["title"]) if row else photo.name
 
 

@@ -82,11 +82,11 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         training_film.paint_patches(pixels, fate, truth, grid),
     )  # fmt: skip
     return {
-        "given": figures.masked_patches(
+        "given": figures.masked_photo(
             given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training_film.MASKED
         ),
-        "predicted": figures.masked_patches(guess, grid, text["predicted title"].format(off=off), mode),
-        "truth": figures.masked_patches(true, grid, text["truth title"], mode),
+        "predicted": figures.masked_photo(guess, grid, text["predicted title"].format(off=off), mode),
+        "truth": figures.masked_photo(true, grid, text["truth title"], mode),
     }
 
 

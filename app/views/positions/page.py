@@ -68,7 +68,7 @@ with left:
         cosine=cosine,
     )
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
-        noise = places.position_similarity(places.untrained_positions(grid.patches, vit.module.embed_dim))
+        noise = places.position_similarity(places.random_position_embeddings(grid.patches, vit.module.embed_dim))
         about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
         plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))

@@ -55,7 +55,7 @@ def test_masked_patches_are_striped():
 
     hatched = np.zeros(16, bool)
     hatched[5] = True
-    source = figures.masked_patches(PHOTO, GRID, "Given", hatched=hatched).data[0].source
+    source = figures.masked_photo(PHOTO, GRID, "Given", hatched=hatched).data[0].source
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))))
     cells = pixels.reshape(4, pixels.shape[0] // 4, 4, -1, 3)
     assert set(np.unique(cells[1, :, 1])) == set(HATCH_GREYS)
@@ -67,7 +67,7 @@ def test_they_can_be_printed(kind):
     for fig in (
         loss(log_steps=True, at=10),
         figures.attention_on_photo(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
-        figures.masked_patches(PHOTO, GRID, "Given"),
+        figures.masked_photo(PHOTO, GRID, "Given"),
     ):
         go.Figure(fig.to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind)) > 2000

@@ -81,7 +81,7 @@ def _copied(tensor: Tensor, name: str) -> Tensor:
 
 
 @contextmanager
-def isolated_torch_state() -> Iterator[None]:
+def isolated_random_state() -> Iterator[None]:
     """Inside, nothing depends on the training's settings (autocast, default device), and random states are put back."""
     python, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002  (the training may draw from it)
     try:

@@ -30,7 +30,7 @@ from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
 from vitcore.train.film.compute_frame import default_film_photos, frame_from_recordings
-from vitcore.train.film.cpu_copy import cpu_copy, isolated_torch_state
+from vitcore.train.film.cpu_copy import cpu_copy, isolated_random_state
 from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.recipe import FILMED, VERSION, Recipe
@@ -164,7 +164,7 @@ class FilmWriter:
         folder = self.folder
         assert folder is not None
         try:
-            with isolated_torch_state():
+            with isolated_random_state():
                 frame, still = self._look(module)
             self._same(frame)
             save_frame(folder, step, frame)

@@ -57,7 +57,7 @@ def colour_class(colours: Tensor) -> Tensor:
     return level @ torch.tensor([COLOUR_LEVELS**2, COLOUR_LEVELS, 1], device=colours.device)
 
 
-def class_colour(classes: Tensor) -> Tensor:
+def colour_of_bin(classes: Tensor) -> Tensor:
     """The middle colours (…, 3) in 0…1 of colour classes."""
     level = torch.stack(
         [classes // COLOUR_LEVELS**2, classes // COLOUR_LEVELS % COLOUR_LEVELS, classes % COLOUR_LEVELS], -1
@@ -114,5 +114,5 @@ class MaskedPatches(nn.Module):
         if not self.side:
             mean = said.unflatten(-1, (3, -1)).mean(-1)
             return (mean * self.std.flatten() + self.mean.flatten()).clamp(0, 1)
-        middle = class_colour(torch.arange(COLOUR_CLASSES, device=said.device))
+        middle = colour_of_bin(torch.arange(COLOUR_CLASSES, device=said.device))
         return said.unflatten(-1, (self.side**2, COLOUR_CLASSES)).softmax(-1).matmul(middle).mean(2)

@@ -16,7 +16,7 @@ HEAD_PREFIXES = ("head.", "head_dist.", "fc.")  # of a ViT, a DeiT, a ResNet
 MEAN = STD = (0.5, 0.5, 0.5)  # pixels from -1 to 1, as the paper's code
 
 
-def architecture(recipe: Recipe, classes: int) -> dict[str, Any]:
+def architecture_of_recipe(recipe: Recipe, classes: int) -> dict[str, Any]:
     """What a model file's card says of its shape: VisionTransformer's arguments, and what `architectures.build_model` adds."""
     return architectures.describe_architecture(dataclasses.asdict(recipe), recipe.image_px, classes)
 
@@ -40,7 +40,7 @@ def build_from_recipe(recipe: Recipe, classes: int) -> Any:
     dropout = (
         {"pos_drop_rate": recipe.dropout, "proj_drop_rate": recipe.dropout} if "resnet" not in recipe.family else {}
     )
-    module = architectures.build_from_description(architecture(recipe, classes), recipe.image_px, **dropout)
+    module = architectures.build_from_description(architecture_of_recipe(recipe, classes), recipe.image_px, **dropout)
     if not recipe.resnet:
         nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)
     module.pretrained_cfg = preprocessing_of_recipe(recipe)

@@ -14,7 +14,7 @@ from vitcore.train.data.parquet import decode_photos
 BATCH_SIZE = 16  # crops at a time
 
 
-class DistillationFeatures(NamedTuple):
+class StudentFeaturesAndTeacherLogits(NamedTuple):
     """For N crops: the student's features (N, D), the teacher's logits (N, C), the WordNet id or name of each photo, and which
     photo each is of, (N,): equal bytes are one photo."""
 
@@ -26,7 +26,7 @@ class DistillationFeatures(NamedTuple):
 
 def compute_distillation_features(
     student: Vit, teacher: Vit, photos: Sequence[tuple[bytes, str]], area: float = 0.35, seed: int = 0
-) -> DistillationFeatures:
+) -> StudentFeaturesAndTeacherLogits:
     """A random crop of each (encoded photo, name), seen by the student, and enlarged by the teacher, in the order given."""
     side, large = student.grid.image_px[0], teacher.grid.image_px[0]
     cut = v2.Compose([
@@ -46,7 +46,9 @@ def compute_distillation_features(
             asked.append(teacher.module(_normalised(teacher, enlarged)))
     numbers: dict[bytes, int] = {}
     of = torch.tensor([numbers.setdefault(photo, len(numbers)) for photo, _ in photos])
-    return DistillationFeatures(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of)
+    return StudentFeaturesAndTeacherLogits(
+        torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of
+    )
 
 
 def _normalised(vit: Vit, crops: Tensor) -> Tensor:

@@ -19,13 +19,15 @@ from torch import Tensor, nn
 from vitcore.models.load_model import load, wordnet_ids
 from vitcore.train import run_folder
 from vitcore.train.data.parquet import parquet_rows
-from vitcore.train.shipping.distillation_features import DistillationFeatures, compute_distillation_features
+from vitcore.train.shipping.distillation_features import StudentFeaturesAndTeacherLogits, compute_distillation_features
 from vitcore.train.shipping.measure import KINDS
 
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
 
 
-def refit_targets(given: DistillationFeatures, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
+def refit_targets(
+    given: StudentFeaturesAndTeacherLogits, kinds: Iterable[tuple[set[str], range]] = ()
+) -> tuple[Tensor, Tensor]:
     """(N, C) the teacher's probabilities, within its kind alone for a photo named as one; (N,) whether it is such a photo.
 
     `kinds`: the names of photos of each kind, and its classes.
@@ -51,8 +53,8 @@ def split_crops(photos: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def fit_head(
-    head: nn.Linear, given: DistillationFeatures, wanted: Tensor, special: Tensor, weight: float = 0.3, hold: float = 1e-3,
-    epochs: int = 5,
+    head: nn.Linear, given: StudentFeaturesAndTeacherLogits, wanted: Tensor, special: Tensor, weight: float = 0.3,
+    hold: float = 1e-3, epochs: int = 5,
     rate: float = 2e-3, seed: int = 0,
 ) -> tuple[nn.Linear, dict[str, float]]:  # fmt: skip
     """A copy of the layer, fitted; and the cross-entropy of crops of photos that it was not fitted to, before and after.
@@ -98,7 +100,7 @@ def main() -> None:
     student = load(args.model)
     names = {ids for i, ids in enumerate(wordnet_ids(student)) if i in KINDS[args.kind]}
     if args.lessons and args.lessons.exists():
-        given = DistillationFeatures(*torch.load(args.lessons, weights_only=True))
+        given = StudentFeaturesAndTeacherLogits(*torch.load(args.lessons, weights_only=True))
     else:
         photos = [pair for file in args.data for pair in _named(parquet_rows([file]), args.names)]
         mine, rest = ([pair for pair in photos if (pair[1] in names) is inside] for inside in (True, False))

@@ -14,7 +14,7 @@ from vitcore.errors import refusal_reason
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
-from vitcore.train.learning.model_from_recipe import architecture
+from vitcore.train.learning.model_from_recipe import architecture_of_recipe
 from vitcore.train.learning.training_loop import Training
 from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, replace_atomically, write_atomically
 from vitcore.translation import say
@@ -86,7 +86,8 @@ def model_card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
              "good_for": f"what it saw: {run.step} steps of {recipe.task}", **taught}  # fmt: skip
     input_ = {k: v for k, v in vit.pretrained_cfg.items() if k != "input_size"}
     return {
-        "card": facts, "architecture": architecture(recipe, len(run.classes)), "input": input_, "labels": list(run.classes),
+        "card": facts, "architecture": architecture_of_recipe(recipe, len(run.classes)), "input": input_,
+        "labels": list(run.classes),
         "trained": {"steps": run.step, "last": run.last_record},
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ from vitcore.assets import asset
 from vitcore.models.load_model import load, wordnet_ids
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train.shipping import refit
-from vitcore.train.shipping.distillation_features import DistillationFeatures, compute_distillation_features
+from vitcore.train.shipping.distillation_features import StudentFeaturesAndTeacherLogits, compute_distillation_features
 from vitcore.train.shipping.refit import HELD_OUT, fit_head, refit_targets, split_crops
 
 
@@ -26,7 +26,7 @@ def made(count=96, width=6, classes=5):
     nn.init.normal_(truth.weight, generator=generator)
     with torch.no_grad():
         names = ["cat" if i % 4 == 0 else "cup" for i in range(count)]
-        return DistillationFeatures(features, 3 * truth(features), names, torch.arange(count))
+        return StudentFeaturesAndTeacherLogits(features, 3 * truth(features), names, torch.arange(count))
 
 
 def test_a_kinds_targets_are_the_teachers_within_it():
