@@ -32,11 +32,15 @@ def kept() -> list[str]:
 
 
 def should_hold() -> set[str]:
-    """Where each file of the checkout should be in the wheel; tests, screenshots and what is around the code stay out."""
+    """Where each file of the checkout should be in the wheel; tests, screenshots and what makes the shipped models stay out."""
     ours = [
         name for name in kept() if name.startswith(("app/", "assets/", "vitcore/")) or name == ".streamlit/config.toml"
     ]
-    ours = [name for name in ours if not name.startswith("assets/screenshots/") and Path(name).name != "README.md"]
+    ours = [
+        name
+        for name in ours
+        if not name.startswith(("assets/screenshots/", "vitcore/train/shipping/")) and Path(name).name != "README.md"
+    ]
     return {name if name.startswith("vitcore/") else f"inside_vit/{name}" for name in ours}
 
 

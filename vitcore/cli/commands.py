@@ -189,12 +189,8 @@ def _write_result(
     """Print the JSON object, or write NAME.png and NAME.npz."""
     if args.json:
         grid = vit.grid
-        facts = {
-            "model": vit.name,
-            "grid": [grid.rows, grid.cols],
-            "patch_px": grid.patch_px,
-            "prefix_tokens": grid.prefix,
-        }
+        size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
+        facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}
         print(json.dumps(facts | answer, ensure_ascii=False))
         return
     from vitcore.csv_and_npz import to_npz

@@ -169,7 +169,7 @@ def _print(args: argparse.Namespace, facts: dict[str, Any]) -> None:
 
 def export(args: argparse.Namespace) -> None:
     """A directory for timm.create_model("local-dir:…", pretrained=True)."""
-    from vitcore.train.shipping.export import export as write
+    from vitcore.train.export import export as write
 
     write(args.model, args.out)
     print(f'timm.create_model("local-dir:{args.out}", pretrained=True)')

@@ -58,14 +58,8 @@ with large:
     if looks:
         filter_sentences.show_first_filters(text, vit.name, looks)
     explain(how, text["limits"])
-    downloads(
-        lambda: fig,
-        "filters",
-        how,
-        subjects=(vit.display_name,),
-        components=components.vectors,
-        variance=components.variance,
-    )
+    downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
+              components=components.vectors, variance=components.variance)  # fmt: skip
 st.caption(text["kinds"])
 figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
        subjects=(vit.display_name,), variance=components.variance)  # fmt: skip

@@ -7,9 +7,9 @@ import vitcore
 from tests.vitcore.train.trainer.test_conduct import quiet
 from vitcore.architectures import paper_models
 from vitcore.models.model_cards import ModelError
+from vitcore.train.export import export
 from vitcore.train.film_files import film_of_run
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
-from vitcore.train.shipping.export import export
 from vitcore.train.trainer.run_training import run_training
 
 QUICK = {"steps": 2, "batch": 4, "snapshots": 1, "evaluate_every_steps": 0, "save_every_steps": 2}

@@ -11,7 +11,7 @@ from tests.models import model_file, run_folder
 from vitcore.models import load_model
 from vitcore.models.load_model import load
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
-from vitcore.train.shipping.export import export
+from vitcore.train.export import export
 
 NAMES = [f"kind {i}" for i in range(10)]
 
