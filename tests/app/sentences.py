@@ -24,7 +24,12 @@ READOUTS = (  # of `Vit.pooling`
     "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
 )  # fmt: skip
 
-REFUSALS = {"PhotoError", "ModelError", "FullError", "ExperimentError", "DataError", "RecipeError", "RunError"}
+REFUSALS = {  # each of these says its sentence
+    node.name
+    for file in (ROOT / "vitcore").rglob("*.py")
+    for node in ast.walk(tree(file))
+    if isinstance(node, ast.ClassDef) and "RefusalError" in map(ast.unparse, node.bases)
+}
 ENGLISH = ROOT / "vitcore" / "cli"  # the shell speaks English
 
 

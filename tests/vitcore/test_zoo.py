@@ -373,7 +373,7 @@ def test_an_error_of_the_transport(hub, small, monkeypatch):
 
 def test_a_mistake_of_ours_does_not_read_as_a_hub_out_of_reach(hub, small, monkeypatch):
     hub.files[f"timm/{SMALL}"] = small[1]
-    monkeypatch.setattr("vitcore.models.hub._bar", lambda: None)  # called with one argument
+    monkeypatch.setattr("vitcore.models.hub._progress_bar", lambda: None)  # called with one argument
     with pytest.raises(TypeError, match="positional argument"):
         load(SMALL)
 

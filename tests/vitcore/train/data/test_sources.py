@@ -296,7 +296,7 @@ def test_parquet_that_is_none(tmp_path):
 @pytest.fixture
 def little_memory(tmp_path, monkeypatch):
     """A machine with less memory than the photos take; what it writes lies in a folder of the test."""
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 10)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 10)
     monkeypatch.setenv("VITCORE_DATA", str(tmp_path / "home"))
     return tmp_path / "home" / "arrow"
 
@@ -317,7 +317,7 @@ def test_more_parquet_than_memory_is_mapped_and_the_same(tmp_path, little_memory
     mapped = open_photo_source(where)
     assert pa.total_allocated_bytes() - held_before < 50_000, "a mapped file takes none of Arrow's memory"
     assert sum(file.stat().st_size for file in little_memory.glob("*.arrow")) > 1_000_000
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
     for one, other in zip(mapped, open_photo_source(where), strict=True):
         assert one.labels.tolist() == other.labels.tolist() and list(one.items) == list(other.items) and len(one) > 20
         again = pickle.loads(pickle.dumps(one.items))
@@ -329,7 +329,7 @@ def test_mapped_photos_are_drawn_in_the_same_order_from_any_step(tmp_path, littl
     recipe = Recipe(image_px=16, patch_px=8, width=24, heads=3, batch=6, steps=9, resident_gb=0.0)
     where = large(tmp_path / "photos")
     mapped = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
     held = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
     for step in (3, 4, 0):
         one, other = mapped.batch(step), held.batch(step)
