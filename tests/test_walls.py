@@ -130,7 +130,7 @@ CACHING = [
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
     for name in (
-        "landing_page",
+        "landing_figures",
         "reports",
         "photos/image_features",
         "photos/sample_photos",

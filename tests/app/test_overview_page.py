@@ -16,9 +16,9 @@ from visitor import MAIN, App
 import vitcore
 from app import texts
 from app.shell import current_recording
+from app.state import landing_figures
 from app.state.photos import sample_photos
 from app.state.uploads import uploaded_photo
-from app.views.overview import landing_figures
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, scale_top
 from vitcore.images import sharp_crop
@@ -41,7 +41,7 @@ def rec(shipped):
 
 
 def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
-    """If this fails after a change of the model, the photo or the drawing: python -m app.views.overview.landing_figures"""
+    """If this fails after a change of the model, the photo or the drawing: python -m app.state.landing_figures"""
     kept = json.loads(landing_figures.PICTURE_FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
     assert (

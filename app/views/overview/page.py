@@ -5,15 +5,8 @@ import streamlit as st
 from app import texts
 from app.components import page_theme
 from app.shell import current_recording, photo_picker, selection
-from app.state import landing_page
+from app.state import landing_figures
 from app.state.recordings import recordings
-from app.views.overview.landing_figures import (
-    model_previews,
-    photo_previews,
-    precomputed_picture,
-    rollout_picture,
-    sampled_blocks,
-)
 from app.views.overview.page_preview import page_preview
 from app.views.overview.rollout_picture import show_rollout
 from app.widgets import outlier_masking
@@ -29,7 +22,9 @@ first = (
 ready = (
     None
     if outlier_masking.is_on()
-    else precomputed_picture(st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo"))
+    else landing_figures.precomputed_picture(
+        st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo")
+    )
 )
 if ready:
     with picture_column:
@@ -55,16 +50,20 @@ with figures_place, st.skeleton(height=560) if entered else st.container(), intr
         picture_column.info(texts.escape_markdown(vit.why_undefined(text["rollout what"])), icon=":material/info:")
     elif not ready:
         shown = recordings.input_picture(rec)[0]
-        ready = landing_page.cached_figures(
-            "first", read, mode, lang, lambda: rollout_picture(read, photo.key, vit.pooling, shown)
+        ready = landing_figures.cached_figures(
+            "first", read, mode, lang, lambda: landing_figures.rollout_picture(read, photo.key, vit.pooling, shown)
         )
         with picture_column:
             show_rollout(ready)
-    of_photo = landing_page.cached_figures("photo", read, mode, lang, lambda: photo_previews(vit, read, mode))
-    of_model = landing_page.cached_figures("model", vit.name, mode, lang, lambda: model_previews(vit, mode))
+    of_photo = landing_figures.cached_figures(
+        "photo", read, mode, lang, lambda: landing_figures.photo_previews(vit, read, mode)
+    )
+    of_model = landing_figures.cached_figures(
+        "model", vit.name, mode, lang, lambda: landing_figures.model_previews(vit, mode)
+    )
 facts = {
     "readout": current_recording.readout_name(vit),
-    "layers": ", ".join(map(str, sampled_blocks(rec))),
+    "layers": ", ".join(map(str, landing_figures.sampled_blocks(rec))),
     "near": of_model["near"],
 }
 st.header(text["doors title"])

@@ -1,6 +1,6 @@
-"""The pictures of the landing page: the first is made beforehand for what the app starts with, so that it is there at once.
+"""The landing page's figures, cached; the first is made beforehand for what the app starts with, so that it is there at once.
 
-`python -m app.views.overview.landing_figures` makes `assets/first/picture.json` anew:
+`python -m app.state.landing_figures` makes `assets/first/picture.json` anew:
 after the default model, the first sample photo or a drawing changed. A test compares it with what is computed now.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from app.state.memory import memory_cache
 from vitcore.assets import asset
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 PICTURE_FILE = asset("first/picture.json")
 CHART_HEIGHT_PX = 330  # charts whose height is their own choice
+
+
+@memory_cache.cached
+def cached_figures(part: str, source: Recording | str, mode: str, lang: str, _make: Callable[[], Any]) -> Any:
+    """What `_make` made for this part of the landing page, recording or model, theme and language; nobody writes to it."""
+    return _make()
 
 
 def precomputed_picture(model: str | None, photo: str | None) -> dict[str, Any] | None:
