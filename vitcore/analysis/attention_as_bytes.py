@@ -23,8 +23,10 @@ def encode_weights(weights: NDArray) -> NDArray[np.uint8]:
     return np.clip(code, 0, 255).astype(np.uint8)
 
 
-def decode_weights(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """The weights that codes stand for."""
+def decode_weights(codes: NDArray[np.uint8] | bytes) -> NDArray[np.float32]:
+    """The weights that codes stand for, of their shape; of bytes, a flat array."""
+    if isinstance(codes, bytes):
+        codes = np.frombuffer(codes, np.uint8)
     values = np.exp2(-SPAN * (255 - np.arange(256.0)) / 254)
     values[0] = 0
     return values.astype(np.float32)[codes]

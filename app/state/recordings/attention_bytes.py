@@ -8,6 +8,7 @@ from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from vitcore.analysis.head_descriptions import HeadDescription
@@ -53,6 +54,19 @@ def of_tokens(rec: Recording, block: int, tokens: tuple[int, ...], column: bool)
 
     maps, some = rec.maps[block], list(tokens)
     return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
+
+
+def token_weights(rec: Recording, block: int, token: int, column: bool) -> NDArray[np.float32]:
+    """What each head gives from a token to all, or with `column` from all to it: (heads, tokens), not cached."""
+    maps = rec.maps[block]
+    return (maps[:, :, token] if column else maps[:, token]).astype("float32")
+
+
+def rollout_weights(rec: Recording, token: int, column: bool) -> NDArray[np.float32]:
+    """Rollout of a token (T,), as the browser reads it from `rollout_bytes`."""
+    from vitcore.analysis.attention_as_bytes import decode_weights
+
+    return decode_weights(rollout_bytes(rec, (token,), column))
 
 
 @memory_cache.cached

@@ -24,8 +24,8 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
     from vitcore import figures
     from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
 
-    maps, grid, token = rec.maps[state["block"]], rec.grid, state["token"]  # a download keeps these, no recording
-    queried = (maps[:, :, token] if state["column"] else maps[:, token]).astype("float32")
+    grid, token = rec.grid, state["token"]  # a download keeps these, no recording
+    queried = attention_bytes.token_weights(rec, state["block"], token, state["column"])
     shown, mode = grid.to_map(queried), page_theme.current()
     photo_weights = _photo_weights(rec, state, queried)
     head_scale = state["head"] is not None and not state["rolled"] and state["shared"]
@@ -38,7 +38,7 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
     patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
     unit, title = (
         text["rollout weight" if state["rolled"] else "weight"],
-        _picture_title(grid, explorer_message.prefix_tokens_in_sentence(vit, text), len(maps), state, text),
+        _picture_title(grid, explorer_message.prefix_tokens_in_sentence(vit, text), len(queried), state, text),
     )
     style, log, shared = state["style"], state["log"], state["shared"]
     outliers = [
@@ -73,14 +73,9 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
 
 def _photo_weights(rec: Recording, state: dict[str, Any], queried: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
-    from vitcore.analysis.attention_as_bytes import decode_weights
-
-    if not state["rolled"]:
-        return queried.mean(0) if state["head"] is None else queried[state["head"]]
-    import numpy as np
-
-    packed = attention_bytes.rollout_bytes(rec, (state["token"],), state["column"])
-    return decode_weights(np.frombuffer(packed, np.uint8))
+    if state["rolled"]:
+        return attention_bytes.rollout_weights(rec, state["token"], state["column"])
+    return queried.mean(0) if state["head"] is None else queried[state["head"]]
 
 
 def _picture_title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text: texts.Prose) -> str:
