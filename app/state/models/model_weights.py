@@ -78,6 +78,25 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     )
 
 
+def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
+    """The patch whose position embedding is most like that of `patch`, and the cosine of the two; None without a table."""
+    cosine = position_similarity(model)
+    if cosine is None:
+        return None
+    others = cosine[patch].copy()
+    others[patch] = -2  # less than any cosine
+    most = int(others.argmax())
+    return most, others[most]
+
+
+def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:
+    """The position embedding (D,) of a patch; None without a table."""
+    from vitcore.models import load_model
+
+    table = load_model.position_embeddings(vit)
+    return None if table is None else table[patch]
+
+
 @memory_cache.cached
 def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
     """The mirror patterns among a model's positions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.state.memory import memory_cache
@@ -14,6 +15,35 @@ if TYPE_CHECKING:
     from vitcore.forward.block_activations import BlockActivations, PatchProjection
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
+
+
+@dataclass(frozen=True)
+class PatchSimilarity:
+    """The patches whose embeddings are most and least like one patch's, and its own cut a pixel further: cosines."""
+
+    most: int
+    most_cosine: float
+    least: int
+    least_cosine: float
+    to_right: bool  # whether it was cut further to the right, else to the left
+    shifted_cosine: float
+
+
+@memory_cache.cached
+def patch_similarity(rec: Recording, patch: int) -> PatchSimilarity:
+    """How like the embedding of a patch is to the others', and to what it is one pixel further."""
+    import numpy as np
+
+    from vitcore.analysis.position_embeddings import position_similarity
+
+    grid, embeddings = rec.grid, recordings.patch_embeddings(rec)
+    cosine = position_similarity(embeddings[[patch, *range(grid.patches)]])[0, 1:]
+    others = [i for i in range(len(cosine)) if i != patch]
+    most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
+    to_right = grid.row_col(patch)[1] < grid.cols - 1
+    shifted = recordings.shifted_patch_embeddings(rec, 1 if to_right else -1)[patch]
+    shifted_cosine = position_similarity(np.stack([embeddings[patch], shifted]))[0, 1]
+    return PatchSimilarity(most, float(cosine[most]), least, float(cosine[least]), to_right, float(shifted_cosine))
 
 
 @memory_cache.cached

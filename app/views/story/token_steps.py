@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.models import model_weights
-from app.state.recordings import block_activations, recordings
+from app.state.recordings import block_activations
 from app.views.story.pixel_steps import same_width_note
 from app.views.story.story_step import Step, StoryState, story_chart
 
@@ -42,31 +42,20 @@ def _projection_kind(story: StoryState) -> str:
 
 
 def _ask_most_similar(story: StoryState) -> tuple[dict[str, Any], int]:
-    import numpy as np
-
-    from vitcore.analysis.position_embeddings import position_similarity
-
-    cosine = position_similarity(story.embeddings[[story.patch, *range(story.rec.grid.patches)]])[0, 1:]
-    others = [i for i in range(len(cosine)) if i != story.patch]
-    most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
-    to_right = story.rec.grid.row_col(story.patch)[1] < story.rec.grid.cols - 1
-    further = recordings.shifted_patch_embeddings(story.rec, 1 if to_right else -1)[story.patch]
+    similarity = block_activations.patch_similarity(story.rec, story.patch)
     return {
-        "most": most, "alike": cosine[most], "least": least, "unlike": cosine[least],
-        "way": story.text["to the right" if to_right else "to the left"],
-        "shifted": position_similarity(np.stack([story.embeddings[story.patch], further]))[0, 1],
+        "most": similarity.most, "alike": similarity.most_cosine,
+        "least": similarity.least, "unlike": similarity.least_cosine,
+        "way": story.text["to the right" if similarity.to_right else "to the left"],
+        "shifted": similarity.shifted_cosine,
     }, 0  # fmt: skip
 
 
 def _draw_positions(story: StoryState) -> None:
-    cosine = model_weights.position_similarity(story.vit.name)
-    one = story.embeddings[story.patch]
-    if cosine is None:
+    one, place = story.embeddings[story.patch], model_weights.position_embedding(story.vit, story.patch)
+    if place is None:
         vectors([_vector_row(story, "embedding", "x_{p} E", one)], key="story_sum", label=story.text["sum"], flat=True)
         return
-    from vitcore.models.load_model import position_embeddings
-
-    place = position_embeddings(story.vit)[story.patch]  # type: ignore[index]  # there are some: they were compared
     rows = [("embedding", "x_{p} E", one, ""), ("place", "E_{pos}", place, "+"), ("sum", "z_{0}", one + place, "=")]
     vectors([_vector_row(story, *row) for row in rows], key="story_sum", label=story.text["sum"], flat=True)
 
@@ -91,16 +80,14 @@ def _position_kind(story: StoryState) -> str:
 
 
 def _ask_nearest_position(story: StoryState) -> tuple[dict[str, Any], int]:
-    cosine, grid = model_weights.position_similarity(story.vit.name), story.rec.grid
-    if cosine is None:
+    nearest, grid = model_weights.nearest_position(story.vit.name, story.patch), story.rec.grid
+    if nearest is None:
         return {}, 1
-    others = cosine[story.patch].copy()
-    others[story.patch] = -2
-    most = int(others.argmax())
+    most, alike = nearest
     (row, col), (here, there) = grid.row_col(most), grid.row_col(story.patch)
     near = max(abs(row - here), abs(col - there)) <= 2
     origin = story.text[f"origin{_position_kind(story) or ' learned'}"]
-    facts = {"most": most, "alike": others[most], "most_row": row, "most_col": col, "origin": origin}
+    facts = {"most": most, "alike": alike, "most_row": row, "most_col": col, "origin": origin}
     return facts, 0 if near else 1
 
 
