@@ -15,6 +15,7 @@ from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from numpy.typing import ArrayLike
     from streamlit.delta_generator import DeltaGenerator
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
@@ -41,7 +42,7 @@ def lead() -> DeltaGenerator:
 
 def figure(
     fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
-    subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: Any,
+    subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
     plot(fig, key, alt, on_click)
@@ -97,9 +98,9 @@ def downloads(
     note: str = "",
     subjects: tuple[str, ...] = (),
     file_stem: str = "",
-    **arrays: Any,
+    **arrays: ArrayLike,
 ) -> None:
-    """PNG, SVG, self-contained HTML, and the numbers as NPZ and CSV, made when asked for.
+    """PNG, SVG, self-contained HTML, and the numbers (arrays, lists, single ones) as NPZ and CSV, made when asked for.
 
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
@@ -137,14 +138,14 @@ def _figure_file(make: Callable[[], go.Figure], kind: str, note: str, words: Map
         return print_figure(make(), kind, note)
 
 
-def npz(arrays: dict[str, Any]) -> bytes:
+def npz(arrays: Mapping[str, ArrayLike]) -> bytes:
     """The arrays as one file."""
     from vitcore.csv_and_npz import to_npz
 
     return to_npz(arrays)
 
 
-def _csv(arrays: dict[str, Any]) -> bytes:
+def _csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     from vitcore.csv_and_npz import to_csv
 
     return to_csv(arrays)

@@ -73,6 +73,13 @@ def running_measurement() -> SpeedMeasurement | None:
     return next((one for one in _measurements.values() if one.is_running), None)
 
 
+def gpu_memory_gb() -> float | None:
+    """The memory of this machine's GPU, GiB; None where there is none."""
+    import torch
+
+    return torch.cuda.get_device_properties(0).total_memory / 2**30 if torch.cuda.is_available() else None
+
+
 def start(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
     """Measure, unless a measurement is under way: two at once would each slow the other. Raises: NotAllowedError; OSError."""
     permissions.require("measurements")

@@ -1,6 +1,5 @@
 """The model's card: its row of Table 1, a drawing made from the module, what is known of it, and how fast it is here."""
 
-import numpy as np
 import streamlit as st
 
 from app import texts
@@ -30,7 +29,7 @@ with drawn:
     fig = figures.architecture(parts, title, page_theme.current())
     figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
            subjects=(vit.display_name,),
-           parameters=np.array([part.params * part.repeats for part in parts]))  # fmt: skip
+           parameters=[part.params * part.repeats for part in parts])  # fmt: skip
 model_card.show_paper_comparison(card, text)
 model_card.show_commands(card, text)
 st.markdown(f"## {text['speed title']}")

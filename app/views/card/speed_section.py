@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
 from app import permissions, texts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 BATCH_LIMITS = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
-CPU_BATCH, GPU_BATCH = 16, 256
+CPU_BATCH, GPU_BATCH, CPU_MEMORY_GB = 16, 256, 1.0  # what is proposed
 
 
 def show_speed(vit: Vit, text: Prose) -> None:
@@ -53,20 +53,18 @@ def show_speed(vit: Vit, text: Prose) -> None:
 
 def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
     """Up to which batch, into how much memory, and the button."""
-    import torch
-
-    gpu = torch.cuda.is_available()
-    most_gb = torch.cuda.get_device_properties(0).total_memory / 2**30 if gpu else 1.0
+    gpu_gb = speed_measurement.gpu_memory_gb()
+    proposed_gb = CPU_MEMORY_GB if gpu_gb is None else gpu_gb
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
             text["up to"],
             BATCH_LIMITS,
-            GPU_BATCH if gpu else CPU_BATCH,
+            CPU_BATCH if gpu_gb is None else GPU_BATCH,
             key="largest",
             bind="query-params",
             width=scaled_px(300),
         )
-        st.number_input(text["memory gb"], 0.0, 1024.0, round(most_gb, 1), 0.5, key="memory_gb", bind="query-params",
+        st.number_input(text["memory gb"], 0.0, 1024.0, round(proposed_gb, 1), 0.5, key="memory_gb", bind="query-params",
                         help=text["memory gb help"], width=scaled_px(220))  # fmt: skip
         st.button(
             text["measure"],
@@ -135,10 +133,10 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
         text["speed how"],
         text["speed limits"],
         subjects=(measurement.title,),
-        batch=np.array(line.batches),
-        images_per_s=np.array(line.images_per_s),
-        memory_mb=np.array([np.nan if s.memory_mb is None else s.memory_mb for s in speeds]),
-        limit_images_per_s=np.array([profile.limit_images_per_s]),
+        batch=line.batches,
+        images_per_s=line.images_per_s,
+        memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
+        limit_images_per_s=[profile.limit_images_per_s],
     )
     st.dataframe(
         {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
