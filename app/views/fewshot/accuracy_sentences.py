@@ -24,10 +24,10 @@ def accuracy_sentence(
     of = f" {kind}".rstrip()
     learned, others = (
         text.fill(f"learned{of}", shots=shots),
-        text.fill(f"others{of}", asked=int((best.answers[0] >= 0).sum())),
+        text.fill(f"others{of}", asked=best.tested_count),
     )
-    facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.accuracy.mean()),
-             "range": _accuracy_range(best, text), "pixels": _percent(pixels.accuracy.mean())}  # fmt: skip
+    facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.mean_accuracy),
+             "range": _accuracy_range(best, text), "pixels": _percent(pixels.mean_accuracy)}  # fmt: skip
     if len(names) == 2:
         return text.fill("finding two", one=names[0], other=names[1], **facts)
     return text.fill("finding", classes=len(names), **facts)
@@ -68,8 +68,8 @@ def mistaken_photos(
     told = text["mistaken of two" if len(names) == 2 else "mistaken one"]
     this = text[f"this {kind}".strip()]
     return [
-        (int(i), told.format(this=this.format(name=names[labels[i]]), other=names[other[i]], percent=_percent(missed[i])))
-        for i in (-missed).argsort(kind="stable")[:MAX_MISTAKEN] if missed[i] > 0
+        (i, told.format(this=this.format(name=names[labels[i]]), other=names[other[i]], percent=_percent(missed[i])))
+        for i in draws.most_mistaken(labels, MAX_MISTAKEN)
     ]  # fmt: skip
 
 

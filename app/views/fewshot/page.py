@@ -1,6 +1,5 @@
 """A classifier from a few photos a class: a linear regression on what the model makes of them (arXiv 2010.11929 §4.1)."""
 
-import numpy as np
 import streamlit as st
 
 from app import texts
@@ -28,7 +27,7 @@ if given is None:
 from vitcore import figures  # noqa: E402
 from vitcore.figures.charts.few_shot import FewShotCurve  # noqa: E402
 
-labels, most = np.array(given.labels), given.fewest - 1
+labels, most = given.label_array, given.fewest - 1
 shots = query_controls.slider(text["shots"], "shots", 1, most, min(5, most))
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
 vectors = {
@@ -43,11 +42,10 @@ curves, now = [], {}
 for name, x in vectors.items():
     draws = {n: image_features.few_shot_draws(x, labels, n) for n in counts}
     ends = [draws[n].interval for n in counts]
-    curves.append(FewShotCurve(text[f"features {name}"], counts, [float(draws[n].accuracy.mean()) for n in counts],
+    curves.append(FewShotCurve(text[f"features {name}"], counts, [draws[n].mean_accuracy for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip
     now[name] = draws[shots]
 best = now["model"]
-chance = max(given.labels.count(label) for label in range(len(given.names))) / len(labels)
 names = [texts.escape_markdown(name) for name in given.names]
 kind = source if source == "pieces" else ""
 said.markdown(
@@ -59,10 +57,12 @@ said.markdown(accuracy_sentences.pixel_comparison(curves[0], curves[1], text, ki
 with charts:
     left, right = st.columns(2, gap="large")
     with left:
-        fig = figures.few_shot_accuracy(curves, chance, len(best.accuracy), best.interval_percent, page_theme.current())
+        fig = figures.few_shot_accuracy(
+            curves, given.largest_class_share, len(best.accuracy), best.interval_percent, page_theme.current()
+        )
         how = text["how"].format(draws=len(best.accuracy), inner=best.interval_percent)
         figure(fig, "few_shot", text["alt"], how, text["limits"], subjects=(vit.display_name,),
-               accuracy=np.array([curve.mean for curve in curves]), shots=np.array(counts))  # fmt: skip
+               accuracy=[curve.mean for curve in curves], shots=counts)  # fmt: skip
     with right:
         table = best.confusion(labels)
         figure(figures.confusion_matrix(table, given.names, page_theme.current()), "confusion", text["confusion alt"],

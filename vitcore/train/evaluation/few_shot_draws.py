@@ -21,6 +21,16 @@ class FewShotDraws(NamedTuple):
     answers: NDArray[np.int64]
 
     @property
+    def mean_accuracy(self) -> float:
+        """The share answered right, over all draws."""
+        return float(self.accuracy.mean())
+
+    @property
+    def tested_count(self) -> int:
+        """How many photos a draw asks about: those that it did not learn from."""
+        return int((self.answers[0] >= 0).sum())
+
+    @property
     def interval_percent(self) -> int:
         """% of the draws that the interval holds."""
         return INTERVAL_PERCENT
@@ -52,6 +62,11 @@ class FewShotDraws(NamedTuple):
         wrong = np.where(self.answers == labels, -1, self.answers)
         votes = (wrong[..., None] == np.arange(count)).sum(0)
         return np.where(votes.any(1), votes.argmax(1), -1)
+
+    def most_mistaken(self, labels: NDArray[np.int64], count: int) -> list[int]:
+        """Up to `count` photos that are answered wrong most often, by their number, the most often first."""
+        missed = self.error_rates(labels)
+        return [int(i) for i in (-missed).argsort(kind="stable")[:count] if missed[i] > 0]
 
 
 def few_shot_over_draws(

@@ -1,0 +1,122 @@
+"""Labelled photos for a few-shot classifier: pieces of the gallery's, handwritten digits, and classes of uploads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from app import texts
+from app.state.photos import sample_photos
+from vitcore.translation import say, speaking
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
+
+PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
+PHOTOS_PER_CLASS = 12  # photos a class of what is here already
+PIECE_SIDES = (0.35, 0.7)  # of a piece, over the shorter side of its photo
+MAX_PHOTOS = 200  # of uploads, all classes together
+
+
+class Collection(NamedTuple):
+    """Encoded photos with their classes 0 … C-1, the names of these, and what could not be shown."""
+
+    photos: list[bytes]
+    labels: list[int]
+    names: list[str]
+    problems: list[str]
+
+    @property
+    def fewest(self) -> int:
+        """Photos of the smallest class."""
+        return min(self.labels.count(label) for label in range(len(self.names)))
+
+    @property
+    def label_array(self) -> NDArray[np.int64]:
+        """The classes (N,) as an array."""
+        import numpy as np
+
+        return np.array(self.labels)
+
+    @property
+    def largest_class_share(self) -> float:
+        """The share of the photos that is in the largest class: what is right by always answering that."""
+        return max(self.labels.count(label) for label in range(len(self.names))) / len(self.labels)
+
+    def with_classes(self, classes: Sequence[int]) -> Collection:
+        """Some of the classes only, numbered anew in their order."""
+        new = {row: place for place, row in enumerate(sorted(classes))}
+        kept = [i for i, label in enumerate(self.labels) if label in new]
+        return Collection(
+            [self.photos[i] for i in kept], [new[self.labels[i]] for i in kept], [self.names[row] for row in new], []
+        )
+
+
+@lru_cache(maxsize=len(texts.LANGUAGES))
+def photo_pieces(lang: str) -> Collection:
+    """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
+    import numpy as np
+    from PIL import Image
+
+    rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in sample_photos.samples()}
+    photos = []
+    for name in PIECE_PHOTOS:
+        image = Image.open(sample_photos.SAMPLES / f"{name}.jpg").convert("RGB")
+        for _ in range(PHOTOS_PER_CLASS):
+            side = int(min(image.size) * rng.uniform(*PIECE_SIDES))
+            x, y = (int(rng.integers(0, length - side + 1)) for length in image.size)
+            photos.append(_png(image.crop((x, y, x + side, y + side)).resize((128, 128), Image.Resampling.BICUBIC)))
+    with speaking(texts.table(lang)):
+        names = [say(titles[name]) for name in PIECE_PHOTOS]
+    return Collection(photos, [i for i in range(len(names)) for _ in range(PHOTOS_PER_CLASS)], names, [])
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@lru_cache(maxsize=1)
+def handwritten_digits() -> Collection:
+    """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    dataset = load_digits(n_class=5)
+    photos, labels = [], []
+    for label in range(5):
+        for image in dataset.images[dataset.target == label][:PHOTOS_PER_CLASS]:
+            grey = Image.fromarray((255 - 15.9375 * image).astype("uint8"))
+            photos.append(_png(grey.resize((128, 128), Image.Resampling.BICUBIC)))
+            labels.append(label)
+    return Collection(photos, labels, [str(label) for label in range(5)], [])
+
+
+def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection:
+    """The classes (name, files) that have two photos or more; photos that can't be opened are among the problems."""
+    from vitcore.images import PhotoError, open_photo
+
+    photos: list[bytes] = []
+    labels: list[int] = []
+    names: list[str] = []
+    problems: list[str] = []
+    for name, files in uploads:
+        good = []
+        for title, data in files[: MAX_PHOTOS // len(uploads)]:
+            try:
+                image = open_photo(data, title).image
+            except PhotoError as error:
+                problems.append(str(error))
+                continue
+            image.thumbnail((512, 512))
+            good.append(_png(image))
+        if len(good) >= 2:
+            labels += [len(names)] * len(good)
+            photos += good
+            names.append(name)
+    return Collection(photos, labels, names, problems)
