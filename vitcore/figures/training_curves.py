@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from PIL import Image
 
 from vitcore.figures.attention import heat_figure
 from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, image_trace
@@ -63,8 +64,8 @@ def _curve(line: TrainingCurve, colour: str, log_steps: bool) -> FigurePart:
 
 
 def attention_on_photo(
-    shares: NDArray, photo: NDArray[np.uint8], grid: Grid, title: str, top: float, mode: Mode = "light", subtitle: str = "",
-    even_share: float | None = None,
+    shares: NDArray, photo: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, top: float, mode: Mode = "light",
+    subtitle: str = "", even_share: float | None = None,
 ) -> go.Figure:  # fmt: skip
     """(rows, cols) shares of attention on the photo; colours run from 0 to `top`, the same in every frame of a film.
 

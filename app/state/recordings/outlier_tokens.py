@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.state.memory import memory_cache
@@ -13,6 +14,26 @@ if TYPE_CHECKING:
     from vitcore.analysis.outlier_tokens import OutlierTokens
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
+
+
+@dataclass(frozen=True, eq=False)
+class MaskingEffect:
+    """A map (rows, cols) with the outlier tokens and without them, and how they differ.
+
+    `outlier_share` is what the outlier tokens hold of the first, `even_outlier_share` an even share of as many tokens.
+    `rank_correlation` compares how the two rank the other patches (Spearman's).
+    """
+
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    outlier_share: float
+    even_outlier_share: float
+    rank_correlation: float
+
+    @property
+    def even_share(self) -> float:
+        """An even share of the map without them."""
+        return float(self.after.mean())
 
 
 @memory_cache.cached
@@ -33,6 +54,33 @@ def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.flo
     tokens, fused = find_outliers(rec).tokens, rec.attention_per_layer()
     patches = (np.arange(len(tokens)) >= rec.grid.prefix) / rec.grid.patches
     return share_on_tokens(fused, tokens, patches), share_on_tokens(fused, tokens, rec.pooling_weights)
+
+
+@memory_cache.cached
+def masking_effect(rec: Recording, source: str, block: int, _vit: Vit) -> MaskingEffect:
+    """What masking outlier tokens changes in the attention of all "patches" or of the "answer" in a block, or in "rollout"."""
+    import numpy as np
+
+    from vitcore.analysis.relevance import rank_correlation
+
+    outliers, grid = find_outliers(rec).patches, rec.grid
+    before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(_vit, rec)))
+    return MaskingEffect(
+        before,
+        after,
+        outlier_share=float(before.ravel()[outliers].sum()),
+        even_outlier_share=float(len(outliers) * (before.mean() if source == "rollout" else 1 / grid.tokens)),
+        rank_correlation=rank_correlation(np.delete(before, outliers), np.delete(after, outliers)),
+    )
+
+
+def _attention_map(rec: Recording, source: str, block: int) -> NDArray:
+    """What all patches together, or the answer's token, attend to in a block, or rollout of the latter: (rows, cols)."""
+    if source == "rollout":
+        return rec.rollout()
+    weights = rec.attention_per_layer()[block].astype("float32")
+    rows = weights[rec.grid.prefix :].mean(0) if source == "patches" else rec.pooling_weights @ weights
+    return rec.grid.to_map(rows)
 
 
 @memory_cache.cached

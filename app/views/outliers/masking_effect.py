@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 
 from app import texts
@@ -64,7 +63,6 @@ def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Pro
 def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     from vitcore import figures
-    from vitcore.analysis.relevance import rank_correlation
     from vitcore.figures.heat_overlay import scale_top
     from vitcore.figures.theme import fit_figure_to_width
 
@@ -75,27 +73,25 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
         return
     patches, answer = outlier_tokens.attention_share(rec)
     most = int(patches.argmax())
+    readout = current_recording.readout_name(vit)
     st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
                           layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
                           even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
-                          readout=current_recording.readout_name(vit)))  # fmt: skip
+                          readout=readout))  # fmt: skip
     source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
-    before, after = (_attention_map(one, source, block) for one in (rec, outlier_tokens.mask_outliers(vit, rec)))
-    rest = np.delete(before, outliers.patches), np.delete(after, outliers.patches)
-    outlier_share, rank_agreement = before.ravel()[outliers.patches].sum(), rank_correlation(*rest)
-    chance = len(outliers.patches) * (before.mean() if source == "rollout" else 1 / grid.tokens)
+    effect = outlier_tokens.masking_effect(rec, source, block, vit)
+    rank_agreement = effect.rank_correlation
     much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
-    st.markdown(text.fill(f"{source} taken", share=percent(float(outlier_share)), block=block, even=percent(float(chance)),
-                          alike=f"{rank_agreement:.2f}", much=text[much], readout=current_recording.readout_name(vit),
+    st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), even=percent(effect.even_outlier_share),
+                          alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
-    top, even = scale_top(after), float(after.mean())
-    shown = np.asarray(recordings.input_picture(rec)[0])
-    for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (before, after), strict=True):
+    top, even = scale_top(effect.after), effect.even_share
+    shown = recordings.input_picture(rec)[0]
+    for place, key, amounts in zip(
+        st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True
+    ):
         with place:
-            title, about = (
-                text[f"side {key}"],
-                text[f"{source} about"].format(block=block, readout=current_recording.readout_name(vit)),
-            )
+            title, about = text[f"side {key}"], text[f"{source} about"].format(block=block, readout=readout)
             drawn = fit_figure_to_width(
                 figures.attention_on_photo(amounts, shown, grid, title, top, page_theme.current(), about, even),
                 PICTURE_WIDTH_PX,
@@ -127,12 +123,3 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
                      icon=":material/arrow_forward:")  # fmt: skip
         st.page_link("views/rollout/page.py", label=text["to lab"], icon=":material/arrow_forward:",
                      query_params={QUERY_KEY: "true"})  # fmt: skip
-
-
-def _attention_map(rec: Recording, source: str, block: int) -> np.ndarray:
-    """What all patches together, or the answer's token, attend to in a layer, or rollout of the latter: (rows, cols)."""
-    if source == "rollout":
-        return rec.rollout()
-    weights = rec.attention_per_layer()[block].astype(np.float32)
-    rows = weights[rec.grid.prefix :].mean(0) if source == "patches" else rec.pooling_weights @ weights
-    return rec.grid.to_map(rows)
