@@ -62,6 +62,12 @@ class Comparison:
         return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
 
     @property
+    def mean_cka(self) -> float:
+        """The mean of `cka_per_layer`, of what is defined of it; NaN where nothing is."""
+        values = [value for *_, value in self.cka_per_layer if value == value]
+        return float(np.mean(values)) if values else float("nan")
+
+    @property
     def cka_per_layer(self) -> list[tuple[int, int, float]]:
         """(block, block, CKA): every block of the model that has more beside the other's at the same depth, last with last."""
         few, many = sorted(self.cka.shape)
@@ -83,6 +89,16 @@ class MapPair:
     both: tuple[NDArray[np.float64], NDArray[np.float64]]
     difference: NDArray[np.float64]
     rank_correlation: float
+
+    @property
+    def stacked(self) -> NDArray[np.float64]:
+        """Both maps as one array (2, rows, cols), for the scale that they share."""
+        return np.stack(self.both)
+
+    @property
+    def even_share(self) -> float:
+        """An even share, of both together."""
+        return float(self.stacked.mean())
 
 
 def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray) -> MapPair:

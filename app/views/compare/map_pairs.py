@@ -90,15 +90,13 @@ def _show_maps(
     pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None
 ) -> None:
     """Both maps side by side on one scale, their difference below; `map_key` tells maps of a kind apart in the cache."""
-    import numpy as np
-
     from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
     text = pair.text
     aside(key="aside_grid").caption(comparison_handout.common_grid_sentence(comparison.grid))
-    both, unit = np.stack(maps.both), text[f"unit {kind}"]
-    most, even = scale_top(both), float(both.mean())
+    both, unit = maps.stacked, text[f"unit {kind}"]
+    most, even = scale_top(both), maps.even_share
     scale = heat_colour_scale(100 * both, 100 * most, unit)
     outliers_of_both: list[outlier_masking.MapOutliers] = []
     for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):

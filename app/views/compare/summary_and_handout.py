@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import numpy as np
 import streamlit as st
 
 from app import texts
@@ -36,13 +35,12 @@ def show_numbers(pair: ModelPair) -> None:
     text, comparison = pair.text, pair.comparison
     if comparison is None:
         return
-    values = [value for *_, value in comparison.cka_per_layer if value == value]
     answers = comparison.answers
     with st.container(horizontal=True, key="alike"):
         st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])
         st.metric(
             text["alike tokens"],
-            _number(float(np.mean(values)) if values else float("nan")),
+            _number(comparison.mean_cka),
             help=text["alike tokens help"],
         )
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
