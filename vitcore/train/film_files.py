@@ -69,6 +69,10 @@ class Film:
         """Of the last evaluation, on held-out or `shared` photos; None where no names are learned."""
         return last_accuracy(self.log)
 
+    def steps_of_new_loss_terms(self) -> list[int]:
+        """The steps at which the loss has a term that it did not have before."""
+        return steps_of_new_loss_terms(self.log)
+
     def top(self, frame: int, photo: int) -> list[tuple[str, float]]:
         """(class, probability) of the likeliest classes; empty where no classes are learned."""
         if "top_class" not in self.arrays:

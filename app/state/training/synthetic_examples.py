@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
 
 
+def is_synthetic(data: str) -> bool:
+    """Whether a source of photos is one that code draws."""
+    from vitcore.train.data import synthetic_dataset
+
+    return data.partition(":")[0] == synthetic_dataset.SOURCE_NAME
+
+
+def default_options() -> str:
+    """All options of a drawn set, with what each is where it is not named."""
+    from vitcore.train.data import synthetic_dataset
+
+    return synthetic_dataset.OPTIONS
+
+
 @memory_cache.cached
 def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tuple[str, ...]]:
     """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties, names of K classes."""

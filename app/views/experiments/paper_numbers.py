@@ -9,9 +9,8 @@ import streamlit as st
 
 from app.components import page_theme
 from app.components.figure import plot
-from app.state.training.synthetic_examples import draw_examples
+from app.state.training import synthetic_examples
 from app.texts import Prose
-from vitcore.train.data.synthetic_dataset import SOURCE_NAME
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -28,13 +27,17 @@ def paper_reference(experiment: Experiment) -> str:
 def show_training_pictures(results: Results, text: Prose) -> None:
     """Some of the drawn pictures that were learned from, class by class."""
     data = results.facts["data"]
-    if data.partition(":")[0] != SOURCE_NAME:
+    if not synthetic_examples.is_synthetic(data):
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
         from vitcore import figures
 
         st.markdown(text["fair"])
-        plot(figures.synthetic_pictures(*draw_examples(data), mode=page_theme.current()), "drawn", text["drawn alt"])
+        plot(
+            figures.synthetic_pictures(*synthetic_examples.draw_examples(data), mode=page_theme.current()),
+            "drawn",
+            text["drawn alt"],
+        )
 
 
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:

@@ -130,7 +130,6 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     if not film.log:
         return
     from vitcore.figures.training_curves import FIRST
-    from vitcore.train.film_files import steps_of_new_loss_terms
 
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
@@ -145,7 +144,7 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
         if measured
         else ""
     )
-    later = ", ".join(f"{step:,}" for step in steps_of_new_loss_terms(film.log)) if film.task == "layers" else ""
+    later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
     explain(text.joined((text["curves"], points, changing)), text["limits"])
 

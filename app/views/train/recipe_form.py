@@ -15,7 +15,7 @@ from app import permissions, texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.components.page_style.page_style import scaled_px
 from app.shell.query_controls import select_menu
-from app.state.training import training_estimate, training_processes
+from app.state.training import runs, synthetic_examples, training_estimate, training_processes
 from app.texts import escape_markdown
 from app.views.train import model_kinds
 from app.widgets.held_button import pressed
@@ -54,10 +54,8 @@ def source_input(text: texts.Prose) -> str:
         name = st.text_input(text["name"], key="photos_hub", persist_state="session", placeholder="owner/name").strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
     if kind == "drawn":
-        from vitcore.train.data.synthetic_dataset import OPTIONS
-
         options = st.text_input(
-            text["options"], key="photos_drawn", persist_state="session", placeholder=OPTIONS,
+            text["options"], key="photos_drawn", persist_state="session", placeholder=synthetic_examples.default_options(),
             help=text["options help"],
         ).strip()  # fmt: skip
         return f"drawn:{options}" if options else kind
@@ -230,12 +228,13 @@ def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Rec
 
 
 def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None:
-    from vitcore.train.run_folder import readable_time
-
     params, flop = size
     metrics = {text["parameters"]: _short_number(params), text["flop"]: _short_number(flop)}
     if cost is not None and not isinstance(cost, str):
-        metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: readable_time(cost.seconds)}
+        metrics |= {
+            text["a step"]: f"{cost.seconds_per_step:.2g} s",
+            text["whole run"]: runs.readable_time(cost.seconds),
+        }
     with st.grid(min_column_width=scaled_px(120)):
         for label, value in metrics.items():
             st.metric(label, value)
