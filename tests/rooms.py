@@ -24,16 +24,19 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
-def imports(path: Path, early: bool = False) -> frozenset[str]:
-    """Dotted names a file imports, `vitcore.grid` for both of its spellings; `early`: only on the way in."""
-    found, later, typing_only = set(), set(), set()
-    for node in ast.walk(tree(path)) if early else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            later |= set(ast.walk(node))
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            typing_only |= set(ast.walk(node))
+def imports(path: Path, early: bool = False, at_run_time: bool = False) -> frozenset[str]:
+    """Dotted names a file imports, `vitcore.grid` for both of its spellings.
+
+    `early`: only on the way in; `at_run_time`: in functions too, but not for annotations.
+    """
+    found, skipped = set(), set()
+    for node in ast.walk(tree(path)) if early or at_run_time else ():
+        if early and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            skipped |= set(ast.walk(node))
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            skipped |= {part for statement in node.body for part in ast.walk(statement)}
     for node in ast.walk(tree(path)):
-        if early and (node in later or node in typing_only):
+        if node in skipped:
             continue
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
