@@ -1,0 +1,1 @@
+"""A chart that is drawn without Plotly."""

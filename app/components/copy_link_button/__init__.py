@@ -1,0 +1,1 @@
+"""The button that copies a link to the page."""

@@ -1,0 +1,1 @@
+"""Text with a button that copies it."""

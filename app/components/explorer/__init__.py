@@ -1,0 +1,1 @@
+"""The attention explorer, drawn in the browser."""

@@ -1,0 +1,1 @@
+"""Small pictures, one a layer."""

@@ -1,0 +1,1 @@
+"""A question with answers to choose from."""

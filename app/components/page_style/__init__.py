@@ -1,0 +1,1 @@
+"""The style of all pages, and the size of their type."""

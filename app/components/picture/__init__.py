@@ -1,0 +1,1 @@
+"""A photo with a map of its patches laid on it."""

@@ -1,0 +1,1 @@
+"""Maps of the layers, played one after another."""

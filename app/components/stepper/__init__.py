@@ -1,0 +1,1 @@
+"""The steps of a story, and buttons that turn them."""

@@ -1,0 +1,1 @@
+"""Vectors as rows of coloured cells."""

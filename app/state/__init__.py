@@ -1,0 +1,1 @@
+"""What the app computes once and remembers: photos, models, recordings, trainings, reports."""

@@ -1,0 +1,1 @@
+"""The one memory cache, what it holds of each visitor, and how large that is."""

@@ -1,0 +1,1 @@
+"""Models: those that are loaded, the visitor's choice, their weights, and two of them compared."""

@@ -1,0 +1,1 @@
+"""Recordings of forward passes, and what is computed of them."""

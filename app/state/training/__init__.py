@@ -1,0 +1,1 @@
+"""Trainings: their processes, runs, films and estimates."""

@@ -1,0 +1,1 @@
+"""The pages, one package each; none knows another."""

@@ -1,0 +1,1 @@
+"""The page that opens a visitor's own model."""

@@ -1,0 +1,1 @@
+"""The page of the model's card, and of its speed."""

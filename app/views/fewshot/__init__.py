@@ -1,0 +1,1 @@
+"""The page of few-shot classifiers."""

@@ -1,0 +1,1 @@
+"""The page that plays a training as a film."""

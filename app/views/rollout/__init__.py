@@ -1,0 +1,1 @@
+"""The page of attention rollout and other relevance methods."""

@@ -1,0 +1,1 @@
+"""The page that tells a forward pass step by step."""
