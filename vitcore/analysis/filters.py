@@ -17,6 +17,10 @@ class PrincipalComponents:
     vectors: NDArray[np.float64]
     variance: NDArray[np.float64]
 
+    def variance_share(self, count: int) -> float:
+        """The share of the variance that the first `count` explain together."""
+        return float(self.variance[:count].sum())
+
 
 def principal_components(kernel: NDArray) -> PrincipalComponents:
     """Principal components of a kernel (D, C, P, P), as torch keeps it; K = min(D, P·P·C)."""

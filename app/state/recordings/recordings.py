@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app import texts
 from app.state.memory import memory_cache
-from app.state.models import loaded_models
+from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
 from vitcore.assets import SAMPLES, samples
 
@@ -86,6 +86,26 @@ def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Ima
 
     picture = resize_for_figure(sharp_crop(photo, _rec.model_input))
     return picture, encode_image(_pixels(picture), photo=True)[0]
+
+
+class RebuiltInput(NamedTuple):
+    """What the model sees, made of some of its filters' components: pixels (H, W, 3), their error, how much is kept."""
+
+    pixels: NDArray[np.uint8]
+    rmse: float
+    kept: float
+
+
+@memory_cache.cached
+def rebuild_input(rec: Recording, count: int) -> RebuiltInput:
+    """What the model sees, its patches projected on the first `count` components of its filters and back."""
+    from vitcore.analysis import filters, patches
+
+    components, grid = model_weights.filter_components(rec.model), loaded_models.loaded(rec.model).patches or rec.grid
+    assert components is not None, "only asked for models that have filters"
+    drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, count)
+    pixels = patches.join_patches(drawn.patches, grid).clip(0, 255).round().astype("uint8")
+    return RebuiltInput(pixels, drawn.rmse, drawn.kept)
 
 
 @memory_cache.cached

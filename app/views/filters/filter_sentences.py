@@ -1,12 +1,17 @@
 """What the first filters look like, in a line of plain words."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
 from app.state.models import model_weights
 from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from vitcore.analysis.filters import PrincipalComponents
 
 FIRST_FILTERS = 6
 
@@ -28,6 +33,7 @@ def show_first_filters(text: texts.Prose, model: str, descriptions: list[str]) -
     st.caption(text.fill("simple", simple=simple, count=len(descriptions)))
 
 
-def variance_facts(variance: Any, number: int) -> dict[str, Any]:
+def variance_facts(components: PrincipalComponents, number: int) -> dict[str, Any]:
     """Of a component, counted from 1: its share of the variance, and with those before it."""
-    return {"number": number, "share": percent(float(variance[number - 1])), "rank": percent(variance[:number].sum())}
+    share, rank = float(components.variance[number - 1]), components.variance_share(number)
+    return {"number": number, "share": percent(share), "rank": percent(rank)}

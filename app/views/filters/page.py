@@ -9,6 +9,7 @@ from app.components import page_theme
 from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.shell import current_recording, query_controls
 from app.state.models import model_weights
+from app.state.recordings import recordings
 from app.views.filters import clicked_filter, filter_sentences
 from vitcore.translation import percent
 
@@ -17,7 +18,7 @@ aside(text["intro"])
 vit, photo, rec = current_recording.load()
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import filters, patches  # noqa: E402
+from vitcore.analysis import filters  # noqa: E402
 from vitcore.figures.theme import pixels_to_data_uri  # noqa: E402
 
 components, mode = model_weights.filter_components(vit.name), page_theme.current()
@@ -46,7 +47,7 @@ with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
     one = query_controls.slider(text["component"], "component", 1, count, 1)
-    number = filter_sentences.variance_facts(components.variance, one)
+    number = filter_sentences.variance_facts(components, one)
     plot(figures.filter_component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     about = [text["one first" if one == 1 else "one"].format(**number)]
     about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
@@ -67,13 +68,11 @@ figure(figures.scree_plot(components.variance, count, mode), "scree", text["scre
 if not rooted:
     st.markdown(f"## {text['rebuild title']}")
     k = query_controls.slider(text["k"], "k", 1, most, min(28, most))
-    grid = vit.patches or rec.grid
-    drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, k)
-    shares = {"variance": percent(components.variance[:k].sum()), "kept": percent(drawn.kept)}
+    rebuilt = recordings.rebuild_input(rec, k)
+    shares = {"variance": percent(components.variance_share(k)), "kept": percent(rebuilt.kept)}
     st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
     before.image(pixels_to_data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
-    rebuilt = patches.join_patches(drawn.patches, grid).clip(0, 255).round().astype("uint8")
-    told = text["rebuilt"].format(k=k, most=most, rmse=drawn.rmse, kept=shares["kept"])
-    after.image(pixels_to_data_uri(rebuilt), told, width="stretch", alt=text["rebuilt alt"])
+    told = text["rebuilt"].format(k=k, most=most, rmse=rebuilt.rmse, kept=shares["kept"])
+    after.image(pixels_to_data_uri(rebuilt.pixels), told, width="stretch", alt=text["rebuilt alt"])
     st.caption(text["rebuild"])
