@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
@@ -76,6 +76,30 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     return position_embeddings.position_similarity(
         load_model.resample_positions(vit, rows, cols, method) if rows else table
     )
+
+
+class InterpolatedPosition(NamedTuple):
+    """Cosines (N,) of one position with all of a larger grid, interpolated as the paper does and as timm does."""
+
+    paper: NDArray[np.float64]
+    timm: NDArray[np.float64]
+
+    @property
+    def difference(self) -> NDArray[np.float64]:
+        """The paper's less timm's."""
+        return self.paper - self.timm
+
+    @property
+    def largest_difference(self) -> float:
+        """The largest difference of the two, either way."""
+        return float(abs(self.difference).max())
+
+
+def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosition:
+    """The cosines of the position `place` of `side` × `side`, in both ways of interpolation."""
+    paper, timm = (position_similarity(model, side, side, way) for way in ("paper", "timm"))
+    assert paper is not None and timm is not None, "only asked for models that have positions"
+    return InterpolatedPosition(paper[place], timm[place])
 
 
 def nearest_position(model: str, patch: int) -> tuple[int, float] | None:

@@ -55,6 +55,19 @@ def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     return probabilities(logit_lens(_vit, rec.model_input.pixels), _vit.output) if _vit.labels else None
 
 
+def leading_classes(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
+    """The logit lens' likeliest class before the first block and at the end, and after how many blocks it stays that.
+
+    None for a model without a head.
+    """
+    share = logit_lens(rec, vit)
+    if share is None:
+        return None
+    best = share.argmax(1)
+    since = next(depth for depth in range(len(best)) if (best[depth:] == best[-1]).all())
+    return int(best[0]), int(best[-1]), since
+
+
 @memory_cache.cached
 def trace_token(rec: Recording, block: int, token: int, _vit: Vit) -> BlockActivations | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""

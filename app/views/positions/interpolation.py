@@ -22,14 +22,13 @@ def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Pro
     side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)
     place = matching_patch(chosen, grid, new)
-    ways = {way: model_weights.position_similarity(model, side, side, way)[place] for way in ("paper", "timm")}  # type: ignore[index]
+    both = model_weights.interpolated_position(model, side, place)
     titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
+    cosines = {"paper": both.paper, "timm": both.timm, "": both.difference}
     maps = st.grid(3, min_column_width=round(300 * page_size().scale))
     for way, title in titles.items():
-        values = ways[way] if way else ways["paper"] - ways["timm"]
-        most = 1.0 if way else round(float(abs(values).max()) + 0.005, 2)
+        most = 1.0 if way else round(both.largest_difference + 0.005, 2)
         unit = text["cosine" if way else "difference of cosines"]
         with maps.container():
-            plot(figures.cosine_map(values, new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
-    largest = abs(ways["paper"] - ways["timm"]).max()
-    explain(text["other how"].format(row=place // side, col=place % side, largest=largest))
+            plot(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
+    explain(text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference))

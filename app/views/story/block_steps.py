@@ -212,15 +212,13 @@ def _depth_kind(story: StoryState) -> str:
 
 
 def _ask_leading_class(story: StoryState) -> tuple[dict[str, Any], int]:
-    share = block_activations.logit_lens(story.rec, story.vit)
-    if share is None:
+    leading = block_activations.leading_classes(story.rec, story.vit)
+    if leading is None:
         return {}, 0
-    best, blocks = share.argmax(1), story.vit.blocks
-    since = next(d for d in range(blocks + 1) if (best[d:] == best[-1]).all())
-    first = int(best[0])
+    (first, last, since), blocks = leading, story.vit.blocks
     pictured = story.text["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
     facts = {
-        "label": texts.escape_markdown(story.vit.labels[best[-1]]),
+        "label": texts.escape_markdown(story.vit.labels[last]),
         "since": since,
         "first": texts.escape_markdown(story.vit.labels[first]),
         "pictured": pictured,
