@@ -78,6 +78,13 @@ def test_each_room_stands_on_those_below():
     assert done.returncode == 0, done.stdout + done.stderr  # in a process of its own: it turns off this one's loggers
 
 
+def test_the_contracts_see_every_file(subtests):
+    """import-linter passes over a folder without `__init__.py`, and all that is in it."""
+    for path, case in each(subtests, VITCORE + APP):
+        with case:
+            assert (path.parent / "__init__.py").exists(), f"{label(path.parent)} needs an __init__.py"
+
+
 def test_the_arithmetic_opens_no_files(subtests):
     for path, case in each(subtests, ANALYSIS):
         with case:

@@ -171,6 +171,7 @@ def test_the_ends_of_the_code():
     assert attention_as_bytes.encode_weights(weights).tolist() == [0, 0, 0, 1, 1, 255]
     assert attention_as_bytes.encode_weights(weights[[0, 1, 5]].astype(np.float16)).tolist() == [0, 0, 255]
     assert attention_as_bytes.decode_weights(np.array([0, 1, 255], np.uint8)).tolist() == [0, 2**-16, 1]
+    assert attention_as_bytes.decode_weights(bytes([0, 1, 255])).tolist() == [0, 2**-16, 1]
     assert (np.diff(attention_as_bytes.decode_weights(np.arange(256, dtype=np.uint8))) > 0).all()
 
 
