@@ -3,9 +3,11 @@
 A description holds the arguments of timm's VisionTransformer, as a model file's card has them, and what is not among them.
 Of the paper: `mlp_head` (the hidden tanh layer of its pre-training, §3.1), `family` ("vit" where nothing is said, "resnet",
 "axial", "axial resnet"), `resnet` (a hybrid's backbone by name, or the depth of a ResNet), `positions` and `positions_at`
-(Table 8). Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each stage of a hybrid's ResNet), `mlp`
-("swiglu" or "swiglu packed"), `norm` ("rms"), `norm_eps`, `reads_class_and_mean` (DINOv2's classifier), and `timm` (another
-architecture of timm's by its name, whose arguments the others are).
+(Table 8).
+Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each stage of a hybrid's ResNet), `mlp` ("swiglu" or
+"swiglu packed"), `norm` ("rms"), `norm_eps`, `reads_class_and_mean` (DINOv2's classifier), `head_layers` with
+`head_activation`, `head_input` and `head_eps` (see `build_head`), and `timm` (another architecture of timm's by its name, whose
+arguments the others are).
 """
 
 from collections.abc import Mapping
@@ -14,11 +16,12 @@ from typing import Any
 
 from torch import nn
 
+from vitcore.architectures.head_layers import build_head
 from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_paper_model
 
 OWN_FIELDS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
-    "reads_class_and_mean", "timm",
+    "reads_class_and_mean", "timm", "head_layers", "head_activation", "head_input", "head_eps",
 )  # fmt: skip
 Size = int | tuple[int, int]
 
@@ -87,6 +90,11 @@ def _with_head_layer(module: Any, description: Mapping[str, Any]) -> Any:
     """The module with the hidden layer in its head that a description may ask for."""
     if description.get("mlp_head"):
         module.head = mlp_head(module.embed_dim, module.num_classes)
+    if description.get("head_layers"):
+        module.head = build_head(
+            description["head_layers"], description.get("head_activation", "relu"),
+            description.get("head_input", "none"), float(description.get("head_eps", 1e-5)),
+        )  # fmt: skip
     return module
 
 

@@ -191,6 +191,7 @@ def _write_result(
         grid = vit.grid
         size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
         facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}
+        facts |= {"assumed": dict(vit.assumed)} if vit.assumed else {}
         print(json.dumps(facts | answer, ensure_ascii=False))
         return
     from vitcore.csv_and_npz import to_npz

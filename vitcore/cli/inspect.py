@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ ANSWER_FLAGS = {  # of `Question.key`
     "grid": ("--grid", "rows and columns of patches, such as 14x14"),
     "pool": ("--pool", "where the head reads: token, avg, max, avgmax"),
     "architecture": ("--architecture", "vit, or the name of one of timm's with rotary positions"),
+    "head_activation": ("--head-activation", "function between the classifier's layers: relu, gelu, tanh, silu … none"),
+    "head_input": ("--head-input", "function before the classifier: none, relu, gelu, tanh …"),
+    "head_eps": ("--head-eps", "what the classifier's norms add to the variance, such as 1e-5"),
+    "class_names": ("--class-names", "of as many classes as ImageNet's: imagenet, or numbers"),
+    "crop": ("--crop", "what of a photo is shown: center, center 0.95, center 0.9, center 0.875, squash"),
+    "interpolation": ("--interpolation", "how photos are resized: bicubic, bilinear, nearest, lanczos"),
     "output": (
         "--output-kind",
         "what the last layer's numbers mean: softmax, sigmoid (classes by themselves), features",
@@ -52,13 +59,17 @@ def answers_from_flags(args: argparse.Namespace) -> dict[str, str]:
 def print_assumed_answers(model: str, answers: dict[str, str]) -> None:
     """On standard error: the likely answers that are taken for a file without a card."""
     from vitcore.models import local_files
-    from vitcore.models.checkpoint_inspection.inspect_checkpoint import assumed_answers, inspect
+    from vitcore.models.load_model import AssumedAnswersWarning, inspect
 
+    warnings.filterwarnings("ignore", category=AssumedAnswersWarning)  # said here, in a line of its own
     file = local_files.find_weights(model)
-    if file is None or local_files.has_card(file):
+    if file is None:
         return
-    if assumed := assumed_answers(inspect(file), answers):
-        print(f"{file.name} does not say: {assumed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
+    by_card = local_files.has_card(file)
+    assumed = local_files.read_card(file).get("assumed") if by_card else inspect(file).assumed_answers(answers)
+    if isinstance(assumed, dict) and assumed:
+        listed = ", ".join(f"{key}={value}" for key, value in assumed.items())
+        print(f"{file.name} does not say: {listed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -75,7 +86,8 @@ def run(args: argparse.Namespace) -> None:
         asked = [{"key": q.key, "asks": q.sentence, "likely": q.likely, "choices": q.choices, "consequence": q.consequence}
                  for q in inspection.questions]  # fmt: skip
         told = {"facts": dict(inspection.facts), "params": inspection.params, "questions": asked,
-                "problems": inspection.problems, "notes": inspection.notes, "parts": inspection.parts,
+                "assumed": card.get("assumed", {}), "problems": inspection.problems,
+                "notes": inspection.notes, "parts": inspection.parts,
                 "left_out": inspection.part.left_out, "card": card}  # fmt: skip
         print(json.dumps(told, ensure_ascii=False))
     else:
@@ -97,6 +109,8 @@ def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> li
             f"{q.sentence}  {ANSWER_FLAGS[q.key][0]} {told or answer_text(q.likely)}{'' if told else ' (likely)'}",
             f"  {q.consequence}",
         ]
+    if assumed := card.get("assumed"):
+        lines += ["", "Assumed, not proven: " + ", ".join(f"{key}={value}" for key, value in assumed.items())]
     lines += [""] * bool(inspection.notes) + [*inspection.notes]
     if inspection.problems:
         lines += [

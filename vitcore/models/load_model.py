@@ -16,9 +16,15 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
+from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
+from vitcore.models.checkpoint_inspection.assumed_answers import (
+    assumed_class_names,
+    assumed_sentence,
+    stated_assumptions,
+)
 from vitcore.models.checkpoint_inspection.differences import shape_text
-from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
+from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.embeddings import can_permute_positions as can_permute_positions
 from vitcore.models.embeddings import can_replace_positions_by_mean as can_replace_positions_by_mean
 from vitcore.models.embeddings import first_kernel as first_kernel
@@ -58,8 +64,23 @@ def load(
     `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
     "paper" (see `resample_positions`); each side is a multiple of the patch. Of a file without a card everything is inferred
     (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
+    Warns: AssumedAnswersWarning, where something is assumed that neither says (`Vit.assumed`).
     Raises: ModelError, with a sentence that says what to do.
     """
+    vit = _load(name, image_px, progress, answers, positions_by)
+    if vit.assumed:
+        said = "".join(assumed_sentence(vit.display_name, vit.assumed))
+        warnings.warn(said, AssumedAnswersWarning, stacklevel=2)
+    return vit
+
+
+def _load(
+    name: str | Path,
+    image_px: int | tuple[int, int] | None,
+    progress: Progress | None,
+    answers: Mapping[str, Any] | None,
+    positions_by: str,
+) -> Vit:
     if image_px is not None:
         _check_size(image_px)
     if str(name).startswith(HUB_PREFIX):
@@ -110,8 +131,8 @@ def open_inspected(
     Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
     facts, module = inspection.card(answers, labels), inspection.module(answers)
-    for note in inspection.configuration.notes:
-        warnings.warn(str(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+    for note in inspection.warned_notes:
+        warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
     if not image_px and inspection.configuration.preprocessed_px:
         image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
     try:
@@ -121,8 +142,9 @@ def open_inspected(
         size = tuple(size or inspection.configuration.known_answers.get("size") or (224, 224))
         card = ModelCard(display_name or inspection.name, **facts["card"])
         return _assemble(
-            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"]
-        )
+            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
+            facts.get("assumed"),
+        )  # fmt: skip
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
@@ -150,7 +172,7 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         card = ModelCard(name, **facts["card"])
         return _assemble(
             card, module, {**facts["input"], "input_size": (3, *_pair(size))}, facts.get("labels"),
-            _stated_output(facts.get("output", "softmax")),
+            _stated_output(facts.get("output", "softmax")), stated_assumptions(facts, file.parent == SHIPPED, module),
         )  # fmt: skip
     except KeyError as error:
         raise ModelError(
@@ -234,7 +256,9 @@ def wrap_module(module: nn.Module, name: str = "model") -> Vit:
 
     count = sum(p.numel() for p in module.parameters()) / 1e6
     config = resolve_model_data_config(module)
-    return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config)
+    named = (getattr(module, "pretrained_cfg", None) or {}).get("tag")  # one of timm's own, whose classes are known
+    assumed = {} if named else assumed_class_names(module)
+    return _assemble(ModelCard(name, name, count, 4 * count, ""), module, config, assumed=assumed)
 
 
 def _stated_output(said: Any) -> Output:
@@ -257,8 +281,9 @@ def _output_of(module: Any) -> Output:
 
 
 def _assemble(
-    card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None, output: Output | None = None
-) -> Vit:
+    card: ModelCard, module: Any, config: dict[str, Any], labels: list[str] | None = None, output: Output | None = None,
+    assumed: Mapping[str, str] | None = None,
+) -> Vit:  # fmt: skip
     import timm  # noqa: F401
     from timm.data import create_transform
 
@@ -272,7 +297,7 @@ def _assemble(
     means = output or _output_of(module)
     names = () if means == "features" else _labels(module, labels)
     mean, std = tuple(config["mean"]), tuple(config["std"])
-    return Vit(card, module, structure.grid, transform, mean, std, names, structure, means)
+    return Vit(card, module, structure.grid, transform, mean, std, names, structure, means, assumed or {})
 
 
 def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:

@@ -102,6 +102,9 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
     state = checkpoint_filter_fn(
-        part.format.convert(checkpoint_layout.read_tensors(part, file)), module, interpolation="bicubic", antialias=True
+        part.with_timm_names(checkpoint_layout.read_tensors(part, file)),
+        module,
+        interpolation="bicubic",
+        antialias=True,
     )
     module.load_state_dict(state, assign=True)

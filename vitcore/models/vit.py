@@ -1,6 +1,6 @@
 """A model as every other room sees it: the module, its grid and structure, timm's transform for it, and its classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ class Vit:
     labels: tuple[str, ...] = field(repr=False)
     structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
+    assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
 
     @property
     def name(self) -> str:

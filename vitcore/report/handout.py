@@ -166,6 +166,8 @@ def _card(vit: Vit, rec: Recording, side: ModelFacts) -> list[tuple[str, str]]:
         say("Sequence"): tokens, say("Layers × heads"): f"{vit.blocks} × {vit.heads}",
         say("Answer read from"): query_token_words(vit, DEFAULT_SETTINGS), say("Weights, SHA-256"): side.digest,
     }  # fmt: skip
+    if vit.assumed:
+        given[say("Assumed, not proven")] = ", ".join(f"{key}={value}" for key, value in vit.assumed.items())
     return list(given.items())
 
 

@@ -80,7 +80,8 @@ def report_numbers(vit: Vit, rec: Recording, settings: ReportSettings, model_fac
         "photo": {"name": rec.photo.name, "digest": rec.photo.digest, "size_px": list(rec.photo.image.size),
                   "crop_px": [float(edge) for edge in rec.model_input.box]},
         "model": {"name": vit.display_name, "title": vit.card.title, "parameters": model_facts.params, "licence": vit.card.licence,
-                  "sha256": model_facts.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.pooling},
+                  "sha256": model_facts.digest, "blocks": vit.blocks, "heads": vit.heads, "readout": vit.pooling}
+        | ({"assumed": dict(vit.assumed)} if vit.assumed else {}),
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
                      "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin,

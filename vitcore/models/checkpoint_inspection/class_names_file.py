@@ -1,6 +1,7 @@
-"""Names of classes from a file of one's own: text with one name a line, or JSON, a list or names by their index."""
+"""Names of classes, ImageNet's or from a file of one's own: text with one name a line, or JSON, a list or names by their index."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,19 @@ def read_class_names(file: Path) -> list[str]:
     if not names:
         raise _no_class_names_error(file)
     return names
+
+
+@lru_cache(maxsize=4)
+def imagenet_class_names(classes: int) -> tuple[str, ...] | None:
+    """ImageNet's names, in its order, where one of its sets has so many classes; else None."""
+    import timm  # noqa: F401
+    from timm.data import ImageNetInfo, infer_imagenet_subset
+
+    subset = infer_imagenet_subset({"num_classes": classes})
+    if not subset:
+        return None
+    info = ImageNetInfo(subset)
+    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
 
 
 def _in_order(said: Any) -> list[str]:

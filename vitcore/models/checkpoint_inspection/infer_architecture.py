@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
+from vitcore.models.checkpoint_inspection.classifier_head import read_head
 from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISATIONS, POOLINGS, OpenQuestion
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
@@ -48,13 +50,12 @@ class InferredArchitecture:
         """The whole architecture, with the answers to all questions."""
         grid = answers.get("grid", self.grid)
         terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
+        terms |= {key: key for key in ("head_activation", "head_input", "head_eps")}
         told = {terms[key]: value for key, value in answers.items() if key in terms}
         size = [grid[0] * self.step_px[0], grid[1] * self.step_px[1]]
         inferred = self.architecture | told | {"img_size": size}
         if self.positions == grid[0] * grid[1] and _prefix(inferred):
             inferred["no_embed_class"] = True
-        if "pool" in answers:
-            inferred["fc_norm"] = False
         return inferred
 
 
@@ -79,17 +80,18 @@ def infer_architecture(
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
-    asked = _questions(block, inferred, known, likely)
+    asked = [*_questions(block, inferred, known, likely), *_head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
         asked.append(
             OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values()))
         )
-    of_grid = (_of_grid(grid or ways[0], ways),) if ways else ()
+    of_grid = (_of_grid(grid or ways[0], ways, _positions_tell(state, grid, ways)),) if ways else ()
     asked += () if grid else of_grid
+    also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
-    return InferredArchitecture(inferred, step, grid, tuple(asked), of_grid if grid else (), positions)
+    return InferredArchitecture(inferred, step, grid, tuple(asked), also, positions)
 
 
 def output_question(classes: int) -> OpenQuestion:
@@ -169,17 +171,24 @@ def _mlp(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
 
 def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     """Where the answer is read and how many classes there are."""
-    last = state.get("head.2.weight", state.get("head.weight"))
-    classes = int(last.shape[0]) if last is not None and last.ndim == 2 else 0
-    if classes > MAX_CLASSES:
+    head, both = read_head(state), 2 * width if "cls_token" in state else width
+    takes = (
+        head.layers[-1 if head.is_linear else next(i for i, x in enumerate(head.layers) if len(x) > 1)][1]
+        if head
+        else 0
+    )
+    head = head if takes in (width, both) else None
+    classes, plain = head.classes if head else 0, state.get("head.weight")
+    most = max(classes, plain.shape[0] if plain is not None and plain.ndim == 2 else 0)
+    if most > MAX_CLASSES:
         raise ModelError("{name} tells {classes} classes apart; up to {most} can be shown.",
-                         name=file, classes=f"{classes:,}", most=f"{MAX_CLASSES:,}")  # fmt: skip
+                         name=file, classes=f"{most:,}", most=f"{MAX_CLASSES:,}")  # fmt: skip
     inferred: dict[str, Any] = {"num_classes": classes}
-    if "head.2.weight" in state:
-        inferred["mlp_head"] = True
+    if head and not head.is_linear:
+        inferred["head_layers"] = head.layers
     if "attn_pool.latent" in state:
         return inferred | {"global_pool": "map"}
-    if last is not None and last.shape[-1] == 2 * width and "cls_token" in state and "head.2.weight" not in state:
+    if takes == both != width and head:
         return inferred | {"reads_class_and_mean": True}
     normed = "norm.weight" in state, "fc_norm.weight" in state
     pool = "avg" if "cls_token" not in state or normed[1] else "token"
@@ -237,8 +246,18 @@ def _grid(
     return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
 
 
-def _of_grid(likely: GridShape, ways: list[GridShape]) -> OpenQuestion:
-    return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),))
+def _of_grid(likely: GridShape, ways: list[GridShape], proven: bool) -> OpenQuestion:
+    return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),), proven)
+
+
+def _positions_tell(state: Mapping[str, Tensor], grid: GridShape | None, ways: list[GridShape]) -> bool:
+    """Whether the values of the positions say clearly that they are this grid and no other."""
+    others = [way for way in ways if way != grid]
+    table = state.get("pos_embed")
+    if grid is None or not others or table is None or table.is_meta:
+        return not others
+    least = min(_neighbour_dissimilarity(table, way) for way in others)
+    return _neighbour_dissimilarity(table, grid) < CLEARLY * least
 
 
 def _grid_shapes(patches: int) -> list[GridShape]:
@@ -286,6 +305,32 @@ def _questions(
     elif unclear:
         asked.append(OpenQuestion("pool", likely.get("pool", "token"), POOLINGS))
     return asked
+
+
+def _head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
+    """What the layers of a head that leave no tensors are, and ε of its norms; what is known goes into `inferred`."""
+    layers = inferred.get("head_layers", [])
+    kinds = [kind for kind, *_ in layers]
+    first = kinds.index("linear") if "linear" in kinds else 0
+    if known.get("head_activation") == "tanh" and kinds == ["linear", "activation", "linear"]:
+        if layers[0][1:] == [inferred["embed_dim"]] * 2 and not inferred.get("reads_class_and_mean"):
+            del inferred["head_layers"]
+            inferred["mlp_head"] = True  # the paper's
+            return []
+    asked = [
+        OpenQuestion("head_activation", "relu", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[first:] else None,
+        OpenQuestion("head_input", "none", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[:first] else None,
+        OpenQuestion("head_eps", 1e-5) if {"layer_norm", "batch_norm"} & set(kinds) else None,
+    ]
+    inferred |= {q.key: known[q.key] for q in asked if q and q.key in known}
+    return [q for q in asked if q and q.key not in known]
+
+
+def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
+    """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum."""
+    if inferred.get("global_pool") != "avg" or "pool" in known:
+        return []
+    return [OpenQuestion("pool", "avg", tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"]))]
 
 
 def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:

@@ -17,6 +17,12 @@ NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after 
 }
 ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
 POOLINGS = ("token", "avg", "max", "avgmax")
+CROPS: dict[str, dict[str, Any]] = {  # timm's terms
+    "center": {"crop_mode": "center", "crop_pct": 1.0}, "center 0.95": {"crop_mode": "center", "crop_pct": 0.95},
+    "center 0.9": {"crop_mode": "center", "crop_pct": 0.9}, "center 0.875": {"crop_mode": "center", "crop_pct": 0.875},
+    "squash": {"crop_mode": "squash", "crop_pct": 1.0},
+}  # fmt: skip
+INTERPOLATIONS = ("bicubic", "bilinear", "nearest", "lanczos")
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class OpenQuestion:
     likely: Any
     choices: tuple[Any, ...] = ()
     facts: tuple[tuple[str, Any], ...] = ()
+    proven: bool = False  # nothing else is possible: it may be told, and is no assumption
 
     @property
     def sentence(self) -> str:
@@ -40,6 +47,17 @@ class OpenQuestion:
             "pool": say("Where does its head read the answer?"),
             "architecture": say("Which architecture is it? Rotary positions leave no tensors."),
             "output": say("What do the numbers of its last layer mean?"),
+            "head_activation": say("Which activation function is between the layers of its classifier?"),
+            "head_input": say(
+                "Is there an activation function before its classifier, or only dropout, which does nothing?"
+            ),
+            "head_eps": say("Which ε do the norms of its classifier add to the variance?"),
+            "class_names": say(
+                "Are its {classes} classes those of ImageNet, in its order?",
+                classes=dict(self.facts).get("classes", ""),
+            ),
+            "crop": say("Which part of a photo was it shown?"),
+            "interpolation": say("How were photos resized for it?"),
         }[self.key]
 
     @property
@@ -59,6 +77,12 @@ class OpenQuestion:
             "architecture": say("All of these have just its tensors. With a wrong one every map and every answer is wrong."),
             "output": say("softmax: one class is right; sigmoid: each class has a probability of its own; features: they are no "
                           "classes. With a wrong one every percentage is wrong."),
+            "head_activation": say("It leaves no tensor. Attention stays as it is, but with a wrong one the answers are wrong."),
+            "head_input": say("It leaves no tensor. Attention stays as it is, but with a wrong one the answers are wrong."),
+            "head_eps": say("It matters only where values vary very little: answers change in the last digits."),
+            "class_names": say("As many classes may be others, or in another order: then every name is wrong."),
+            "crop": say("With another part the model sees another picture: answers get worse, and maps change a little."),
+            "interpolation": say("With another one pixels differ a little, and so do answers and maps."),
         }[self.key]  # fmt: skip
 
 
@@ -71,7 +95,7 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
     try:
         if question.key == "heads":
             parsed: Any = int(text)
-        elif question.key == "eps":
+        elif question.key in ("eps", "head_eps"):
             parsed = float(text)
         elif question.key == "grid":
             rows, cols = answer if isinstance(answer, list | tuple) else re.split(r"\s*[x×,]\s*", text)
@@ -84,6 +108,7 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
         raise _invalid_answer_error(question, answer) from None
     fits = {
         "eps": lambda: 0 < parsed < 1,
+        "head_eps": lambda: 0 < parsed < 1,
         "normalise": lambda: True,
     }.get(question.key, lambda: parsed in question.choices)
     if not fits():
@@ -101,7 +126,11 @@ def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ..
 
 
 def _invalid_answer_error(question: OpenQuestion, answer: Any) -> ModelError:
-    can = {"eps": "1e-6 · 1e-5 · 1e-12", "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"])}
+    can = {
+        "eps": "1e-6 · 1e-5 · 1e-12",
+        "head_eps": "1e-5 · 1e-6",
+        "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"]),
+    }
     shown = can.get(question.key) or " · ".join(answer_text(choice) for choice in question.choices)
     return ModelError("“{question}” {answer} is no answer; possible are: {choices}.",
                       answer=repr(str(answer)[:40]), question=question.sentence, choices=shown)  # fmt: skip

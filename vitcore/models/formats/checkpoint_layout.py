@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vitcore.models.checkpoint_inspection.classifier_head import find_head_beside, with_timm_head
 from vitcore.models.formats import (
     google_npz,
     openclip,
@@ -31,6 +32,8 @@ CHECKPOINT_FORMATS = (
 LANGUAGE_MODEL_NAMES = re.compile(
     r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$"
 )
+HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
+ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
 MAX_MAPPED_SHARE = 0.6  # of a file's bytes
 FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
 
@@ -44,6 +47,11 @@ class CheckpointModel:
     weights: Mapping[str, LazyTensor]
     left_out: tuple[str, ...]  # what lies beside it under the same roof
     is_whole: bool = False  # True: every weight of the file, under its own name
+    unread_head: tuple[str, ...] = ()  # those of them that look like a head, which was not taken
+
+    def with_timm_names(self, state: StateDict) -> StateDict:
+        """The part's tensors (or their shapes) by timm's names, its head among them."""
+        return with_timm_head(self.format.convert(state))
 
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
@@ -112,6 +120,11 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
             taken |= {prefix, prefix + "visual.trunk." if format is openclip.TRUNK else prefix}
             inside = {name[len(prefix) :]: w for name, w in weights.items() if name.startswith(prefix)}
             beside = _beside(format, prefix, weights) if prefix else {}
+            unread: tuple[str, ...] = ()
+            if not any(HEAD_OF_FORMATS.match(name) for name in (*inside, *beside)):
+                found, unread = _head_beside(prefix, weights)
+                beside |= found
+                inside = {name: w for name, w in inside.items() if prefix + name not in found.values()}
             known = {prefix + n for n in inside} | set(beside.values())
             both = {n: weights[whole] for n, whole in beside.items()} | inside
             yield CheckpointModel(
@@ -119,6 +132,7 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
                 format,
                 both,
                 tuple(n for n in weights if n not in known),
+                unread_head=unread,
             )
 
 
@@ -129,6 +143,21 @@ def _beside(format: CheckpointFormat, prefix: str, weights: Mapping[str, LazyTen
     pattern = re.compile("|".join(format.beside) or r"(?!)")
     return {name[len(roof) :]: name for roof in roofs for name in weights
             if name.startswith(roof) and pattern.fullmatch(name[len(roof) :])}  # fmt: skip
+
+
+def _head_beside(prefix: str, weights: Mapping[str, LazyTensor]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The same of a head that a person put beside a backbone, under a name of their own; or what may be one, and isn't taken."""
+    own = [name for name in weights if name.startswith(prefix) and ROOT_HEAD.match(name[len(prefix) :])]
+    places = [(prefix, own)]  # of a subclass whose head has another name; else beside what holds the backbone
+    steps = prefix.rstrip("./").split(".") if prefix else []
+    for n in reversed(range(len(steps))):
+        roof = "".join(f"{step}." for step in steps[:n])
+        places.append((roof, [n for n in weights if n.startswith(roof) and not n.startswith(prefix)]))
+    for roof, names in places:
+        head, unread = find_head_beside([name[len(roof) :] for name in names])
+        if head or unread:
+            return {new: roof + name for new, name in head.items()}, tuple(roof + name for name in unread)
+    return {}, ()
 
 
 def _rank(part: CheckpointModel) -> tuple[int, int]:

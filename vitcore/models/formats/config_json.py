@@ -28,6 +28,7 @@ class CheckpointConfiguration:
     labels: tuple[str, ...] | None = None
     preprocessed_px: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
+    says_crop: bool = False  # the library's own way, where `input` need not name it
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
 
 
@@ -128,7 +129,8 @@ def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
         known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
                   "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
         known["pool"] = {"avg": "avg"}.get(vision.get("pool_type", "tok"), "token")
-    return CheckpointConfiguration(known, {"interpolation": preprocessing.get("interpolation", "bicubic")})
+    shown = {"interpolation": preprocessing.get("interpolation", "bicubic")}
+    return CheckpointConfiguration(known, shown, says_crop=True)
 
 
 def _mean_and_std(mean: Any, std: Any) -> dict[str, Any]:

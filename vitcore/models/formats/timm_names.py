@@ -27,6 +27,6 @@ def convert(state: StateDict) -> StateDict:
     return state
 
 
-TIMM = CheckpointFormat("timm", ("patch_embed.proj.weight",), convert, beside=(r"(head|fc)\.(weight|bias)$",))
+TIMM = CheckpointFormat("timm", ("patch_embed.proj.weight",), convert, beside=(r"head\.(weight|bias)$",))
 HYBRID = CheckpointFormat("timm", ("patch_embed.backbone.stem.conv.weight",), convert, likely={"normalise": "half"})
 ROOT_ONLY = CheckpointFormat("timm", ("patch_embed.backbone.conv.weight",), convert, likely={"normalise": "half"})

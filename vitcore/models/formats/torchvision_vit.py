@@ -21,7 +21,7 @@ def convert(state: StateDict) -> StateDict:
     state = rename_tensors(state, RULES)
     if "heads.pre_logits.weight" in state:  # the paper's pre-training head
         return rename_tensors(state, ((r"^heads\.pre_logits\.", "head.0."), (r"^heads\.head\.", "head.2.")))
-    return rename_tensors(state, ((r"^heads\.head\.", "head."),))
+    return rename_tensors(state, ((r"^heads\.head\.", "head."), (r"^heads\.", "head.")))
 
 
 FORMAT = CheckpointFormat("torchvision", ("conv_proj.weight", "encoder.pos_embedding"), convert)

@@ -1,0 +1,48 @@
+"""A classifier's head of several layers, made from a list of plain words, as a model file's card has it.
+
+A layer is ["linear", inputs, outputs], ["layer_norm", width], ["batch_norm", width] or ["activation"]. An activation before the
+first linear layer and those between linear layers have names of their own, as a state of weights tells neither.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+HEAD_ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh, "silu": nn.SiLU, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU,
+    "gelu_tanh": lambda: nn.GELU("tanh"), "sigmoid": nn.Sigmoid, "none": nn.Identity,
+}  # fmt: skip
+HeadLayers = list[list[Any]]
+
+
+class LastAxisBatchNorm(nn.BatchNorm1d):
+    """Batch norm by its running mean and variance over the last axis (…, D): tokens of a logit lens, too."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (…, D), scaled and shifted."""
+        return nn.functional.batch_norm(
+            x.reshape(-1, x.shape[-1]), self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+        ).reshape(x.shape)
+
+
+def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: float) -> nn.Sequential:
+    """The module of such a list: `between` and `before` name its activations, `eps` is that of its norms.
+
+    Raises: KeyError, for an activation or a layer of another kind.
+    """
+    made: list[nn.Module] = []
+    for kind, *sizes in layers:
+        if kind == "activation":
+            seen = any(isinstance(layer, nn.Linear) for layer in made)
+            made.append(HEAD_ACTIVATIONS[between if seen else before]())
+        elif kind == "batch_norm":
+            made.append(LastAxisBatchNorm(sizes[0], eps=eps))
+        else:
+            made.append(
+                {
+                    "linear": lambda: nn.Linear(*sizes),  # noqa: B023
+                    "layer_norm": lambda: nn.LayerNorm(sizes[0], eps=eps),  # noqa: B023
+                }[kind]()
+            )
+    return nn.Sequential(*made)

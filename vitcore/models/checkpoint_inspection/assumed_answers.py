@@ -1,0 +1,34 @@
+"""What is taken as likely of a model though neither its file nor a person says it: as a sentence, and from a card."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+
+class AssumedAnswersWarning(UserWarning):
+    """What a file does not say was taken as likely."""
+
+
+def assumed_sentence(name: str, assumed: Mapping[str, str]) -> str:
+    """That these answers (by `OpenQuestion.key`) are assumed of a model, in the reader's language."""
+    return say("{name} does not say everything; assumed, and not proven: {assumed}.", name=name,
+               assumed=", ".join(f"{key}={value}" for key, value in assumed.items()))  # fmt: skip
+
+
+def stated_assumptions(facts: Mapping[str, Any], shipped: bool, module: Any) -> dict[str, str]:
+    """What a card says is assumed; and ImageNet's names, where it names no classes. Raises: ModelError."""
+    said = facts.get("assumed", {})
+    if not isinstance(said, dict):
+        raise ModelError("its card's {field} is no object of keys and answers.", field="assumed")
+    assumed = {str(key): str(value) for key, value in said.items()}
+    if not shipped and facts.get("labels") is None and facts.get("output") != "features":
+        assumed |= assumed_class_names(module)
+    return assumed
+
+
+def assumed_class_names(module: Any) -> dict[str, str]:
+    """ImageNet's names, for a module with as many classes, as an assumption."""
+    return {"class_names": "imagenet"} if imagenet_class_names(int(getattr(module, "num_classes", 0) or 0)) else {}

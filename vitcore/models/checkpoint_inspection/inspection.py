@@ -1,0 +1,216 @@
+"""What was found in a model's file: facts, questions, assumptions, the card that settles them, and the module."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from vitcore.architectures.meta_device import meta_device
+from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
+from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+from vitcore.models.checkpoint_inspection.classifier_head import with_timm_head
+from vitcore.models.checkpoint_inspection.differences import (
+    HEAD_NAMES,
+    TensorDifferences,
+    as_conv_patch_embedding,
+)
+from vitcore.models.checkpoint_inspection.infer_architecture import (
+    InferredArchitecture,
+)
+from vitcore.models.checkpoint_inspection.open_questions import (
+    CROPS,
+    OpenQuestion,
+    answer_text,
+    complete_answers,
+)
+from vitcore.models.formats import checkpoint_layout, google_npz
+from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.model_cards import OWN_FILE, ModelError
+from vitcore.probabilities import Output
+from vitcore.translation import say
+
+HEAD_TERMS = ("mlp_head", "head_layers", "head_activation", "head_input", "head_eps")
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What was found in a file: the model that it must be, what is left to ask, and what does not fit."""
+
+    file: Path
+    name: str
+    part: checkpoint_layout.CheckpointModel
+    parts: tuple[str, ...]  # all models in the file, this one among them
+    inferred: InferredArchitecture
+    configuration: CheckpointConfiguration
+    differences: TensorDifferences
+    params: int
+    known_output: Output = "softmax"  # where it is not asked
+    rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # architectures of timm's that may be meant
+
+    @property
+    def questions(self) -> tuple[OpenQuestion, ...]:
+        """What the file does not say, each with the likely answer."""
+        return self.inferred.questions
+
+    @property
+    def unproven_questions(self) -> tuple[OpenQuestion, ...]:
+        """The same with those that are seldom worth asking, and whose likely answers nothing proves."""
+        return (*self.questions, *(q for q in self.inferred.optional_questions if not q.proven))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it can't be opened, one sentence a tensor; empty where it can, with its head or without."""
+        return () if self.differences.only_head_differs else self.differences.sentences
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing though it can be opened."""
+        said = list(self.warned_notes)
+        if others := ", ".join(part_label(name) for name in self.parts if name != self.part.name):
+            said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
+                            part=part_label(self.part.name), others=others))  # fmt: skip
+        if self.part.left_out:
+            said.append(say("{count} tensors beside the model were left out, the first is {first}.",
+                            count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip
+        return tuple(said)
+
+    @property
+    def warned_notes(self) -> tuple[str, ...]:
+        """Those of them that `load` warns of: a head that is not taken, and settings that are not followed."""
+        said = []
+        if self.differences.only_head_differs:
+            said.append(say("Its head does not fit, so it gives features and names no classes ({tensors}).",
+                            tensors=", ".join(self.differences.names[:4])))  # fmt: skip
+        if self.part.unread_head:
+            said.append(say("What lies beside the model may be its classifier, and how it is attached is not certain, so it gives "
+                            "features and names no classes ({tensors}).",
+                            tensors=", ".join(self.part.unread_head[:4])))  # fmt: skip
+        return (*said, *self.configuration.notes)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What was inferred: a term and its value, in the reader's language."""
+        return architecture_facts(self.inferred, self.part.format.title)
+
+    def assumed_answers(
+        self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None
+    ) -> dict[str, str]:
+        """What is taken as likely though neither the file nor a person says it: answers as text, by `OpenQuestion.key`."""
+        told = self._complete_answers(answers)
+        moot = {"class_names"} if labels or told.get("output") == "features" else set()
+        moot |= {"grid", "pool"} if told.get("architecture", "vit") != "vit" else set()
+        return {
+            q.key: answer_text(q.likely)
+            for q in self.unproven_questions
+            if (answers or {}).get(q.key) is None and q.key not in moot
+        }
+
+    def architecture_and_input(self, answers: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Architecture and input as a card has them, with these answers and the likely ones.
+
+        Raises: ModelError, for an impossible answer.
+        """
+        told = self._complete_answers(answers)
+        for key in ("output", "class_names"):
+            told.pop(key, None)
+        shown = CROPS[told.pop("crop")] if "crop" in told else {}
+        shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
+        named = self.rotary.get(told.pop("architecture", ""))
+        mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
+        if named or "timm" in self.inferred.architecture:
+            shape = dict(named or self.inferred.architecture)
+        else:
+            shape = self.inferred.with_answers(told)
+        if self.differences.only_head_differs:
+            shape = {term: value for term, value in shape.items() if term not in HEAD_TERMS} | {"num_classes": 0}
+        preprocessing = {"interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center"}
+        preprocessing |= shown | dict(self.configuration.input)
+        return shape, {"mean": list(mean), "std": list(std), **preprocessing}
+
+    def output(self, answers: Mapping[str, Any] | None = None) -> Output:
+        """What the numbers of the last layer mean: as the file says, as answered, or as is likely. Raises: ModelError."""
+        said: Output = self._complete_answers(answers).get("output", self.known_output)
+        return said
+
+    def _complete_answers(self, answers: Mapping[str, Any] | None) -> dict[str, Any]:
+        return complete_answers((*self.questions, *self.inferred.optional_questions), answers)
+
+    def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
+        """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
+        shape, input_ = self.architecture_and_input(answers)
+        params_m = round(self.params / 1e6, 2)
+        row = {"title": self.name, "params_m": params_m, "download_mb": 0, "licence": "", "note": OWN_FILE}
+        output = self.output(answers)
+        named = labels or (self.configuration.labels if shape.get("num_classes") else None)
+        question = next((q for q in self.questions if q.key == "class_names"), None)
+        if not named and question:
+            classes = int(str(dict(question.facts)["classes"]).replace(",", ""))
+            numbers = [f"class {i}" for i in range(classes)]
+            by_name = self._complete_answers(answers)["class_names"] == "imagenet"
+            named = (imagenet_class_names(classes) or numbers) if by_name else numbers
+        said: dict[str, Any] = {"labels": list(named)} if named and output != "features" else {}
+        assumed = self.assumed_answers(answers, labels)
+        said |= {"assumed": assumed} if assumed else {}
+        return {"card": row, "architecture": shape, "input": input_, "output": output} | said
+
+    @property
+    def card_file(self) -> Path:
+        """Where `local_files` looks for the card of this file."""
+        return self.file.with_suffix(".json")
+
+    def write_card(self, card: dict[str, Any]) -> None:
+        """Put a card beside the file. Raises: ModelError, where it would replace a file or can't be written."""
+        try:
+            with self.card_file.open("x", encoding="utf-8") as out:
+                json.dump(card, out, ensure_ascii=False, indent=1)
+        except FileExistsError:
+            raise ModelError("{name} is there already.", name=self.card_file.name) from None
+        except OSError as error:
+            raise ModelError(
+                "{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror
+            ) from None
+
+    def module(self, answers: Mapping[str, Any] | None = None) -> Any:
+        """The timm model with the file's weights, in memory once, for the input size that it was made for.
+
+        Raises: ModelError, when tensors are missing, unexpected or misshapen, or weights are no numbers.
+        """
+        if self.problems:
+            listed = "; ".join(self.problems[:3])
+            raise ModelError("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
+                             name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
+        shape, _ = self.architecture_and_input(answers)
+        with torch.device("cpu") if "timm" in shape else meta_device():
+            module = local_files.build_module(shape, shape.get("img_size"))
+        self._fill(module, "timm" in shape)
+        wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
+        if wrong:
+            raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.",
+                             name=self.name, tensor=wrong)  # fmt: skip
+        return module
+
+    def _fill(self, module: Any, as_it_is: bool) -> None:
+        if as_it_is:
+            state = checkpoint_layout.read_tensors(self.part, self.file)
+            module.load_state_dict(state if self.part.is_whole else with_timm_head(state), assign=True)
+            return
+        if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
+            module.to_empty(device="cpu")
+            prefix = self.part.name.rpartition(" · ")[2]
+            module.load_pretrained(str(self.file), prefix)  # timm's own
+            return
+        state = as_conv_patch_embedding(
+            self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module
+        )
+        if self.differences.only_head_differs:
+            state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
+        module.load_state_dict(state, assign=True)
+
+
+def part_label(part: str) -> str:
+    """What a person calls a part of a file."""
+    return part.rstrip(".") or "model"
