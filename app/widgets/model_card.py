@@ -82,9 +82,12 @@ def show_commands(card: ModelCard, text: texts.Prose) -> None:
 def uploaded_file_name() -> str:
     """Which file the visitor's own model is; nothing where there is none."""
     one = uploaded_model.current()
-    return (
-        "" if one is None else texts.prose("common")["own model"].format(name=texts.escape_markdown(one.display_name))
-    )
+    if one is None:
+        return ""
+    text = texts.prose("common")
+    assumed = ", ".join(f"{key}={value}" for key, value in one.assumed.items()) if one.options else ""
+    said = text["own model"].format(name=texts.escape_markdown(one.display_name))
+    return text.joined([said, text["assumed"].format(assumed=texts.escape_markdown(assumed)) if assumed else ""])
 
 
 def weak_accuracy_warning(card: ModelCard) -> str:

@@ -111,6 +111,21 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     assert app.go("rollout").fine().values()["model"] != uploaded_model.MODEL_ID
 
 
+def test_answers_that_nobody_gave_stand_as_assumed_until_they_are_confirmed(good):
+    app = drop(App("bring").fine(), "mine.safetensors", good).fine()
+    assert {"own_crop", "own_interpolation"} <= {k.rsplit("_", 2)[0] for k in app.controls if k.startswith("own_")}
+    app.set(**{key(app, "own_heads"): "3"}).fine()
+    press(app, "own_open").fine()
+    assumed = opened(app).assumed
+    assert assumed["activation"] == "gelu" and assumed["crop"] == "center"
+    shown = " ".join(app.go("rollout").fine().sentences("caption"))
+    assert "not proven" in shown and "activation=gelu" in shown, "in the line under the title"
+    app.go("bring").fine().set(**{key(app, "own_confirm"): True}).fine()
+    press(app, "own_open").fine()
+    assert not opened(app).assumed
+    assert "not proven" not in " ".join(app.go("rollout").fine().sentences("caption"))
+
+
 def test_nobody_else_opens_it_and_a_link_says_that_it_is_missing(good):
     app = drop(App("bring"), "mine.safetensors", good)
     press(app, "own_open").fine()

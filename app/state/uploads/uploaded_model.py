@@ -16,10 +16,11 @@ from app import permissions, texts
 from app.state.memory import memory_cache, visitors
 from app.state.models.model_ref import ModelRef
 from app.state.uploads import uploaded_file
+from vitcore.models.checkpoint_inspection.open_questions import answer_text
 from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
 
 if TYPE_CHECKING:
-    from vitcore.models.checkpoint_inspection.inspect_checkpoint import Inspection
+    from vitcore.models.checkpoint_inspection.inspection import Inspection
     from vitcore.models.load_model import Vit
 
 MODEL_ID = "your-model"
@@ -37,6 +38,7 @@ class OpeningOptions:
     labels: list[str] | None = None
     image_px: tuple[int, int] | None = None
     positions_by: str = "timm"
+    confirmed: bool = False  # by a person, who knows that the likely answers are right, too
 
 
 @dataclass(eq=False)
@@ -54,6 +56,20 @@ class UploadedModel:
     form_id: int = field(
         default_factory=lambda: next(_openings)
     )  # tells the controls of one file from those of the next
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """What a person said: other answers than the likely ones, or all of them where they were confirmed."""
+        if self.options is None:
+            return {}
+        likely = {q.key: answer_text(q.likely) for q in self.inspection.unproven_questions}
+        told = self.options.answers
+        return {key: said for key, said in told.items() if self.options.confirmed or said != likely.get(key)}
+
+    @property
+    def assumed(self) -> dict[str, str]:
+        """What nobody said: the likely answers that were left as they are."""
+        return self.inspection.assumed_answers(self.answers, self.options.labels if self.options else None)
 
     @property
     def title(self) -> str:
@@ -193,7 +209,7 @@ def load(version: str) -> Vit:
     options = model.options
     inspection = load_model.inspect(model.path, model.part)
     vit = load_model.open_inspected(
-        inspection, options.answers, options.labels, options.image_px, model.display_name, options.positions_by
+        inspection, model.answers, options.labels, options.image_px, model.display_name, options.positions_by
     )
     return replace(vit, card=replace(vit.card, name=version, title=model.title, called=model.display_name))
 

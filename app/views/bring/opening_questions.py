@@ -10,8 +10,8 @@ from app.texts import Prose
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text
 
 LARGEST_PX = 2048
-RARE_QUESTIONS = ("activation", "eps")  # other than likely, and least to be seen
-FREE_ANSWERS = {"normalise", "eps"}  # answers that may be numbers of one's own
+RARE_QUESTIONS = ("activation", "eps", "head_eps", "crop", "interpolation")  # other than likely, and least to be seen
+FREE_ANSWERS = {"normalise", "eps", "head_eps"}  # answers that may be numbers of one's own
 COMMON_EPS = ("1e-06", "1e-05", "1e-12")
 NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their letters
 
@@ -32,22 +32,27 @@ def part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
 def opening_form(model: uploaded_model.UploadedModel, text: Prose) -> uploaded_model.OpeningOptions:
     """All questions; what is not touched is the likely answer."""
     st.markdown(f"### {text['questions title']}")
-    st.markdown(text["questions" if model.inspection.questions else "no questions"])
-    first, seldom = (
-        [q for q in model.inspection.questions if (q.key in RARE_QUESTIONS) == rare] for rare in (False, True)
-    )
+    asked = model.inspection.unproven_questions
+    st.markdown(text["questions" if asked else "no questions"])
+    ordinary = {q.key for q in model.inspection.questions} - set(RARE_QUESTIONS)
+    first, seldom = ([q for q in asked if (q.key not in ordinary) == rare] for rare in (False, True))
     answers = {question.key: _answer_menu(question, model, text) for question in first}
     if seldom:
         with st.expander(text["seldom"], icon=":material/tune:"):
             answers |= {question.key: _answer_menu(question, model, text) for question in seldom}
     labels = _class_names(model, text)
     size, way = _input_size(model, text)
-    return uploaded_model.OpeningOptions(answers, labels, size, way)
+    confirmed = bool(asked) and st.checkbox(
+        text["confirm"], key=f"own_confirm_{model.form_id}", help=text["confirm help"]
+    )
+    return uploaded_model.OpeningOptions(answers, labels, size, way, confirmed)
 
 
 def _answer_menu(question: OpenQuestion, model: uploaded_model.UploadedModel, text: Prose) -> str:
     likely = answer_text(question.likely)
-    others = COMMON_EPS if question.key == "eps" else tuple(answer_text(choice) for choice in question.choices)
+    others = (
+        COMMON_EPS if question.key in ("eps", "head_eps") else tuple(answer_text(choice) for choice in question.choices)
+    )
     options = list(dict.fromkeys([likely, *others]))
 
     def option_title(option: str) -> str:
@@ -75,8 +80,8 @@ def _class_names(model: uploaded_model.UploadedModel, text: Prose) -> list[str] 
                 count=len(names), names=texts.escape_markdown(some)
             )
         )
-    elif classes is not None:
-        st.markdown(text["labels imagenet" if classes == 1000 else "labels none"].format(classes=f"{classes:,}"))
+    elif classes is not None and "class_names" not in {q.key for q in model.inspection.questions}:
+        st.markdown(text["labels none"].format(classes=f"{classes:,}"))
     with st.expander(text["class names"], icon=":material/label:"):
         st.markdown(text["labels about"])
         turn = st.session_state.setdefault("_labels_turn", 0)
