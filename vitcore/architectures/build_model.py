@@ -55,7 +55,7 @@ def build_from_description(description: Mapping[str, Any], size: Size | None, **
     if "timm" in description:
         import timm
 
-        return timm.create_model(description["timm"], pretrained=False, **shape)
+        return _with_head_layer(timm.create_model(description["timm"], pretrained=False, **shape), description)
     if family == "resnet":
         return _resnet(resnet, shape["embed_dim"] / 64, shape["num_classes"], size or 224)
     if family == "axial":

@@ -11,7 +11,7 @@ from timm.data import ImageNetInfo
 import vitcore
 from tests.conftest import timm_vit
 from vitcore.cli.commands import main
-from vitcore.models import load_model
+from vitcore.models import load_model, local_files
 from vitcore.models.load_model import AssumedAnswersWarning
 from vitcore.report.handout import handout
 
@@ -61,6 +61,17 @@ def test_a_mean_might_be_a_maximum(tmp_path):
     x = torch.randn(1, 3, 32, 32)
     with torch.inference_mode():
         assert torch.allclose(load_model.load(file, answers={"pool": "max"}).module(x), module(x), atol=1e-5)
+
+
+def test_two_features_side_by_side_are_taken_for_dinov2s(tmp_path):
+    module = local_files.build_module({"embed_dim": 48, "depth": 1, "num_heads": 3, "num_classes": 3, "patch_size": 8,
+                                       "reads_class_and_mean": True}, 32)  # fmt: skip
+    torch.save(lively(module).state_dict(), tmp_path / "a.pth")
+    vit = load_model.load(tmp_path / "a.pth", answers={"heads": 3})
+    assert vit.assumed["pool"] == "token and mean"
+    x = torch.randn(1, 3, 32, 32)
+    with torch.inference_mode():
+        assert torch.equal(vit.module(x), module(x))
 
 
 def test_the_card_says_it_until_a_person_confirms(tmp_path, capsys):

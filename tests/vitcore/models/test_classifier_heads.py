@@ -148,6 +148,27 @@ def test_a_head_answers_as_its_own_module_does(kind, tmp_path):
     assert len(again.labels) == 3
 
 
+@pytest.mark.parametrize("name", ["vit_small_patch16_dinov3", "beit_base_patch16_224"])
+@pytest.mark.parametrize("beside", [True, False])
+@torch.inference_mode()
+def test_heads_of_models_whose_positions_are_no_table(name, beside, tmp_path):
+    """Their architecture is told by all the other tensors."""
+
+    def make():
+        module = timm.create_model(name, depth=1, img_size=224, num_classes=0)
+        head = mlp(module.embed_dim, nn.Tanh())
+        if beside:
+            return Wrapped(module, fc=head)
+        module.head = head
+        return module
+
+    module, file = saved(make, tmp_path)
+    vit = load_model.load(file, answers={"head_activation": "tanh"})
+    x = torch.randn(1, 3, 224, 224)
+    assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-4) and len(vit.labels) == 3
+    assert load_model.inspect(file).assumed_answers()["head_activation"] == "relu"
+
+
 LEFT_OUT = {
     "PReLU": (lambda: with_head(*mlp(WIDE, nn.PReLU())), "head.1.weight"),
     "ReLU, norm, dropout": (lambda: with_head(*mlp(WIDE, nn.ReLU(), 64, nn.BatchNorm1d(64), nn.Dropout())), "head.0.weight"),

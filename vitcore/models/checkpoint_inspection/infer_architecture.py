@@ -80,7 +80,7 @@ def infer_architecture(
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
-    asked = [*_questions(block, inferred, known, likely), *_head_questions(inferred, known)]
+    asked = [*_questions(block, inferred, known, likely), *head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
@@ -307,13 +307,13 @@ def _questions(
     return asked
 
 
-def _head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
+def head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
     """What the layers of a head that leave no tensors are, and ε of its norms; what is known goes into `inferred`."""
     layers = inferred.get("head_layers", [])
     kinds = [kind for kind, *_ in layers]
     first = kinds.index("linear") if "linear" in kinds else 0
     if known.get("head_activation") == "tanh" and kinds == ["linear", "activation", "linear"]:
-        if layers[0][1:] == [inferred["embed_dim"]] * 2 and not inferred.get("reads_class_and_mean"):
+        if layers[0][1:] == [inferred.get("embed_dim")] * 2 and not inferred.get("reads_class_and_mean"):
             del inferred["head_layers"]
             inferred["mlp_head"] = True  # the paper's
             return []
@@ -328,6 +328,8 @@ def _head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[
 
 def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
     """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum."""
+    if inferred.get("reads_class_and_mean") and "pool" not in known:  # as DINOv2's; two of other kinds are as wide
+        return [OpenQuestion("pool", "token and mean", ("token and mean",))]
     if inferred.get("global_pool") != "avg" or "pool" in known:
         return []
     return [OpenQuestion("pool", "avg", tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"]))]

@@ -14,19 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.classifier_head import with_timm_head
+from vitcore.models.checkpoint_inspection.classifier_head import read_head, with_timm_head
 from vitcore.models.checkpoint_inspection.differences import (
     as_conv_patch_embedding,
     tensor_differences,
 )
 from vitcore.models.checkpoint_inspection.infer_architecture import (
     InferredArchitecture,
+    head_questions,
     infer_architecture,
     output_question,
 )
@@ -82,7 +84,15 @@ def _rotary(
     """timm's architectures with rotary positions that a file may be of. Raises: ModelError, where it must be and none fits."""
     if configured.timm or part.format is not timm_names.TIMM or not may_be_rotary(raw):
         return {}
+    head = read_head(raw)
+    if head and not head.is_linear:  # timm's own is linear: the others take its place
+        raw = {name: w for name, w in raw.items() if not name.startswith("head.")}
+        width = next((layer[1] for layer in head.layers if len(layer) > 1), 0)
+        raw |= {"head.weight": torch.empty(head.classes, width, device="meta")}
+        raw |= {"head.bias": torch.empty(head.classes, device="meta")}
     found = rotary_architectures(raw)
+    if head and not head.is_linear:
+        found = {name: shape | {"head_layers": head.layers} for name, shape in found.items()}
     if not found and "pos_embed" not in raw:
         raise ModelError(
             "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "
@@ -120,7 +130,8 @@ def _inspection(
     state = raw if configured.timm else part.with_timm_names(dict(raw))
     known = {**configured.known_answers, **told}
     if configured.timm:
-        asked = []
+        named = dict(configured.timm)
+        asked = head_questions(named, known)
         if "normalise" not in known:
             colours = _colours_of(str(configured.timm["timm"]))
             asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
@@ -128,7 +139,7 @@ def _inspection(
             asked.append(OpenQuestion("architecture", next(iter(rotary)), tuple(rotary)))
         if configured.timm.get("num_classes") == 1 and "output" not in known:
             asked.append(output_question(1))
-        inferred = InferredArchitecture(dict(configured.timm), (1, 1), None, tuple(asked))
+        inferred = InferredArchitecture(named, (1, 1), None, tuple(asked))
     else:
         inferred = _with_values(part, state, known, file)
         if rotary:

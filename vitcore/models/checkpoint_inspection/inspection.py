@@ -123,6 +123,7 @@ class Inspection:
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
         if named or "timm" in self.inferred.architecture:
             shape = dict(named or self.inferred.architecture)
+            shape |= {key: told[key] for key in HEAD_TERMS if key in told}
         else:
             shape = self.inferred.with_answers(told)
         if self.differences.only_head_differs:
