@@ -10,9 +10,9 @@ import transformers as T
 from checkpoints import lively
 from torch import nn
 
+from vitcore.architectures.classifier_head import read_head
 from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
 from vitcore.models import load_model
-from vitcore.models.checkpoint_inspection.classifier_head import read_head
 
 OF_TRANSFORMERS = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 192,
                    "image_size": 32, "patch_size": 8}  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.architectures.classifier_head import read_head
 from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
-from vitcore.models.checkpoint_inspection.classifier_head import read_head
 from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISATIONS, POOLINGS, OpenQuestion
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS

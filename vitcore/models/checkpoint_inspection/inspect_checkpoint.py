@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.classifier_head import read_head, with_timm_head
 from vitcore.models.checkpoint_inspection.differences import (
     as_conv_patch_embedding,
     tensor_differences,

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
+from vitcore.architectures.classifier_head import with_timm_head
 from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.classifier_head import with_timm_head
 from vitcore.models.checkpoint_inspection.differences import (
     HEAD_NAMES,
     TensorDifferences,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.checkpoint_inspection.classifier_head import find_head_beside, with_timm_head
+from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
 from vitcore.models.formats import (
     google_npz,
     openclip,
