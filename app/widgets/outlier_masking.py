@@ -68,15 +68,15 @@ def set_masking(masked: bool) -> None:
 
 def applies_to(vit: Vit, rec: Recording) -> bool:
     """Whether they are to be masked and this photo has any."""
-    return is_on() and vit.is_global and bool(_outlier_count(vit, rec))
+    return is_on() and vit.is_global and bool(_outlier_count(rec))
 
 
 def recording_to_show(vit: Vit, rec: Recording) -> Recording:
     """The recording that this visitor's maps are read from: with outlier tokens masked, where that is set."""
-    return outlier_tokens.mask_outliers(vit, rec) if applies_to(vit, rec) else rec
+    return outlier_tokens.mask_outliers(rec) if applies_to(vit, rec) else rec
 
 
-def _outlier_count(vit: Vit, rec: Recording) -> int:
+def _outlier_count(rec: Recording) -> int:
     return len(outlier_tokens.find_outliers(rec).patches)
 
 
@@ -88,7 +88,7 @@ def distances_to_show(vit: Vit, rec: Recording) -> tuple[Recording, str]:
         return rec, ""
     if len(rec.maps) < vit.blocks:
         return rec, texts.prose("outliers")["distances unmasked"]
-    return outlier_tokens.mask_outliers(vit, rec), masked_outliers_sentence(_outlier_count(vit, rec))
+    return outlier_tokens.mask_outliers(rec), masked_outliers_sentence(_outlier_count(rec))
 
 
 def outliers_in_map(
@@ -138,13 +138,13 @@ def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, al
 
 def switch_if_any(vit: Vit, rec: Recording, place: str) -> None:
     """The switch where a page has nothing to say of outlier tokens; nothing where the photo has none."""
-    if count := _outlier_count(vit, rec):
+    if count := _outlier_count(rec):
         _toggle(place, count)
 
 
 def masking_switch(vit: Vit, rec: Recording, place: str) -> bool:
     """The setting among a page's other settings; off, and not to be touched, where the photo has no outlier tokens."""
-    text, count = texts.prose("outliers"), _outlier_count(vit, rec)
+    text, count = texts.prose("outliers"), _outlier_count(rec)
     if count:
         return _toggle(place, count)
     return st.toggle(text["mask none"], False, key=f"no_{QUERY_KEY}", disabled=True, help=text["mask none help"])

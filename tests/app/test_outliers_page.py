@@ -101,7 +101,7 @@ def test_the_bytes_that_the_browser_gets_are_the_masked_ones(planted, own, offer
     from app.state.recordings import attention_bytes, outlier_tokens
 
     offer(planted=planted)
-    masked = outlier_tokens.mask_outliers(planted, own)
+    masked = outlier_tokens.mask_outliers(own)
     sent = attention_bytes.all_blocks(masked)[2]
     weights = decode_weights(np.frombuffer(sent, np.uint8)).reshape(own.maps[2].shape)
     assert (weights[..., 3 + 62] == 0).all() and weights.sum(-1) == pytest.approx(1, abs=0.03)

@@ -208,7 +208,7 @@ def file_to_data_uri(file: bytes, mime: str) -> str:
     return f"data:{mime};base64," + base64.b64encode(file).decode()
 
 
-def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, fill: int = 0, zoom: int = 1) -> NDArray[np.uint8]:
+def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, zoom: int = 1) -> NDArray[np.uint8]:
     """(K, h, w, 3) tiles as one RGBA picture in rows of `cols`; gutters and empty places are transparent."""
     count, h, w, _ = tiles.shape
     rows = -(-count // cols)

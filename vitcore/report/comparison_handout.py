@@ -99,7 +99,7 @@ def common_grid_sentence(grid: Any) -> str:
     return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
-def map_difference_sentence(maps: tuple[NDArray, NDArray], difference: NDArray, rank_correlation: float) -> str:
+def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str:
     """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
     place = int(np.abs(difference).argmax())
     most = float(difference.flat[place])
@@ -258,7 +258,7 @@ def comparison_handout(
     origin = origin or ReportOrigin()
     names = names or (vits[0].name, vits[1].name)
     recs = [side.rec for side in comparison.recordings]
-    maps = map_difference_sentence(comparison.rollouts, comparison.difference, comparison.rank_correlation)
+    maps = map_difference_sentence(comparison.difference, comparison.rank_correlation)
     maps = " ".join([maps, *filter(None, outlier_sentences(comparison))])
     px = [rec.distance_renormalised_px for rec in recs]
     dimmed = say("The photo {name}; what the model does not see is dimmed", name=recording_title(recs[0], origin))

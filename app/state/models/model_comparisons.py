@@ -89,9 +89,7 @@ def attention_maps(
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
         rec = recordings.recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
-        maps.append(
-            attention_map(outlier_tokens.mask_outliers(vit, rec) if comparison.masked else rec, block, head, token)
-        )
+        maps.append(attention_map(outlier_tokens.mask_outliers(rec) if comparison.masked else rec, block, head, token))
     return maps_on_common_grid(comparison.grid, maps[0], maps[1])
 
 

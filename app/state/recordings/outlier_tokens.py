@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.outlier_tokens import OutlierTokens
     from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +56,14 @@ def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 @memory_cache.cached
-def masking_effect(rec: Recording, source: str, block: int, _vit: Vit) -> MaskingEffect:
+def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
     """What masking outlier tokens changes in the attention of all "patches" or of the "answer" in a block, or in "rollout"."""
     import numpy as np
 
     from vitcore.analysis.relevance import rank_correlation
 
     outliers, grid = find_outliers(rec).patches, rec.grid
-    before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(_vit, rec)))
+    before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(rec)))
     return MaskingEffect(
         before,
         after,
@@ -93,7 +92,7 @@ def norm_heat_maps(rec: Recording) -> str:
     return pixels_to_data_uri(strip.reshape(-1, *strip.shape[2:]))
 
 
-def mask_outliers(vit: Vit, rec: Recording) -> Recording:
+def mask_outliers(rec: Recording) -> Recording:
     """The recording with its outlier tokens masked as keys. Heads that it has not kept or fused can't be made of it any more."""
     return _mask_outliers(rec, tuple(rec.maps), tuple(rec.fused))
 

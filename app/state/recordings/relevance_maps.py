@@ -59,7 +59,7 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
     """The recording that a rollout with these settings reads, and the settings that are left."""
     how = dict[str, Any](settings)
     rec = recordings.with_fusion(vit, rec, how["fusion"])
-    return (outlier_tokens.mask_outliers(vit, rec) if how.pop("mask_outliers", False) else rec), how
+    return (outlier_tokens.mask_outliers(rec) if how.pop("mask_outliers", False) else rec), how
 
 
 @memory_cache.cached

@@ -43,7 +43,7 @@ def show_explorer(model: str, text: texts.Prose) -> None:
     state = _controls(vit, photo, grid, text)
     rec = recordings.recording(vit, photo, state["block"])
     state["outliers"] = explorer_message.outlier_facts(rec, state["mask"], text)
-    rec = outlier_tokens.mask_outliers(vit, rec) if state["mask"] else rec
+    rec = outlier_tokens.mask_outliers(rec) if state["mask"] else rec
     with lead():
         explorer(
             explorer_message.explorer_message(vit, rec, state, text),

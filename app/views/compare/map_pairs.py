@@ -100,11 +100,11 @@ def _show_maps(
     scale = heat_colour_scale(100 * both, 100 * most, unit)
     outliers_of_both: list[outlier_masking.MapOutliers] = []
     for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
-        outliers_of_both.append(map_outliers := _map_outliers(pair, comparison, which, mask))
+        outliers_of_both.append(map_outliers := _map_outliers(comparison, which, mask))
         with place:
             drawn = model_comparisons.heat_overlay(comparison, (kind, map_key, key), most, mask)
             label = f"{text[f'picture.{kind}']}: {name}"
-            _draw_map(pair, comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
+            _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
             colour_bar.map_scale_bar(scale, f"{key}_scale")
             make = partial(
                 map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even
@@ -119,9 +119,7 @@ def _show_maps(
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with two:
         st.markdown(
-            texts.escape_markdown(
-                comparison_handout.map_difference_sentence(maps.both, maps.difference, maps.rank_correlation)
-            )
+            texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation))
         )
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
@@ -134,7 +132,7 @@ def _show_maps(
         )
 
 
-def _map_outliers(pair: ModelPair, comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
+def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
     """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
     from vitcore.forward.compare_models import outliers_in_common_map
 
@@ -179,14 +177,12 @@ def _show_difference(
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
     drawn = model_comparisons.signed_overlay(comparison, map_key, most, values)
-    _draw_map(
-        pair, comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers
-    )
+    _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
     colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
 
 
 def _draw_map(
-    pair: ModelPair, comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
+    comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
     even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None,
 ) -> None:  # fmt: skip
     """One of the three: pointed at together, and a touch asks the place in both models."""

@@ -79,7 +79,7 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
                           even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
                           readout=readout))  # fmt: skip
     source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
-    effect = outlier_tokens.masking_effect(rec, source, block, vit)
+    effect = outlier_tokens.masking_effect(rec, source, block)
     rank_agreement = effect.rank_correlation
     much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
     st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), even=percent(effect.even_outlier_share),

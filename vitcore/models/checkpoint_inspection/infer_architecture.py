@@ -73,7 +73,7 @@ def infer_architecture(
         raise ModelError("{name} has no blocks of a Vision Transformer in it.", name=file)
     block = _common_block_shapes(state)
     inferred = {
-        "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state, width)),
+        "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),
         **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
     if any(name.startswith(HYBRID_PREFIX) for name in state):
@@ -119,7 +119,7 @@ def _common_block_shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ..
     return {name: counts.most_common(1)[0][0] for name, counts in shapes.items() if 2 * sum(counts.values()) > most}
 
 
-def _patch(state: Mapping[str, Tensor], width: int) -> tuple[int, int]:
+def _patch(state: Mapping[str, Tensor]) -> tuple[int, int]:
     w = state.get("patch_embed.proj.weight")
     if w is not None and w.ndim == 4:
         return int(w.shape[2]), int(w.shape[3])
